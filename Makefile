@@ -1,0 +1,48 @@
+# Two commands: `make demo` and `make test`. Everything is put into .venv.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= 2
+
+.PHONY: demo test check bench soak clean
+
+demo: $(VENV)/installed
+	$(BIN)/queryveil demo
+
+test: $(VENV)/installed-test
+	@echo "No Debian packages are needed by the tests so far; real logs are read from ../shared/data if it is there."
+	$(BIN)/python -m pytest -n $(WORKERS) -r s
+
+check: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python -m benchmarks
+
+soak: $(VENV)/installed-test
+	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -r s -m soak
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/made:
+	@test -n "$(PYTHON)" || { echo "queryveil needs Python 3.11 or newer; install it, or say make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/made pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed
+	$(PIP) install -c constraints.txt -e '.[bench]'
+	@touch $@

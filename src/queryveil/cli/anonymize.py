@@ -1,0 +1,149 @@
+"""`queryveil anonymize METHOD LOG -o DIR`: one subcommand per method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    FormatOption,
+    JsonOption,
+    LogArgument,
+    parse_list,
+    read,
+)
+from queryveil.errors import BadFile, BadParameter
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from queryveil.release import Manifest
+
+app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
+
+_RELEASE = "What leaves beside the queries"
+_READING = "How to read the log"
+
+
+@app.callback()
+def _methods() -> None:
+    pass
+
+
+@app.command("km")
+def km(
+    log: LogArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The release folder to make.")],
+    k: Annotated[int, typer.Option(help="Users who must share a combination, 2 or more.")] = 10,
+    m: Annotated[str, typer.Option(help="Terms an attacker may know, 1 or more; none: whole histories.")] = "3",
+    target: Annotated[
+        str, typer.Option(help="log_size, users, bid, clicks, impressions, revenue, random or fis.")
+    ] = "log_size",
+    values: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or Parquet: term,bid,clicks,impressions.")
+    ] = None,
+    window: Annotated[str | None, typer.Option(help="Cut histories by time: 12h, 1d, 7d.")] = None,
+    restore: Annotated[bool, typer.Option(help="Give back what can come back.")] = True,
+    bots: Annotated[int, typer.Option(help="Queries in a session that make a user a bot; 0: nobody.")] = 100,
+    ids: Annotated[str, typer.Option(help="fresh, keyed or keep.", rich_help_panel=_RELEASE)] = "fresh",
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Secret for keyed ids.", rich_help_panel=_RELEASE)
+    ] = None,
+    time: Annotated[str, typer.Option(help="day, hour, keep or drop.", rich_help_panel=_RELEASE)] = "day",
+    keep: Annotated[
+        str | None, typer.Option(metavar="NAME,..", help="Other columns to keep.", rich_help_panel=_RELEASE)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace DIR.", rich_help_panel=_RELEASE)] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a run; for tests, not for releases.", rich_help_panel=_RELEASE)
+    ] = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Delete terms until any m terms of a user are shared by k users."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.columns import ColumnPolicy
+    from queryveil.methods import Km, Target
+    from queryveil.release import check_target
+
+    method = Km(
+        k=k,
+        m=parse_m(m),
+        target=Target(target) if target in list(Target) else target,  # type: ignore[arg-type]
+        values=read_values(values) if values else None,
+        restore=restore,
+        window=window,
+        bot_threshold=bots or None,
+        columns=ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key)),  # type: ignore[arg-type]
+        seed=seed,
+    )
+    check_target(output, force=force)
+    with progress_bar():
+        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
+        release.save(output, force=force)
+    _print_manifest(release.manifest, output, as_json=as_json)
+
+
+def parse_m(text: str) -> int | None:
+    """Read `3` or `none`.
+
+    >>> parse_m("none") is None, parse_m("3")
+    (True, 3)
+    """
+    if text.lower() == "none":
+        return None
+    if not text.lstrip("-").isdigit():
+        raise BadParameter("m", text, allowed="1 or more, or none for whole histories")
+    return int(text)
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """Read the secret for keyed ids."""
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
+
+
+def read_values(path: Path) -> pl.DataFrame:
+    """Read a table of term values."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except OSError as error:
+        raise BadFile(str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}") from None
+    except pl.exceptions.PolarsError:
+        # Privacy: the cause would quote the rows, so it is dropped.
+        raise BadFile(str(path), "not a CSV or Parquet table with the columns term,bid,clicks,impressions") from None
+
+
+def _print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
+    from queryveil.cli.output import print_facts, print_json, share
+
+    if as_json:
+        print_json(manifest)
+        return
+    counts = manifest.counts
+    print_facts(
+        {
+            "promise": manifest.promise.in_words(),
+            "rows": f"{counts.n_rows_after:,} of {counts.n_rows_before:,} kept "
+            f"({share(counts.n_rows_after, counts.n_rows_before)})",
+            "users": f"{counts.n_users_after:,} of {counts.n_users_before:,} kept "
+            f"({share(counts.n_users_after, counts.n_users_before)})",
+        }
+        | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
+        | ({"columns dropped": ", ".join(manifest.columns.dropped)} if manifest.columns.dropped else {})
+    )
+    for warning in manifest.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)

@@ -1,0 +1,47 @@
+"""`queryveil inspect LOG`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
+
+
+def inspect(
+    log: LogArgument,
+    k: Annotated[int, typer.Option(help="A user stands alone with terms that fewer than k users share.")] = 2,
+    m: Annotated[int, typer.Option(help="Look at up to m terms, 1 to 3.")] = 3,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is in a log, and how many users stand alone."""
+    from queryveil.cli.output import print_facts, print_json, progress_bar, share
+    from queryveil.inspection import inspect as look
+
+    with progress_bar():
+        found = look(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows), k=k, m=m)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    span = f"{found.first_time:%Y-%m-%d %H:%M} to {found.last_time:%Y-%m-%d %H:%M}" if found.first_time else "no times"
+    alone = "nobody else has" if k == 2 else f"fewer than {k} users have"
+    print_facts(
+        {
+            "rows": found.n_rows,
+            "users": found.n_users,
+            "distinct queries": found.n_distinct_queries,
+            "empty queries": found.n_empty_queries,
+            "terms": f"{found.n_terms:,} in {found.n_term_occurrences:,} occurrences",
+            "longest history": f"{found.longest_history:,} terms",
+            "time": span,
+            "columns": ", ".join(found.columns),
+        }
+        | {
+            f"users with {size} term{'s' if size > 1 else ''} {alone}": f"{n:,} ({share(n, found.n_users)})"
+            for size, n in found.alone.items()
+        }
+    )

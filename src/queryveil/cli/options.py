@@ -1,0 +1,53 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.errors import BadParameter
+
+if TYPE_CHECKING:
+    from queryveil.log import QueryLog
+
+LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="A file, a glob in quotes, or - for stdin.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="aol, excite, csv, tsv, jsonl, parquet or ubi; found out if left out."),
+]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", metavar="ROLE=NAME,..", help="Which column is which: user=uid,query=q.")
+]
+BadRowsOption = Annotated[str, typer.Option("--bad-rows", help="fail, or skip and count them.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def read(source: str, *, file_format: str | None, columns: str | None, bad_rows: str) -> QueryLog:
+    """Read the log that the options describe."""
+    from queryveil.formats import read_log
+
+    return read_log(source, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+
+
+def parse_columns(text: str | None) -> dict[str, str] | None:
+    """Read `user=uid,query=q`.
+
+    >>> parse_columns("user=uid,query=q")
+    {'user': 'uid', 'query': 'q'}
+    """
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(role.strip() and name.strip() for role, _, name in pairs):
+        raise BadParameter("columns", text, allowed="pairs such as user=uid,query=q")
+    return {role.strip(): name.strip() for role, _, name in pairs}
+
+
+def parse_list(text: str | None) -> tuple[str, ...]:
+    """Read `url,rank`.
+
+    >>> parse_list("url, rank")
+    ('url', 'rank')
+    """
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

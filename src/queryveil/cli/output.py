@@ -1,0 +1,82 @@
+"""What the commands print: data to stdout, the rest to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from queryveil import progress
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print names and what they are, a line each."""
+    width = max(map(len, facts), default=0)
+    for name, fact in facts.items():
+        sys.stdout.write(f"{name:<{width}}  {_readable(fact)}\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+    """Print a table."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_readable(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if value is None:
+        return "-"
+    return str(value)
+
+
+def share(part: int, whole: int) -> str:
+    """Write a part of a whole as per cent.
+
+    >>> share(1, 8)
+    '12.5 %'
+    """
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+@contextmanager
+def progress_bar() -> Iterator[None]:
+    """Show how far the work is, on a terminal only and once it has taken a second."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
+    )
+    task = bar.add_task("", total=1.0)
+    started = time.monotonic()
+
+    def tell(name: str, done: float) -> None:
+        if time.monotonic() - started > 1 and not bar.live.is_started:
+            bar.start()
+        bar.update(task, description=name, completed=done)
+
+    try:
+        with progress.watch(tell):
+            yield
+    finally:
+        bar.stop()

@@ -1,0 +1,37 @@
+"""`queryveil reproduce NAME [LOG]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="km-table3, km-table5, km-table6, km-table7, km-fig1 or km-fig2.")],
+    log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")] = None,
+    users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
+    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Print a paper's table or figure, theirs beside ours."""
+    from queryveil.cli.anonymize import read_values
+    from queryveil.cli.output import print_json, print_table, progress_bar
+    from queryveil.reproduce import reproduce as run
+
+    with progress_bar():
+        given = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows) if log is not None else None
+        table = run(name, given, users=users, values=read_values(values) if values else None, seed=seed)
+    if as_json:
+        print_json(table)
+        return
+    print_table(table.columns, table.rows, title=table.title)
+    for note in table.notes:
+        typer.echo(f"- {note}")

@@ -1,0 +1,42 @@
+"""`queryveil verify DIR`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")],
+    original: Annotated[
+        str | None, typer.Option(metavar="LOG", help="The log it was made from: nothing may be invented.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the terms of what breaks the promise.")] = False,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
+    from queryveil.cli.output import print_json, progress_bar
+    from queryveil.release import read_release
+    from queryveil.verify import verify as judge
+
+    with progress_bar():
+        release = read_release(folder)
+        log = (
+            read(original, file_format=file_format, columns=columns, bad_rows=bad_rows) if original is not None else None
+        )
+        verdict = judge(release, original=log)
+    texts = verdict.show(release.data) if show else []
+    if as_json:
+        print_json(verdict.to_dict() | ({"texts": texts} if show else {}))
+    else:
+        typer.echo(verdict.in_words())
+        for text in texts:
+            typer.echo(text)
+    raise typer.Exit(0 if verdict.holds else 1)

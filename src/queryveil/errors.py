@@ -1,0 +1,135 @@
+"""Everything that can go wrong, said in one line.
+
+QueryveilError
+├── BadParameter      a setting has a value it may not have
+├── MissingExtra      an optional part is not installed
+├── BadInput          a file or frame cannot be read as a query log
+│   ├── BadFile       the file itself: missing, truncated, not in the format
+│   ├── BadRows       some of its rows, by file and line
+│   └── MissingColumn a column that is needed is not there
+├── ReleaseExists     the folder to write to is already there
+├── BadRelease        a release folder is damaged or incomplete
+└── PromiseBroken     a method could not keep its promise, so nothing was released
+
+No message holds query text, a URL or a user id: rows are named by file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class QueryveilError(Exception):
+    """The root of the tree; the command line prints its message and exits with 2."""
+
+
+class BadParameter(QueryveilError):
+    """A setting has a value it may not have.
+
+    >>> raise BadParameter("k", 1, allowed="2 or more")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: k must be 2 or more, got 1
+    """
+
+    def __init__(self, name: str, value: object, *, allowed: str) -> None:
+        self.name, self.value, self.allowed = name, value, allowed
+        super().__init__(f"{name} must be {allowed}, got {value}")
+
+
+class MissingExtra(QueryveilError):
+    """An optional part is not installed.
+
+    >>> raise MissingExtra("pandas", extra="pandas")
+    Traceback (most recent call last):
+    queryveil.errors.MissingExtra: pandas needs an extra: pip install 'queryveil[pandas]'
+    """
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'queryveil[{extra}]'")
+
+
+class BadInput(QueryveilError):
+    """A file or frame cannot be read as a query log."""
+
+
+class BadFile(BadInput):
+    """The file itself is wrong: missing, truncated, not in the format it claims.
+
+    >>> raise BadFile("log.tsv.gz", "the gzip data ends in the middle; copy the file again")
+    Traceback (most recent call last):
+    queryveil.errors.BadFile: log.tsv.gz: the gzip data ends in the middle; copy the file again
+    """
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file, self.reason = file, reason
+        super().__init__(f"{file}: {reason}")
+
+
+class BadRow(QueryveilError):
+    """One row that cannot be read; readers collect these into `BadRows`.
+
+    >>> str(BadRow("log.tsv", 17, reason="expected five tab-separated columns, found 3"))
+    'log.tsv, line 17: expected five tab-separated columns, found 3'
+    """
+
+    def __init__(self, file: str, line: int, *, reason: str) -> None:
+        self.file, self.line, self.reason = file, line, reason
+        super().__init__(f"{file}, line {line}: {reason}")
+
+
+class BadRows(BadInput):
+    """Some rows cannot be read: the first ten by file and line, and how many there are."""
+
+    N_SHOWN = 10
+
+    def __init__(self, rows: Sequence[BadRow], *, n_total: int) -> None:
+        self.rows, self.n_total = tuple(rows[: self.N_SHOWN]), n_total
+        lines = [str(row) for row in self.rows]
+        if n_total > len(lines):
+            lines.append(f"and {n_total - len(lines)} more")
+        count = "1 row cannot be read" if n_total == 1 else f"{n_total} rows cannot be read"
+        lines.append(f"{count}; mend the file, or leave such rows out with --bad-rows skip")
+        super().__init__("\n".join(lines))
+
+
+class MissingColumn(BadInput):
+    """A column that is needed is not there.
+
+    >>> raise MissingColumn("log.csv", "query", found=["who", "what"])
+    Traceback (most recent call last):
+    queryveil.errors.MissingColumn: log.csv: no column for the query among who, what; name it with --columns query=NAME
+    """
+
+    def __init__(self, file: str, role: str, *, found: Sequence[str]) -> None:
+        self.role = role
+        super().__init__(
+            f"{file}: no column for the {role} among {', '.join(found)}; name it with --columns {role}=NAME"
+        )
+
+
+class ReleaseExists(QueryveilError):
+    """The folder to write to is already there.
+
+    >>> raise ReleaseExists("out")
+    Traceback (most recent call last):
+    queryveil.errors.ReleaseExists: out is already there; choose another folder, or replace it with --force
+    """
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"{folder} is already there; choose another folder, or replace it with --force")
+
+
+class BadRelease(QueryveilError):
+    """A release folder is damaged or incomplete.
+
+    >>> raise BadRelease("out", "manifest.json is missing")
+    Traceback (most recent call last):
+    queryveil.errors.BadRelease: out: manifest.json is missing
+    """
+
+    def __init__(self, folder: str, reason: str) -> None:
+        super().__init__(f"{folder}: {reason}")
+
+
+class PromiseBroken(QueryveilError):
+    """A method could not keep its promise, so nothing was released."""

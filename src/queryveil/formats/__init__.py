@@ -1,0 +1,9 @@
+"""Query logs as files: read in whatever format they come, written back the way they came."""
+
+from queryveil.formats.bad_rows import BadRowPolicy
+from queryveil.formats.layouts import extension, layout_for
+from queryveil.formats.read import read_log
+from queryveil.formats.write import write_log
+from queryveil.log import Format, Layout
+
+__all__ = ["BadRowPolicy", "Format", "Layout", "extension", "layout_for", "read_log", "write_log"]

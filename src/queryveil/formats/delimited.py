@@ -1,0 +1,124 @@
+"""Delimited text to a log: what AOL, Excite, CSV and TSV have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from queryveil.errors import BadFile
+from queryveil.formats.bad_rows import Tally
+from queryveil.formats.records import MAX_RECORD_BYTES, Dialect, Records, split
+from queryveil.formats.streams import ByteStream
+from queryveil.formats.times import format_of, merge_formats
+from queryveil.formats.values import REASONS, type_columns
+from queryveil.kernels import fields
+from queryveil.log import ROLES, Layout
+
+TAB_SEPARATED = Dialect(delimiter="\t")
+COMMA_SEPARATED = Dialect(delimiter=",", is_quoted=True)
+
+_WRONG_COUNT = 100
+_FLAG_REASONS = {
+    fields.TOO_LONG: f"the line is longer than {MAX_RECORD_BYTES >> 20} MiB",
+    fields.UNCLOSED_QUOTE: "a quote is opened and never closed",
+    fields.TEXT_AFTER_QUOTE: "text follows a closing quote; a quote inside a quoted field must be doubled",
+    fields.HAS_NUL: "the line has a NUL byte",
+}
+_SEPARATORS = {"\t": "tab", ",": "comma"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A delimited file as found: its dialect, its columns' names in the frame in order, its layout."""
+
+    dialect: Dialect
+    inside: tuple[str, ...]
+    layout: Layout
+    has_compact_times: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class DelimitedReader:
+    """Reads delimited files one after the other into one frame; each format says how to look at a file."""
+
+    tally: Tally
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    time_formats: set[str] = field(default_factory=set)
+
+    def add(self, stream: ByteStream, *, table: Table) -> None:
+        """Read one file."""
+        if self.tables and table.layout.columns != self.tables[0].layout.columns:
+            raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
+        self.tables.append(table)
+        is_header = table.layout.has_header
+        for block in split(stream, dialect=table.dialect, n_columns=len(table.inside)):
+            records = block.without_first() if is_header else block
+            is_header = False
+            self.frames.append(self._read(records, table=table, file=stream.name))
+
+    def _read(self, records: Records, *, table: Table, file: str) -> pl.DataFrame:
+        wrong = structural_faults(records, n_columns=len(table.inside))
+        whole = np.flatnonzero(wrong == 0)
+        good = records.only(whole)
+        typed = type_columns(
+            {name: good.column(i) for i, name in enumerate(table.inside)}, has_compact_times=table.has_compact_times
+        )
+        wrong[whole] = typed.wrong
+        self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
+        if wrong.any():
+            report(self.tally, file=file, records=records, wrong=wrong, table=table)
+        time_format = format_of(typed.time_kinds)
+        if time_format is not None:
+            self.time_formats.add(time_format)
+        return typed.frame()
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        """Give all rows read, and the layout of the first file."""
+        first = self.tables[0]
+        empty = pl.DataFrame(schema={name: ROLES.get(name, pl.String()) for name in in_role_order(first.inside)})
+        frame = pl.concat([empty, *self.frames], rechunk=False)
+        layout = first.layout
+        if layout.time_format is None:
+            layout = replace(layout, time_format=merge_formats(sorted(self.time_formats)))
+        return frame, layout
+
+
+def in_role_order(names: tuple[str, ...]) -> list[str]:
+    """Put the roles first, the rest as they come."""
+    return [role for role in ROLES if role in names] + [name for name in names if name not in ROLES]
+
+
+def structural_faults(records: Records, *, n_columns: int) -> NDArray[np.uint8]:
+    """Say per record what is wrong with its form: a flag of the splitter, or the number of its fields."""
+    wrong = np.zeros(len(records.lines), dtype=np.uint8)
+    wrong[records.counts != n_columns] = _WRONG_COUNT
+    for flag in reversed(_FLAG_REASONS):
+        wrong[(records.flags & flag) != 0] = flag
+    return wrong
+
+
+def report(
+    tally: Tally,
+    *,
+    file: str,
+    records: Records,
+    wrong: NDArray[np.uint8],
+    table: Table | None = None,
+    reasons: Mapping[int, str] = REASONS,
+) -> None:
+    """Count the bad records of a block and say what is wrong with the first of them."""
+    bad = np.flatnonzero(wrong)
+
+    def reason(i: int) -> str:
+        code = int(wrong[bad[i]])
+        if code == _WRONG_COUNT and table is not None:
+            separator, n = _SEPARATORS[table.dialect.delimiter], len(table.inside)
+            return f"expected {n} {separator}-separated columns, found {records.counts[bad[i]]}"
+        return _FLAG_REASONS.get(code) or reasons[code]
+
+    tally.add(file, records.lines[bad], reason=reason)

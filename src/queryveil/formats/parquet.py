@@ -1,0 +1,106 @@
+"""Parquet, read by row group; times, users and ranks in whatever type they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from queryveil.errors import BadFile
+from queryveil.formats.bad_rows import Tally
+from queryveil.formats.roles import assign_roles, carried_names
+from queryveil.formats.streams import ByteStream
+from queryveil.formats.values import BAD_RANK, REASONS, type_columns
+from queryveil.log import ROLES, Format, Layout
+
+_BATCH_ROWS = 1 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class ParquetReader:
+    """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file."""
+
+    tally: Tally
+    columns: Mapping[str, str]
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    layout: Layout | None = None
+
+    def add(self, stream: ByteStream) -> None:
+        """Read one file."""
+        try:
+            file = pq.ParquetFile(stream.seekable())
+            found = list(file.schema_arrow.names)
+            layout, inside = self._look(found, name=stream.name)
+            n_before = 0
+            for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
+                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                frame = pl.from_arrow(table)
+                assert isinstance(frame, pl.DataFrame)
+                self._read(frame.rename(inside), file=stream.name, n_before=n_before)
+                n_before += frame.height
+        except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            # Privacy: the cause may quote values, so it is dropped.
+            raise BadFile(stream.name, "this is not a whole Parquet file of flat columns; write it again") from None
+        self.layout = self.layout or layout
+
+    def _look(self, found: list[str], *, name: str) -> tuple[Layout, dict[str, str]]:
+        names = assign_roles(found, file=name, columns=self.columns)
+        if self.layout is not None and self.layout.columns != tuple(found):
+            raise BadFile(name, "its columns differ from those of the first file; read them one by one")
+        inside = {name: role for role, name in names.items()} | carried_names(found, names=names)
+        return Layout(format=Format.PARQUET, names=names, columns=tuple(found)), inside
+
+    def _read(self, frame: pl.DataFrame, *, file: str, n_before: int) -> None:
+        ready, text = {}, {}
+        for name in frame.columns:
+            column = frame[name]
+            if name in ("user", "query", "url"):
+                text[name] = column if column.dtype == pl.String else column.cast(pl.String)
+            elif name == "time" and column.dtype in (pl.Datetime, pl.Date):
+                ready[name] = _as_utc(column)
+            elif name == "rank" and column.dtype.is_integer():
+                ready[name] = column.cast(pl.Int64, strict=False)
+            elif name in ROLES:
+                text[name] = _number_as_text(column)
+            else:
+                ready[name] = column
+        typed = type_columns(text)
+        for name, column in ready.items():
+            if name == "rank":
+                typed.wrong[(column.is_null() & frame[name].is_not_null()).to_numpy() & (typed.wrong == 0)] = BAD_RANK
+            typed.columns[name] = column
+        bad = np.flatnonzero(typed.wrong)
+        lines = bad.astype(np.int64) + n_before + 1
+        self.tally.add(file, lines, reason=lambda i: REASONS[int(typed.wrong[bad[i]])])
+        self.frames.append(_in_order(typed.frame(), like=frame))
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        """Give all rows read, and the layout of the first file."""
+        assert self.layout is not None
+        return pl.concat(self.frames, how="vertical_relaxed", rechunk=False), self.layout
+
+
+def _in_order(frame: pl.DataFrame, *, like: pl.DataFrame) -> pl.DataFrame:
+    roles = [role for role in ROLES if role in frame.columns]
+    return frame.select(roles + [name for name in like.columns if name not in ROLES])
+
+
+def _as_utc(column: pl.Series) -> pl.Series:
+    dtype: Any = column.dtype
+    if dtype == pl.Datetime and dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return column.cast(pl.Datetime("us"))
+
+
+def _number_as_text(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        # A float that holds a whole number would be written as 1.0 or 1e9.
+        whole = column.cast(pl.Int64, strict=False)
+        if bool((whole == column).fill_null(True).all()):
+            column = whole
+    return column.cast(pl.String)

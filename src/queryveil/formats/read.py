@@ -1,0 +1,98 @@
+"""Reading a query log from files, globs or stdin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+import polars as pl
+
+from queryveil.errors import BadFile, BadParameter
+from queryveil.formats import aol, csv, excite
+from queryveil.formats.bad_rows import BadRowPolicy, Tally
+from queryveil.formats.delimited import DelimitedReader, Table
+from queryveil.formats.jsonl import JsonlReader
+from queryveil.formats.parquet import ParquetReader
+from queryveil.formats.roles import check_roles
+from queryveil.formats.sniff import sniff
+from queryveil.formats.streams import ByteStream, Source, find_sources
+from queryveil.formats.ubi import UbiReader
+from queryveil.log import Format, Layout, QueryLog
+
+_Choice = TypeVar("_Choice", Format, BadRowPolicy)
+_WITHOUT_NAMES = (Format.AOL, Format.EXCITE, Format.UBI)
+
+
+class _Reader(Protocol):
+    def add(self, stream: ByteStream) -> None: ...
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]: ...
+
+
+def read_log(
+    source: Source,
+    *,
+    format: Format | str | None = None,  # noqa: A002
+    columns: Mapping[str, str] | None = None,
+    bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
+) -> QueryLog:
+    """Read a query log: a path, a glob, a list of paths, or `-` for stdin.
+
+    The format is told by ending and content unless given. `columns` names the column of a role (`{"user": "who"}`)
+    in CSV, TSV, JSONL and Parquet; roles it leaves out are found by well-known names, and every other column is
+    carried along under its own name (`user_in_file` where that is the name of a role). Lines that are not UTF-8 are
+    read as Latin-1 and counted. Times with a zone become UTC. In CSV and TSV an empty field is a missing value, in
+    every format an empty url is; an empty query stays.
+    """
+    asked = check_roles(columns)
+    chosen = None if format is None else _choice(Format, format, name="format")
+    tally = Tally(policy=_choice(BadRowPolicy, bad_rows, name="bad_rows"))
+    if asked and chosen in _WITHOUT_NAMES:
+        raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
+    reader: _Reader | None = None
+    for path in find_sources(source):
+        with ByteStream(path) as stream:
+            found = chosen or sniff(stream, columns=asked)
+            if reader is None:
+                first, reader = found, _reader_of(found, tally=tally, columns=asked)
+            elif found is not first:
+                raise BadFile(stream.name, f"this file is {found}, the first was {first}; read them one by one")
+            reader.add(stream)
+    assert reader is not None
+    reading = tally.close()
+    frame, layout = reader.finish()
+    return QueryLog(frame=frame, layout=layout, reading=reading)
+
+
+class _Delimited:
+    def __init__(self, look: Callable[[ByteStream], Table], *, tally: Tally) -> None:
+        self._look, self._reader = look, DelimitedReader(tally=tally)
+
+    def add(self, stream: ByteStream) -> None:
+        self._reader.add(stream, table=self._look(stream))
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        return self._reader.finish()
+
+
+def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _Reader:  # noqa: A002
+    match format:
+        case Format.AOL:
+            return _Delimited(aol.look, tally=tally)
+        case Format.EXCITE:
+            return _Delimited(excite.look, tally=tally)
+        case Format.CSV | Format.TSV:
+            return _Delimited(lambda stream: csv.look(stream, format=format, columns=columns), tally=tally)
+        case Format.JSONL:
+            return JsonlReader(tally=tally, columns=columns)
+        case Format.PARQUET:
+            return ParquetReader(tally=tally, columns=columns)
+        case Format.UBI:
+            return UbiReader(tally=tally)
+
+
+def _choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        raise BadParameter(name, value, allowed=f"one of {', '.join(kind)}") from None

@@ -1,0 +1,150 @@
+"""Blocks of bytes to records: where each field begins and ends, and columns of text made from that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from queryveil.formats.streams import HEAD_BYTES, ByteStream
+from queryveil.kernels import fields
+
+MAX_RECORD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What separates the fields, and whether a quote at a field's start matters."""
+
+    delimiter: str
+    is_quoted: bool = False
+
+    @property
+    def quote(self) -> int:
+        """The quote as a byte."""
+        return ord('"') if self.is_quoted else fields.NO_QUOTE
+
+
+LINES = Dialect(delimiter="\n")
+"""One field per line: a newline ends the record before it could separate fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The records of one block: per record its line, its number of fields, its flags, and its first fields' places."""
+
+    data: NDArray[np.uint8]
+    quote: int
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    lines: NDArray[np.int64]
+    counts: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+
+    @property
+    def is_latin1(self) -> NDArray[np.bool_]:
+        """Which records are not UTF-8, and so are read as Latin-1."""
+        return np.asarray(self.flags & fields.LATIN1, dtype=np.bool_)
+
+    def without_first(self) -> Records:
+        """Leave out the header."""
+        return self.only(np.arange(1, len(self.lines)))
+
+    def only(self, rows: NDArray[np.int64]) -> Records:
+        """Keep these records."""
+        if len(rows) == len(self.lines):
+            return self
+        return Records(
+            data=self.data,
+            quote=self.quote,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            lines=self.lines[rows],
+            counts=self.counts[rows],
+            flags=self.flags[rows],
+        )
+
+    def column(self, position: int) -> pl.Series:
+        """Give one field of every record as text."""
+        starts = np.ascontiguousarray(self.starts[:, position])
+        ends = np.ascontiguousarray(self.ends[:, position])
+        text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, self.quote)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        return pl.Series(pa.Array.from_buffers(pa.large_utf8(), len(starts), buffers))
+
+
+def split(stream: ByteStream, *, dialect: Dialect, n_columns: int) -> Iterator[Records]:
+    """Give the records of a stream, block by block; memory stays bounded however long a line is."""
+    carry, line, skipping = b"", 1, False
+    for block, is_last in _with_last(stream.blocks()):
+        data = carry + block
+        if is_last and not data.endswith(b"\n"):
+            data += b"\n"
+        records, n_used, n_lines, skipping = _split_block(
+            data, dialect=dialect, n_columns=n_columns, is_last=is_last, skipping=skipping, line=line
+        )
+        carry, line = data[n_used:], line + n_lines
+        if len(records.lines):
+            yield records
+
+
+def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
+    """Give the fields of the first record: the header, where there is one; no fields where it cannot be read."""
+    if b"\n" not in stream.head and len(stream.head) > HEAD_BYTES // 2:
+        return []
+    data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
+    # A header is looked for in the head alone, so this is the end of it.
+    counted, *_ = _split_block(data, dialect=dialect, n_columns=1, is_last=True, skipping=False, line=1)
+    if not len(counted.lines):
+        return []
+    n_columns = int(counted.counts[0])
+    records, *_ = _split_block(data, dialect=dialect, n_columns=n_columns, is_last=True, skipping=False, line=1)
+    header = records.only(np.arange(1))
+    if int(header.flags[0]) & ~fields.LATIN1:
+        return []
+    return [header.column(i).item() for i in range(n_columns)]
+
+
+def _with_last(blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+    before = next(blocks, b"")
+    for block in blocks:
+        yield before, False
+        before = block
+    yield before, True
+
+
+def _split_block(
+    data: bytes, *, dialect: Dialect, n_columns: int, is_last: bool, skipping: bool, line: int
+) -> tuple[Records, int, int, bool]:
+    capacity = data.count(b"\n") + 1
+    places = [np.empty((capacity, n_columns), dtype=np.int32) for _ in range(2)]
+    lines, counts = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    flags = np.empty(capacity, dtype=np.uint8)
+    array = np.frombuffer(data, dtype=np.uint8)
+    n, n_used, n_lines, skipping = fields.split_records(
+        array,
+        ord(dialect.delimiter),
+        dialect.quote,
+        is_last,
+        skipping,
+        MAX_RECORD_BYTES,
+        places[0],
+        places[1],
+        lines,
+        counts,
+        flags,
+    )
+    records = Records(
+        data=array,
+        quote=dialect.quote,
+        starts=places[0][:n],
+        ends=places[1][:n],
+        lines=lines[:n].astype(np.int64) + line,
+        counts=counts[:n],
+        flags=flags[:n],
+    )
+    return records, n_used, n_lines, skipping

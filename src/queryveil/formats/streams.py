@@ -1,0 +1,167 @@
+"""Files, globs and stdin as streams of plain bytes, decompressed on the way."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, Self
+
+import pyarrow as pa
+
+from queryveil.errors import BadFile
+from queryveil.progress import step
+
+BLOCK_BYTES = 32 << 20
+HEAD_BYTES = 1 << 16
+
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst"}
+CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
+"""The endings of compressed files, and what their compression is called."""
+
+_WIDE_MARKS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+_UTF8_MARK = b"\xef\xbb\xbf"
+
+Source = str | Path | Sequence[str | Path]
+
+
+def find_sources(source: Source) -> list[Path | None]:
+    """List the files that a path, a glob or a list of paths stands for; None is stdin."""
+    if not isinstance(source, str | Path):
+        if not source:
+            raise BadFile("the list of files", "it is empty; give at least one file")
+        return [path for one in source for path in find_sources(one)]
+    if str(source) == "-":
+        return [None]
+    if glob.has_magic(str(source)) and not Path(source).exists():
+        names = glob.glob(str(source), recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        found = sorted(path for path in map(Path, names) if not path.is_dir())
+        if not found:
+            raise BadFile(str(source), "no file matches; check the pattern and the folder")
+        return list(found)
+    return [Path(source)]
+
+
+class _Prefixed:
+    """A binary file whose first bytes have been looked at already."""
+
+    def __init__(self, prefix: bytes, file: IO[bytes]) -> None:
+        self._prefix, self._file, self.closed = prefix, file, False
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._prefix:
+            return self._file.read(size)
+        taken, self._prefix = (self._prefix, b"") if size < 0 else (self._prefix[:size], self._prefix[size:])
+        return taken + self._file.read() if size < 0 else taken
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class ByteStream:
+    """One source of bytes: its name, its compression, its beginning, and then all of it in blocks."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.name = "stdin" if path is None else path.name
+        self._raw = self._open()
+        try:
+            prefix = self._guarded(self._raw, 4)
+            self.compression = self._compression(prefix)
+            prefixed: Any = _Prefixed(prefix, self._raw)
+            self._plain = prefixed
+            if self.compression:
+                codec = CODECS[self.compression]
+                self._plain = pa.CompressedInputStream(pa.PythonFile(prefixed, mode="r"), codec)
+            self.head = self._decoded_head()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> IO[bytes]:
+        if self.path is None:
+            return sys.stdin.buffer
+        if self.path.is_dir():
+            raise BadFile(str(self.path), "this is a folder; give its files, for example as 'folder/*.tsv'")
+        try:
+            return self.path.open("rb")
+        except FileNotFoundError:
+            raise BadFile(str(self.path), "there is no such file") from None
+        except PermissionError:
+            raise BadFile(str(self.path), "no permission to read it") from None
+        except (OSError, ValueError) as error:
+            raise BadFile(str(self.path), f"cannot be opened: {_plainly(error)}") from None
+
+    def _compression(self, prefix: bytes) -> str:
+        found = next((ending for magic, ending in _MAGIC.items() if prefix.startswith(magic)), "")
+        claimed = "" if self.path is None else self.path.suffix.lower().removeprefix(".")
+        if claimed in CODECS and found != claimed and prefix:
+            raise BadFile(self.name, f"the ending says {CODECS[claimed]}, but the content is not {CODECS[claimed]}")
+        return found
+
+    def _decoded_head(self) -> bytes:
+        head = b""
+        while len(head) < HEAD_BYTES and (more := self._guarded(self._plain, HEAD_BYTES - len(head))):
+            head += more
+        wide = next((name for mark, name in _WIDE_MARKS.items() if head.startswith(mark)), None)
+        if wide is not None:
+            raise BadFile(self.name, f"the text is {wide}; convert it to UTF-8")
+        head = head.removeprefix(_UTF8_MARK)
+        if not head:
+            raise BadFile(self.name, "the file is empty")
+        return head
+
+    def _guarded(self, file: Any, size: int) -> bytes:
+        try:
+            return bytes(file.read(size))
+        except (OSError, pa.ArrowException) as error:
+            if "Truncated" in str(error):
+                reason = f"the {CODECS[self.compression]} data ends in the middle; copy the file again"
+            elif file is not self._raw and self.compression:
+                reason = f"the {CODECS[self.compression]} data is damaged; copy the file again"
+            else:
+                reason = f"cannot be read: {_plainly(error)}"
+            raise BadFile(self.name, reason) from None
+
+    def blocks(self) -> Iterator[bytes]:
+        """Give all bytes, the head first, in blocks of bounded size."""
+        total = 0 if self.path is None else self.path.stat().st_size
+        block = self.head + self._guarded(self._plain, BLOCK_BYTES - len(self.head))
+        while block:
+            yield block
+            if total:
+                step("read", min(1.0, self._raw.tell() / total))
+            block = self._guarded(self._plain, BLOCK_BYTES)
+
+    def seekable(self) -> Any:
+        """Give the content as something that can be read from any place: the path itself where that is possible."""
+        if self.path is not None and not self.compression and self.path.is_file():
+            return self.path
+        return BytesIO(b"".join(self.blocks()))
+
+    def close(self) -> None:
+        """Close the file; stdin stays open for whoever else wants it."""
+        if self.path is not None:
+            self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _plainly(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    return os.strerror(number).lower() if number else type(error).__name__

@@ -1,0 +1,159 @@
+"""OpenSearch User Behavior Insights: queries left-joined with the clicks on their results.
+
+A file holds bulk pairs (an action line, then its document) or plain documents, of `ubi_queries`, `ubi_events` or
+both. A click is an event whose `action_name` is `click` or ends with `_click` or `-click`, except `global_click`,
+which is a click anywhere on the page. Other events, and clicks of queries that are not in the log, are no rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil.formats.bad_rows import Tally
+from queryveil.formats.delimited import report, structural_faults
+from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, decode_lines
+from queryveil.formats.records import LINES, split
+from queryveil.formats.streams import ByteStream
+from queryveil.formats.times import ISO_ZONED, format_of, merge_formats
+from queryveil.formats.values import type_columns
+from queryveil.log import ROLES, Format, Layout
+
+_ACTIONS = ("index", "create", "update", "delete")
+_STRANGER = 107
+_REASONS = {**JSON_REASONS, _STRANGER: "this is neither a query nor an event nor a bulk action"}
+_OF_QUERIES = ("user", "query", "time")
+_CLICKS = {"query_id": pl.String, "rank": pl.String, "url": pl.String}
+
+
+@dataclass(slots=True, kw_only=True)
+class UbiReader:
+    """Reads UBI files one after the other, and joins queries with clicks when all are read."""
+
+    tally: Tally
+    queries: list[pl.DataFrame] = field(default_factory=list)
+    clicks: list[pl.DataFrame] = field(default_factory=list)
+    time_formats: set[str] = field(default_factory=set)
+    compression: str = ""
+
+    def add(self, stream: ByteStream) -> None:
+        """Read one file."""
+        self.compression = self.compression or stream.compression
+        index = ""
+        for records in split(stream, dialect=LINES, n_columns=1):
+            wrong = structural_faults(records, n_columns=1)
+            objects = decode_lines(records, wrong=wrong)
+            kinds = np.zeros(len(objects), dtype=np.uint8)
+            queries, clicks = [], []
+            for i, one in enumerate(objects):
+                target = _target(one)
+                if target is not None:
+                    index = target
+                elif index.startswith("ubi_events") or (not index and "action_name" in one):
+                    clicks.extend(_click(one))
+                elif index.startswith("ubi_queries") or (not index and "user_query" in one):
+                    kinds[i] = 1
+                    queries.append(one)
+                elif not index:
+                    kinds[i] = _STRANGER
+            fault = np.where(kinds == _STRANGER, _STRANGER, 0).astype(np.uint8)
+            fault[kinds == 1] = self._read(queries)
+            wrong[wrong == 0] = fault
+            self.clicks.append(pl.DataFrame(clicks, schema=_CLICKS, orient="row"))
+            self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
+            if wrong.any():
+                report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=_REASONS)
+
+    def _read(self, queries: list[dict[str, Any]]) -> Any:
+        text = {
+            "user": [_scalar(one.get("client_id")) for one in queries],
+            "query": [_scalar(one.get("user_query")) for one in queries],
+            "time": [as_text(one.get("timestamp")) for one in queries],
+            "query_id": [_scalar(one.get("query_id")) for one in queries],
+        }
+        typed = type_columns({name: pl.Series(values, dtype=pl.String) for name, values in text.items()})
+        for i, one in enumerate(queries):
+            if not isinstance(one.get("user_query"), str | None):
+                typed.wrong[i] = NOT_TEXT
+        time_format = format_of(typed.time_kinds)
+        if time_format is not None:
+            self.time_formats.add(time_format)
+        self.queries.append(typed.frame())
+        return typed.wrong
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        """Join: one row per click, one row for a query without clicks, in the order of the queries."""
+        empty = pl.DataFrame(schema={**{role: ROLES[role] for role in _OF_QUERIES}, "query_id": pl.String()})
+        queries = pl.concat([empty, *self.queries]).with_row_index("row")
+        clicks = pl.concat([pl.DataFrame(schema=_CLICKS), *self.clicks]).with_row_index("click")
+        # A query sent twice under one id has its clicks once.
+        first = queries.filter(pl.col("query_id").is_not_null()).unique("query_id", keep="first", maintain_order=True)
+        joined = first.select("row", "query_id").join(clicks, on="query_id").drop("query_id")
+        frame = queries.join(joined, on="row", how="left").sort("row", "click")
+        ranks = pl.col("rank").cast(pl.Int64, strict=False)
+        layout = Layout(
+            format=Format.UBI,
+            names={role: role for role in ROLES},
+            columns=tuple(ROLES),
+            time_format=merge_formats(sorted(self.time_formats)) or ISO_ZONED,
+            compression=self.compression,
+        )
+        return frame.select("user", "query", "time", ranks, "url"), layout
+
+
+def _target(one: dict[str, Any]) -> str | None:
+    """Give the index that a bulk action line names; None for a document."""
+    if len(one) != 1:
+        return None
+    (action, meta), *_ = one.items()
+    if action not in _ACTIONS or not isinstance(meta, dict):
+        return None
+    return str(meta.get("_index") or "")
+
+
+def _scalar(value: object) -> str | None:
+    return None if isinstance(value, bool | list | dict) else as_text(value)
+
+
+def _click(event: dict[str, Any]) -> list[tuple[str | None, str | None, str | None]]:
+    """Give a click's query id, rank and url; nothing for any other event."""
+    action = str(event.get("action_name") or "").lower()
+    if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):
+        return []
+    thing, position = _inside(event, "object"), _inside(event, "position")
+    url = _scalar(thing.get("url")) or _scalar(thing.get("object_id")) or None
+    ordinal = position.get("ordinal")
+    rank = str(ordinal) if isinstance(ordinal, int) and not isinstance(ordinal, bool) else None
+    return [(_scalar(event.get("query_id")), rank, url)]
+
+
+def _inside(event: dict[str, Any], key: str) -> dict[str, Any]:
+    attributes = event.get("event_attributes")
+    value = attributes.get(key) if isinstance(attributes, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def encode(frame: pl.DataFrame, *, first_id: int) -> bytes:
+    """Write rows as bulk lines: each row a query with a fresh number as its id, and a click where it had one."""
+    lines: list[bytes] = []
+    for query_id, row in enumerate(frame.iter_rows(named=True), start=first_id):
+        shared = {"application": "queryveil", "query_id": str(query_id), "client_id": row["user"]}
+        if row.get("time") is not None:
+            shared["timestamp"] = row["time"]
+        lines += _pair("ubi_queries", {**shared, "user_query": row["query"], "query_attributes": {}})
+        attributes: dict[str, Any] = {}
+        if row.get("url") is not None:
+            attributes["object"] = {"object_id": row["url"], "object_id_field": "url"}
+        if row.get("rank") is not None:
+            attributes["position"] = {"ordinal": row["rank"]}
+        if attributes:
+            lines += _pair("ubi_events", {**shared, "action_name": "click", "event_attributes": attributes})
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _pair(index: str, document: dict[str, Any]) -> list[bytes]:
+    return [msgspec.json.encode({"index": {"_index": index}}), msgspec.json.encode(document)]

@@ -1,0 +1,111 @@
+"""Writing a query log in the layout it came in, or in another one; the same log gives the same bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+
+from queryveil.formats import aol, excite, ubi
+from queryveil.formats.roles import carried_names
+from queryveil.formats.times import write_times
+from queryveil.log import ROLES, Format, Layout, QueryLog
+
+_SLICE_ROWS = 1 << 19
+_FIXED = {Format.AOL: aol.NAMES, Format.EXCITE: {name: name for name in excite.COLUMNS}}
+_UTF8_MARK = b"\xef\xbb\xbf"
+
+
+def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> None:
+    """Write a log to a file, by default in its own layout.
+
+    AOL and Excite always have their columns, empty where the log has none; the other formats have the columns
+    of the log. Tabs, line ends and NUL inside a value become blanks where the format cannot hold them. Excite
+    holds whole seconds. A log without rows is a header, or a blank line where the format has no header.
+    """
+    layout = layout or log.layout
+    frame = arrange(log.frame, layout=layout)
+    if layout.format is Format.PARQUET:
+        frame.write_parquet(path, compression="zstd", statistics=True)
+        return
+    with _compressed(path, compression=layout.compression) as file:
+        if not frame.height and layout.format in (Format.EXCITE, Format.JSONL, Format.UBI):
+            file.write(b"\n")
+        for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
+            part = frame.slice(begin, _SLICE_ROWS)
+            data = _encode(part, layout=layout, begin=begin)
+            # A mark at the start of the file is dropped when it is read, so one that belongs to the text is doubled.
+            file.write(_UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data)
+
+
+def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
+    """Give the columns their names and order in the file, and times their way of being written."""
+    if layout.format is not Format.PARQUET and "time" in frame.columns:
+        frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
+    if layout.format is Format.UBI:
+        return frame.select([role for role in ROLES if role in frame.columns])
+    fixed = _FIXED.get(layout.format)
+    if fixed is not None:
+        absent = [pl.lit(None, dtype=pl.String).alias(role) for role in fixed if role not in frame.columns]
+        return frame.with_columns(absent).select(pl.col(role).alias(name) for role, name in fixed.items())
+    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    outside |= layout.names
+    names = {inside: outside.get(inside, inside) for inside in frame.columns}
+    # A column that came into the log later may be called as one of the file's is.
+    for inside in frame.columns:
+        while list(names.values()).count(names[inside]) > 1 and inside not in outside:
+            names[inside] += "_in_log"
+    places = {name: place for place, name in enumerate(layout.columns)}
+    order = sorted(frame.columns, key=lambda inside: places.get(names[inside], len(places)))
+    return frame.select(pl.col(inside).alias(names[inside]) for inside in order)
+
+
+def _encode(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
+    has_header = begin == 0 and (layout.has_header or (layout.format is Format.AOL and not part.height))
+    match layout.format:
+        case Format.UBI:
+            return ubi.encode(part, first_id=begin + 1)
+        case Format.JSONL:
+            return b"".join(msgspec.json.encode(row) + b"\n" for row in part.iter_rows(named=True))
+        case Format.CSV:
+            return _as_text(part, unwanted="\0").write_csv(include_header=has_header).encode()
+        case _:
+            clean = _as_text(part, unwanted="\0\t\n\r")
+            return clean.write_csv(separator="\t", quote_style="never", include_header=has_header).encode()
+
+
+def _as_text(part: pl.DataFrame, *, unwanted: str) -> pl.DataFrame:
+    table = str.maketrans(dict.fromkeys(unwanted, " "))
+    return pl.DataFrame(
+        [_clean(column, unwanted=unwanted).alias(column.name.translate(table)) for column in part.get_columns()]
+    )
+
+
+def _clean(column: pl.Series, *, unwanted: str) -> pl.Series:
+    if column.dtype.is_nested():
+        values = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
+        column = pl.Series(values, dtype=pl.String)
+    return column.str.replace_all(f"[{unwanted}]", " ") if column.dtype == pl.String else column
+
+
+@contextmanager
+def _compressed(path: Path, *, compression: str) -> Iterator[Any]:
+    with path.open("wb") as raw:
+        if compression == "gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as file:
+                yield file
+        elif compression == "bz2":
+            with bz2.BZ2File(raw, "wb") as file:
+                yield file
+        elif compression == "zst":
+            with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as file:
+                yield file
+        else:
+            yield raw

@@ -1,0 +1,67 @@
+"""What a release promises, as values that can be compared, printed and written to a manifest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypeAlias
+
+import msgspec
+
+from queryveil.errors import BadParameter
+
+
+class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field="model", repr_omit_defaults=True):
+    """Any combination of up to m terms of a user stands in the histories of at least k users.
+
+    With `m=None` each history as a whole is identical to those of at least k-1 other users.
+    With a `window` the histories are those of one window of time (`1d`, `7d`, ...), and no user id
+    goes from one window to the next.
+
+    >>> KmAnonymity(k=10, m=3)
+    KmAnonymity(k=10, m=3)
+    >>> print(KmAnonymity(k=10, m=3).in_words())
+    Whoever knows up to 3 search terms of a person finds at least 10 people in this log who used all of them, or nobody.
+    """
+
+    k: int
+    m: int | None
+    window: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise BadParameter("k", self.k, allowed="2 or more")
+        if self.m is not None and self.m < 1:
+            raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")
+        if self.window is not None:
+            parse_window(self.window)
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        within = f" within any window of {self.window}" if self.window else ""
+        if self.m is None:
+            return (
+                f"Every person in this log has exactly the same set of search terms as at least {self.k - 1} "
+                f"others{within}, or no terms at all."
+            )
+        terms = "1 search term" if self.m == 1 else f"up to {self.m} search terms"
+        return (
+            f"Whoever knows {terms} of a person finds at least {self.k} people in this log who used "
+            f"all of them{within}, or nobody."
+        )
+
+
+Guarantee: TypeAlias = KmAnonymity
+
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def parse_window(window: str) -> timedelta:
+    """Read a length of time such as `12h`, `1d` or `2w`.
+
+    >>> parse_window("7d")
+    datetime.timedelta(days=7)
+    """
+    number, unit = window[:-1], window[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdigit()) or int(number) == 0:
+        raise BadParameter("window", window, allowed="a number and a unit: 12h, 1d, 7d, 2w")
+    return int(number) * _UNITS[unit]

@@ -1,0 +1,86 @@
+"""Users and their terms as compressed rows, and the way back to a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from queryveil.kernels.arrays import Bools, Int32s, Int64s
+from queryveil.kernels.rows import collect_histories, group, keep_terms
+from queryveil.text.tokens import Tokens
+
+_ROWS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Histories:
+    """The set of terms of each user, with how often the user's queries hold each.
+
+    User u has the terms `terms[row_ptr[u]:row_ptr[u + 1]]`, ascending; `counts` stands beside `terms`.
+    """
+
+    row_ptr: Int64s
+    terms: Int32s
+    counts: Int32s
+    n_terms: int
+
+    @property
+    def n_users(self) -> int:
+        """The number of users, those with an empty history among them."""
+        return len(self.row_ptr) - 1
+
+    @property
+    def entry_user(self) -> Int32s:
+        """The user of each entry."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), np.diff(self.row_ptr))
+
+    def support(self) -> Int64s:
+        """Count the users of each term."""
+        return np.bincount(self.terms, minlength=self.n_terms).astype(np.int64)
+
+    def frequency(self) -> Int64s:
+        """Count the occurrences of each term."""
+        return np.bincount(self.terms, weights=self.counts, minlength=self.n_terms).astype(np.int64)
+
+    def keep(self, kept: Bools) -> Histories:
+        """Give the histories with only the entries that `kept` marks."""
+        n_before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        return Histories(
+            row_ptr=n_before[self.row_ptr], terms=self.terms[kept], counts=self.counts[kept], n_terms=self.n_terms
+        )
+
+    def __repr__(self) -> str:
+        return f"Histories(n_users={self.n_users}, n_terms={self.n_terms}, n_entries={len(self.terms)})"
+
+
+def collect(tokens: Tokens, row_user: Int32s, *, n_users: int) -> Histories:
+    """Collect the terms of each user's queries."""
+    user_ptr, user_rows = group(row_user, n_users)
+    row_ptr, terms, counts = collect_histories(user_ptr, user_rows, tokens.row_query, tokens.query_ptr, tokens.terms)
+    return Histories(row_ptr=row_ptr, terms=terms, counts=counts, n_terms=tokens.n_terms)
+
+
+def rewrite(tokens: Tokens, row_user: Int32s, kept: Histories) -> pl.Series:
+    """Write every row's query with only the terms that its user's history still holds."""
+    parts = [
+        _rewrite_some(tokens, tokens.row_query[i : i + _ROWS_AT_ONCE], row_user[i : i + _ROWS_AT_ONCE], kept)
+        for i in range(0, len(row_user), _ROWS_AT_ONCE)
+    ]
+    return pl.concat(parts) if parts else pl.Series("query", [], dtype=pl.String)
+
+
+def _rewrite_some(tokens: Tokens, row_query: Int32s, row_user: Int32s, kept: Histories) -> pl.Series:
+    kept_ptr, kept_terms = keep_terms(
+        row_user, row_query, tokens.query_ptr, tokens.terms, kept.row_ptr, kept.terms
+    )
+    whole = np.diff(kept_ptr) == np.diff(tokens.query_ptr)[row_query]
+    texts = tokens.queries.gather(row_query)
+    if whole.all():
+        return texts.alias("query")
+    words = tokens.vocabulary.gather(kept_terms)
+    lists = pa.LargeListArray.from_arrays(pa.array(kept_ptr), words.to_arrow().cast(pa.large_string()))
+    joined = pl.Series(lists).list.join(" ")
+    return pl.select(pl.when(pl.Series(whole)).then(texts).otherwise(joined).alias("query")).to_series()

@@ -1,0 +1,241 @@
+"""Bytes of delimited text to records and fields, and fields to the buffers of a text column."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+TOO_LONG = 1
+UNCLOSED_QUOTE = 2
+TEXT_AFTER_QUOTE = 4
+HAS_NUL = 8
+LATIN1 = 16
+NO_QUOTE = -1
+
+_NUL, _NEWLINE, _RETURN = 0, 10, 13
+
+
+@njit(cache=True)
+def _is_utf8(data: NDArray[np.uint8], start: int, stop: int) -> bool:
+    """Say whether these bytes are UTF-8, with no overlong form and no surrogate."""
+    at = start
+    while at < stop:
+        byte = data[at]
+        at += 1
+        if byte < 0x80:
+            continue
+        low, high = 0x80, 0xBF
+        if 0xC2 <= byte <= 0xDF:
+            n_more = 1
+        elif 0xE0 <= byte <= 0xEF:
+            n_more = 2
+            if byte == 0xE0:
+                low = 0xA0
+            elif byte == 0xED:
+                high = 0x9F
+        elif 0xF0 <= byte <= 0xF4:
+            n_more = 3
+            if byte == 0xF0:
+                low = 0x90
+            elif byte == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        for _ in range(n_more):
+            if at >= stop or not low <= data[at] <= high:
+                return False
+            low, high = 0x80, 0xBF
+            at += 1
+    return True
+
+
+@njit(cache=True)
+def _line_end(data: NDArray[np.uint8], at: int) -> int:
+    while at < data.size and data[at] != _NEWLINE:
+        at += 1
+    return at
+
+
+@njit(cache=True)
+def _skip_quoted(data: NDArray[np.uint8], at: int, quote: int, limit: int) -> tuple[int, int, int]:
+    """Go from behind an opening quote to its closing one: where it is (-1: none), newlines, flags."""
+    newlines, flags = 0, 0
+    stop = min(data.size, limit)
+    while at < stop:
+        byte = data[at]
+        if byte == quote:
+            if at + 1 == data.size or data[at + 1] != quote:
+                return at, newlines, flags
+            at += 1
+        elif byte == _NEWLINE:
+            newlines += 1
+        elif byte == _NUL:
+            flags |= HAS_NUL
+        elif byte >= 0x80:
+            flags |= LATIN1
+        at += 1
+    return -1, newlines, flags
+
+
+@njit(cache=True)
+def _split_one(  # noqa: PLR0917
+    data: NDArray[np.uint8],
+    begin: int,
+    delimiter: int,
+    quote: int,
+    max_bytes: int,
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    row: int,
+) -> tuple[int, int, int, int]:
+    """Split the record at `begin`: its end (-1: the data ends first), newlines, fields, flags.
+
+    LATIN1 stands here for "has bytes above 127"; the caller looks closer.
+    """
+    n = data.size
+    at, newlines, n_fields, flags = begin, 0, 0, 0
+    while True:
+        start = at
+        if quote >= 0 and at < n and data[at] == quote:
+            start = at + 1
+            end, more, seen = _skip_quoted(data, start, quote, begin + max_bytes)
+            newlines += more
+            flags |= seen
+            if end < 0:
+                return -1, newlines, n_fields, flags | UNCLOSED_QUOTE
+            at = end + 1
+            if at < n and data[at] == _RETURN and (at + 1 == n or data[at + 1] == _NEWLINE):
+                at += 1
+            if at < n and data[at] != delimiter and data[at] != _NEWLINE:
+                return at, newlines, n_fields, flags | TEXT_AFTER_QUOTE
+        else:
+            while at < n:
+                byte = data[at]
+                if byte in (delimiter, _NEWLINE):
+                    break
+                if byte == _NUL:
+                    flags |= HAS_NUL
+                elif byte >= 0x80:
+                    flags |= LATIN1
+                at += 1
+            end = at
+            if end > start and end < n and data[end] == _NEWLINE and data[end - 1] == _RETURN:
+                end -= 1
+        if n_fields < starts.shape[1]:
+            starts[row, n_fields] = start
+            ends[row, n_fields] = end
+        n_fields += 1
+        if at >= n:
+            return -1, newlines, n_fields, flags
+        at += 1
+        if data[at - 1] == _NEWLINE:
+            return at, newlines + 1, n_fields, flags
+
+
+@njit(cache=True)
+def split_records(  # noqa: PLR0917
+    data: NDArray[np.uint8],
+    delimiter: int,
+    quote: int,
+    is_last: bool,
+    skipping: bool,
+    max_bytes: int,
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    lines: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    flags: NDArray[np.uint8],
+) -> tuple[int, int, int, bool]:
+    """Fill in the records of a block: how many, bytes used up, newlines passed, still inside a line too long.
+
+    Blank lines are no records. A record with a quote that does not close properly ends with its first line, so
+    that the lines behind it are not swallowed. The last block must end with a newline.
+    """
+    n = data.size
+    at, line, row = 0, 0, 0
+    if skipping:
+        at = _line_end(data, 0)
+        if at == n:
+            return 0, n, 0, True
+        at += 1
+        line += 1
+    while at < n:
+        if data[at] == _NEWLINE or (data[at] == _RETURN and at + 1 < n and data[at + 1] == _NEWLINE):
+            at += 1 if data[at] == _NEWLINE else 2
+            line += 1
+            continue
+        stop, newlines, n_fields, flag = _split_one(data, at, delimiter, quote, max_bytes, starts, ends, row)
+        if stop < 0 or flag & TEXT_AFTER_QUOTE:
+            may_wait = not is_last and n - at <= max_bytes
+            eol = _line_end(data, at)
+            if may_wait and (stop < 0 or eol == n):
+                break
+            lines[row] = line
+            counts[row] = n_fields
+            if eol == n:
+                flags[row] = TOO_LONG
+                return row + 1, n, line, True
+            flags[row] = TOO_LONG if eol - at > max_bytes else flag & (UNCLOSED_QUOTE | TEXT_AFTER_QUOTE)
+            row += 1
+            at = eol + 1
+            line += 1
+            continue
+        if flag & LATIN1 and _is_utf8(data, at, stop):
+            flag &= ~LATIN1
+        if stop - 1 - at > max_bytes:
+            flag |= TOO_LONG
+        lines[row] = line
+        counts[row] = n_fields
+        flags[row] = flag
+        row += 1
+        at = stop
+        line += newlines
+    return row, at, line, False
+
+
+@njit(cache=True)
+def gather_column(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    latin1: NDArray[np.bool_],
+    quote: int,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Copy one field of each record into a text buffer and its offsets, as Arrow has them.
+
+    Doubled quotes become one in a field that began with a quote; Latin-1 bytes become UTF-8.
+    """
+    n = starts.size
+    offsets = np.empty(n + 1, dtype=np.int64)
+    offsets[0] = 0
+    for i in range(n):
+        length = ends[i] - starts[i]
+        quoted = quote >= 0 and starts[i] > 0 and data[starts[i] - 1] == quote
+        if quoted or latin1[i]:
+            at = starts[i]
+            while at < ends[i]:
+                if quoted and data[at] == quote:
+                    length -= 1
+                    at += 1
+                elif latin1[i] and data[at] >= 0x80:
+                    length += 1
+                at += 1
+        offsets[i + 1] = offsets[i] + length
+    text = np.empty(offsets[n], dtype=np.uint8)
+    for i in range(n):
+        to = offsets[i]
+        quoted = quote >= 0 and starts[i] > 0 and data[starts[i] - 1] == quote
+        at = starts[i]
+        while at < ends[i]:
+            byte = data[at]
+            if latin1[i] and byte >= 0x80:
+                text[to] = 0xC0 | (byte >> 6)
+                to += 1
+                byte = 0x80 | (byte & 0x3F)
+            elif quoted and byte == quote:
+                at += 1
+            text[to] = byte
+            to += 1
+            at += 1
+    return text, offsets

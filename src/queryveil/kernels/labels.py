@@ -1,0 +1,56 @@
+"""Histories renumbered so that the rarest term comes first, with postings, and what changed in them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from queryveil.kernels.arrays import Int8s, Int32s, Int64s
+
+
+@njit(cache=True, nogil=True)
+def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int32s, Int32s, Int64s]:
+    """Write the rows in labels, ascending; a term whose label is -1 is left out.
+
+    Gives the new row pointers, labels, users, and the place in `terms` that each entry came from.
+    """
+    n_users = len(row_ptr) - 1
+    n_kept = 0
+    for t in terms:
+        n_kept += label[t] >= 0
+    new_ptr = np.zeros(n_users + 1, np.int64)
+    keys = np.empty(n_kept, np.int64)
+    users = np.empty(n_kept, np.int32)
+    n = 0
+    for user in range(n_users):
+        for j in range(row_ptr[user], row_ptr[user + 1]):
+            if label[terms[j]] >= 0:
+                # The low half remembers the place within the row, so that one sort carries both.
+                keys[n] = (np.int64(label[terms[j]]) << 32) | (j - row_ptr[user])
+                users[n] = user
+                n += 1
+        new_ptr[user + 1] = n
+        keys[new_ptr[user] : n].sort()
+    labels = np.empty(n_kept, np.int32)
+    source = np.empty(n_kept, np.int64)
+    for i in range(n_kept):
+        labels[i] = keys[i] >> 32
+        source[i] = row_ptr[users[i]] + (keys[i] & 0xFFFFFFFF)
+    return new_ptr, labels, users, source
+
+
+@njit(cache=True, nogil=True)
+def bury(
+    doomed: Int8s, alive: Int8s, row_ptr: Int64s, terms: Int32s, entry_user: Int32s, unsettled: Int8s
+) -> int:
+    """Delete what is doomed and mark the pivots whose combinations lost a user; give the number of deletions."""
+    n_deleted = 0
+    for entry in range(len(doomed)):
+        if doomed[entry]:
+            doomed[entry] = 0
+            alive[entry] = 0
+            n_deleted += 1
+            # A combination belongs to its rarest term: only pivots up to this one can have lost support.
+            for j in range(row_ptr[entry_user[entry]], entry + 1):
+                unsettled[terms[j]] = 1
+    return n_deleted

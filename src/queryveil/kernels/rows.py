@@ -1,0 +1,82 @@
+"""Rows of queries to histories of terms, and back to rows with fewer terms."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from queryveil.kernels.arrays import Int32s, Int64s
+
+
+@njit(cache=True, nogil=True)
+def group(codes: Int32s, n_codes: int) -> tuple[Int64s, Int64s]:
+    """Give the places of each code, as compressed rows, in ascending order."""
+    ptr = np.zeros(n_codes + 1, np.int64)
+    for code in codes:
+        ptr[code + 1] += 1
+    for i in range(n_codes):
+        ptr[i + 1] += ptr[i]
+    fill = ptr[:-1].copy()
+    places = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        places[fill[codes[i]]] = i
+        fill[codes[i]] += 1
+    return ptr, places
+
+
+@njit(cache=True, nogil=True)
+def collect_histories(
+    user_ptr: Int64s, user_rows: Int64s, row_query: Int32s, query_ptr: Int64s, query_terms: Int32s
+) -> tuple[Int64s, Int32s, Int32s]:
+    """Give each user's distinct terms in ascending order, and how often each occurs."""
+    n_users = len(user_ptr) - 1
+    n_total = 0
+    for query in row_query:
+        n_total += query_ptr[query + 1] - query_ptr[query]
+    row_ptr = np.zeros(n_users + 1, np.int64)
+    terms = np.empty(n_total, np.int32)
+    counts = np.empty(n_total, np.int32)
+    n = 0
+    for user in range(n_users):
+        size = 0
+        for i in range(user_ptr[user], user_ptr[user + 1]):
+            query = row_query[user_rows[i]]
+            size += query_ptr[query + 1] - query_ptr[query]
+        seen = np.empty(size, np.int32)
+        size = 0
+        for i in range(user_ptr[user], user_ptr[user + 1]):
+            query = row_query[user_rows[i]]
+            for j in range(query_ptr[query], query_ptr[query + 1]):
+                seen[size] = query_terms[j]
+                size += 1
+        seen.sort()
+        for i in range(size):
+            if i == 0 or seen[i] != seen[i - 1]:
+                terms[n], counts[n] = seen[i], 0
+                n += 1
+            counts[n - 1] += 1
+        row_ptr[user + 1] = n
+    return row_ptr, terms[:n].copy(), counts[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def keep_terms(
+    row_user: Int32s, row_query: Int32s, query_ptr: Int64s, query_terms: Int32s, history_ptr: Int64s, history: Int32s
+) -> tuple[Int64s, Int32s]:
+    """Give the terms of each row that its user's history still holds, in their order, as compressed rows."""
+    n_total = 0
+    for query in row_query:
+        n_total += query_ptr[query + 1] - query_ptr[query]
+    kept_ptr = np.zeros(len(row_user) + 1, np.int64)
+    kept = np.empty(n_total, np.int32)
+    n = 0
+    for row in range(len(row_user)):
+        first, last = history_ptr[row_user[row]], history_ptr[row_user[row] + 1]
+        mine = history[first:last]
+        for j in range(query_ptr[row_query[row]], query_ptr[row_query[row] + 1]):
+            place = np.searchsorted(mine, query_terms[j])
+            if place < len(mine) and mine[place] == query_terms[j]:
+                kept[n] = query_terms[j]
+                n += 1
+        kept_ptr[row + 1] = n
+    return kept_ptr, kept[:n].copy()

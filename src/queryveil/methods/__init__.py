@@ -1,0 +1,8 @@
+"""The privacy methods: each takes a log and gives a release that keeps its promise, or raises."""
+
+from __future__ import annotations
+
+from queryveil.methods.km import Km
+from queryveil.methods.km_targets import Target
+
+__all__ = ["Km", "Target"]

@@ -1,0 +1,23 @@
+"""Users who are programs: whoever asks more in one session than a person would."""
+
+from __future__ import annotations
+
+import polars as pl
+
+IDLE_MINUTES = 30
+
+
+def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
+    """Give the users with a session of more than `threshold` queries; a session ends after 30 idle minutes.
+
+    Several clicks on the results of one query are several rows of a log, but one query here. Rows without a
+    time belong to no session.
+    """
+    # Paper: section 5.1, step (i).
+    queries = frame.lazy().select("user", "time", "query").drop_nulls("time").unique().sort("user", "time")
+    pause = pl.col("time") - pl.col("time").shift(1).over("user")
+    sessions = queries.with_columns(
+        session=(pause > pl.duration(minutes=IDLE_MINUTES)).fill_null(value=False).cum_sum().over("user")
+    )
+    busy = sessions.group_by("user", "session").len().filter(pl.col("len") > threshold)
+    return busy.select(pl.col("user").unique().sort()).collect()["user"]

@@ -1,0 +1,180 @@
+"""(k, m)-anonymity by deleting terms: Burghardt, Böhm, Guttmann and Clifton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.columns import ColumnPolicy, Ids
+from queryveil.errors import BadParameter
+from queryveil.guarantees import KmAnonymity, parse_window
+from queryveil.histories import Histories, collect, rewrite
+from queryveil.kernels.arrays import Int32s, Int64s
+from queryveil.log import QueryLog
+from queryveil.methods.bots import bots
+from queryveil.methods.km_search import Wish, choose
+from queryveil.methods.km_targets import Target, check_values, parse_target, term_values
+from queryveil.release import Counts, Manifest, Release
+from queryveil.rng import generator
+from queryveil.text import tokenize
+from queryveil.text.codes import encode
+
+if TYPE_CHECKING:
+    from queryveil.kernels.arrays import Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Km:
+    """Delete terms until every small combination is shared by k users.
+
+    Promise: (k, m)-anonymity of the terms each user keeps. With `m=None` whole histories are shared by k users;
+    with a `window` ("1d") each stretch of time is anonymized by itself and users get a new id in each.
+    Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
+
+    What should stay is the `target`; bid, clicks, impressions and revenue read `values`, a table with the columns
+    term, bid, clicks, impressions. Users with more than `bot_threshold` queries in a session are left out.
+
+    Examples
+    --------
+    >>> from queryveil.testing import tiny_log
+    >>> release = Km(k=2, m=1).anonymize(tiny_log())
+    >>> release.promise
+    KmAnonymity(k=2, m=1)
+    """
+
+    k: int = 10
+    m: int | None = 3
+    target: Target = Target.LOG_SIZE
+    values: pl.DataFrame | None = field(default=None, repr=False)
+    restore: bool = True
+    window: str | None = None
+    bot_threshold: int | None = 100
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", parse_target(self.target))
+        KmAnonymity(k=self.k, m=self.m, window=self.window)
+        check_values(self.target, self.values)
+        if self.bot_threshold is not None and self.bot_threshold < 1:
+            raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
+        if self.window is not None and self.columns.ids is Ids.KEEP:
+            raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
+
+    @property
+    def promise(self) -> KmAnonymity:
+        """What a release will promise."""
+        return KmAnonymity(k=self.k, m=self.m, window=self.window)
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of the log that keeps the promise."""
+        self.columns.check(log.columns)
+        rng = generator(self.seed)
+        removed: dict[str, int] = {}
+        people = self._without_bots(log, removed)
+        progress.step("reading terms")
+        tokens = tokenize(people["query"])
+        owners, n_owners = self._owners(people)
+        histories = collect(tokens, owners, n_users=n_owners)
+        worth, n_without_value = term_values(tokens.vocabulary, target=self.target, values=self.values)
+
+        wish = Wish(target=self.target, worth=worth, restore=self.restore)
+        kept_marks = self._choose(histories, people, owners, wish, rng)
+        kept = histories.keep(kept_marks)
+
+        progress.step("writing queries")
+        texts = rewrite(tokens, owners, kept)
+        stays = (texts != "").to_numpy()
+        frame = people.with_columns(texts)
+        if self.window is not None and self.columns.ids is Ids.KEYED:
+            frame = frame.with_columns(pl.col("user") + "\0" + _windows(frame, self.window).cast(pl.String))
+        out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
+
+        n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())
+        removed |= {
+            "rows_without_terms_before": n_empty,
+            "rows_without_terms_left": people.height - out.height - n_empty,
+            "term_occurrences": int(histories.counts.sum() - kept.counts.sum()),
+            "terms": int((histories.support() > 0).sum() - (kept.support() > 0).sum()),
+        }
+        if self.values is not None:
+            removed["terms_without_value"] = n_without_value
+        return Release(data=log.with_frame(out), manifest=self._manifest(log, out, removed))
+
+    def _without_bots(self, log: QueryLog, removed: dict[str, int]) -> pl.DataFrame:
+        removed["bad_rows_skipped"] = log.reading.n_bad_rows_skipped
+        removed["bot_users"] = removed["bot_rows"] = 0
+        if self.bot_threshold is None or "time" not in log.columns:
+            return log.frame
+        progress.step("looking for bots")
+        found = bots(log.frame, threshold=self.bot_threshold)
+        people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
+        removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
+        return people
+
+    def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, int]:
+        """Number the histories: one per user, or per user and window."""
+        users, distinct = encode(frame["user"])
+        if self.window is None:
+            return users, len(distinct)
+        windows = _windows(frame, self.window).to_numpy()
+        _, stretch = np.unique(windows, return_inverse=True)
+        found, owners = np.unique(users.astype(np.int64) * (len(windows) + 1) + stretch, return_inverse=True)
+        return owners.astype(np.int32), len(found)
+
+    def _choose(
+        self, histories: Histories, frame: pl.DataFrame, owners: Int32s, wish: Wish, rng: np.random.Generator
+    ) -> Bools:
+        if self.window is None:
+            return choose(histories, wish, k=self.k, m=self.m, rng=rng)
+        window_of_owner = np.empty(histories.n_users, np.int64)
+        window_of_owner[owners] = _windows(frame, self.window).to_numpy()
+        kept = np.zeros(len(histories.terms), np.bool_)
+        for window in np.unique(window_of_owner):
+            mine = window_of_owner[histories.entry_user] == window
+            kept[mine] = choose(histories.keep(mine), wish, k=self.k, m=self.m, rng=rng)
+        return kept
+
+    def _manifest(self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int]) -> Manifest:
+        warnings = self.columns.warnings(log.columns)
+        if self.seed is not None:
+            warnings.append("made with a seed: whoever knows it can undo the shuffling of users and rows")
+        if self.bot_threshold is not None and "time" not in log.columns:
+            warnings.append("the log has no times, so programs could not be told from people")
+        if log.reading.n_latin1_rows:
+            warnings.append(f"{log.reading.n_latin1_rows} rows were not UTF-8 and were read as Latin-1")
+        return Manifest(
+            method="km",
+            promise=self.promise,
+            parameters={
+                "k": self.k,
+                "m": self.m,
+                "target": str(self.target),
+                "restore": self.restore,
+                "window": self.window,
+                "bot_threshold": self.bot_threshold,
+            },
+            counts=Counts(
+                n_rows_before=log.n_rows,
+                n_rows_after=out.height,
+                n_users_before=log.n_users,
+                n_users_after=out["user"].n_unique(),
+            ),
+            removed=removed,
+            columns=self.columns.report(log.columns),
+            warnings=tuple(warnings),
+        )
+
+
+def _windows(frame: pl.DataFrame, window: str) -> pl.Series:
+    """Number the window of each row; rows without a time share the number -1."""
+    if "time" not in frame.columns:
+        raise BadParameter("window", window, allowed="left out for a log without times")
+    microseconds: Int64s = frame["time"].to_physical().fill_null(-1).to_numpy()
+    length = parse_window(window) // parse_window("1h") * 3_600_000_000
+    number = np.where(frame["time"].is_null().to_numpy(), -(2**40), microseconds // length)
+    return pl.Series(number)

@@ -1,0 +1,186 @@
+"""A release: the anonymized data, what it promises, and the manifest that goes with it, as a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from queryveil.columns import ColumnReport
+from queryveil.errors import BadFile, BadParameter, BadRelease, QueryveilError, ReleaseExists
+from queryveil.formats import extension, read_log, write_log
+from queryveil.guarantees import Guarantee
+from queryveil.log import Format, QueryLog
+from queryveil.version import __version__
+
+MANIFEST = "manifest.json"
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the log was and how large the release is."""
+
+    n_rows_before: int
+    n_rows_after: int
+    n_users_before: int
+    n_users_after: int
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The file that holds the data, and how it is written."""
+
+    name: str
+    sha256: str
+    format: Format
+    names: dict[str, str]
+    has_header: bool
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a release says of itself: no query text, no user ids."""
+
+    method: str
+    promise: Guarantee
+    parameters: dict[str, str | int | float | bool | None]
+    counts: Counts
+    removed: dict[str, int]
+    columns: ColumnReport
+    warnings: tuple[str, ...] = ()
+    data: DataFile | None = None
+    versions: dict[str, str] = msgspec.field(default_factory=lambda: _versions())
+    format_version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
+
+    data: QueryLog
+    manifest: Manifest
+
+    @property
+    def promise(self) -> Guarantee:
+        """What holds for everybody in the data."""
+        return self.manifest.promise
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the folder whole or not at all; an existing release is replaced only with `force`."""
+        path = Path(folder)
+        check_target(path, force=force)
+        with _whole(path) as partial:
+            name = f"log.{extension(self.data.layout)}"
+            write_log(self.data, partial / name)
+            data = DataFile(
+                name=name,
+                sha256=_sha256(partial / name),
+                format=self.data.layout.format,
+                names=dict(self.data.layout.names),
+                has_header=self.data.layout.has_header,
+            )
+            text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.manifest, data=data)), indent=2)
+            (partial / MANIFEST).write_bytes(text + b"\n")
+        return path
+
+
+def check_target(folder: str | Path, *, force: bool = False) -> None:
+    """Raise if a release may not be written there; better before the work than after it."""
+    path = Path(folder)
+    if not path.absolute().parent.is_dir():
+        raise BadParameter("output", str(folder), allowed="a folder to be made in one that is there")
+    if not os.path.lexists(path):
+        return
+    if not force:
+        raise ReleaseExists(str(folder))
+    if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
+        raise BadParameter("output", str(folder), allowed="a release folder or an empty one to be replaced with --force")
+
+
+def read_release(folder: str | Path) -> Release:
+    """Read a release folder, and check that the data is what the manifest was written for."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise BadRelease(str(folder), "there is no such folder")
+    manifest = _read_manifest(path)
+    if manifest.data is None or Path(manifest.data.name).name != manifest.data.name:
+        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
+    data = path / manifest.data.name
+    if not data.is_file():
+        raise BadRelease(str(folder), f"{data.name} is missing")
+    if _sha256(data) != manifest.data.sha256:
+        raise BadRelease(str(folder), f"{data.name} is not the file that {MANIFEST} was written for (sha256 differs)")
+    return Release(data=_read_data(data, manifest.data), manifest=manifest)
+
+
+def _read_data(path: Path, data: DataFile) -> QueryLog:
+    named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI)
+    return read_log(path, format=data.format, columns=data.names if named else None)
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        return msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
+    except OSError:
+        raise BadRelease(str(path), f"{MANIFEST} is missing") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, QueryveilError):
+        raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give a folder beside the target that becomes the target when the block ends well."""
+    parent = path.absolute().parent
+    _sweep(parent, path.name)
+    partial = parent / f".{path.name}.partial-{os.getpid()}"
+    try:
+        partial.mkdir()
+        yield partial
+        for file in partial.iterdir():
+            _to_disk(file)
+        _to_disk(partial)
+        if path.exists():
+            old = parent / f".{path.name}.old-{os.getpid()}"
+            path.rename(old)
+            partial.rename(path)
+            shutil.rmtree(old)
+        else:
+            partial.rename(path)
+        _to_disk(parent)
+    except OSError as error:
+        raise BadFile(str(path), f"could not be written: {error.strerror}; nothing was released") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _sweep(parent: Path, name: str) -> None:
+    """Remove what a run that was killed left behind."""
+    for leftover in parent.glob(f".{name}.partial-*"):
+        pid = leftover.name.rpartition("-")[2]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    names = ("numba", "numpy", "polars", "pyarrow")
+    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
+
+

@@ -1,0 +1,13 @@
+"""Judge what a release promises; nothing here is shared with the methods that make the promises.
+
+`queryveil.verify(release)` is the verb `queryveil.verify.verify`: the package can be called.
+"""
+
+from queryveil.callable_package import make_callable
+from queryveil.verify.judging import judge, verify
+from queryveil.verify.km import verify_km, verify_km_by_force
+from queryveil.verify.verdict import Verdict, Witness
+
+__all__ = ["Verdict", "Witness", "judge", "verify", "verify_km", "verify_km_by_force"]
+
+make_callable(__name__, verb="verify")

@@ -1,0 +1,80 @@
+"""Does a release hold anything that its original does not? Deleting terms never adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.guarantees import KmAnonymity
+from queryveil.log import QueryLog
+from queryveil.verify.histories import Histories, read_histories
+from queryveil.verify.verdict import Verdict, Witness
+from queryveil.verify.windows import window_column
+
+
+def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity) -> tuple[int, list[Witness]]:
+    """Count what the released log has more of than the original, and point at it.
+
+    Users have new ids, so they cannot be matched. What can be seen: a term that is not in the original, or has more
+    users or more occurrences than there; more users or more rows. Under a promise with windows a user of the
+    original counts once per window, for that is how ids are given out anew.
+    """
+    released, before = _counted(log, window=None), _counted(original, window=promise.window)
+    totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]
+    found = [
+        Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())
+        for now, then in totals
+        if now > then
+    ]
+    more = (
+        released.terms.join(before.terms, on="term", how="left", suffix="_before")
+        .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
+        .filter(
+            (pl.col("n_users") > pl.col("n_users_before")) | (pl.col("n_occurrences") > pl.col("n_occurrences_before"))
+        )
+        .sort("n_users", "term")
+    )
+    found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
+    return more.height + sum(now > then for now, then in totals), found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Counted:
+    """A log's histories, and for each term (column `term`) `n_users`, `n_occurrences` and its `item`."""
+
+    histories: Histories
+    terms: pl.DataFrame
+    n_owners: int
+
+
+def _counted(log: QueryLog, *, window: str | None) -> _Counted:
+    windows = window_column(log, window) if window and "time" in log.columns else None
+    histories = read_histories(log, windows=windows)
+    n_words = len(histories.words)
+    n_users = np.zeros(n_words, np.int64)
+    np.add.at(n_users, histories.word_of_item, histories.support)
+    # With windows a term is several items; any one of them will do to point at it.
+    item = np.zeros(n_words, np.int64)
+    item[histories.word_of_item] = np.arange(histories.support.size)
+    terms = pl.DataFrame(
+        {
+            "term": histories.words,
+            "n_users": n_users,
+            "n_occurrences": histories.n_occurrences,
+            "item": item,
+        }
+    )
+    return _Counted(histories=histories, terms=terms, n_owners=histories.starts.size - 1)
+
+
+def _term_witness(row: dict[str, int], histories: Histories) -> Witness:
+    what = "n_users" if row["n_users"] > row["n_users_before"] else "n_occurrences"
+    return histories.witness(
+        [row["item"]],
+        place=int(np.argmax(histories.line == row["item"])),
+        support=row[what],
+        needed=row[f"{what}_before"],
+        kind="invented",
+    )

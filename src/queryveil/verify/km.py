@@ -1,0 +1,136 @@
+"""Does a log keep (k, m)-anonymity? Judged fast, and by force."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from heapq import nsmallest
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from queryveil.guarantees import KmAnonymity
+from queryveil.log import QueryLog
+from queryveil.progress import step
+from queryveil.verify.by_force import verify_km_by_force
+from queryveil.verify.histories import Histories, read_histories
+from queryveil.verify.kernels.combinations import rare_combinations
+from queryveil.verify.verdict import Kind, Verdict, Witness
+from queryveil.verify.windows import linked_windows, why_windows_blur, window_column
+
+__all__ = ["verify_km", "verify_km_by_force"]
+
+_N_STEPS = 20
+
+
+def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None = None) -> Verdict:
+    """Judge the promise, exactly and fast.
+
+    `time_unit` is what the log's times were rounded to. Combinations are judged by rising size, up to the first size
+    that has violations.
+
+    >>> log = QueryLog.from_frame({"user": ["1", "2", "3"], "query": ["red kettle", "kettle, red!", "kettle"]})
+    >>> verify_km(log, KmAnonymity(k=2, m=2)).holds
+    True
+    >>> verify_km(log, KmAnonymity(k=3, m=2)).witnesses[0].in_words()
+    'a combination of 1 term is shared by 2 users, 3 are needed (row 1)'
+    """
+    step("histories")
+    blur = why_windows_blur(log, promise, time_unit=time_unit)
+    windows = window_column(log, promise.window) if promise.window and not blur else None
+    histories = read_histories(log, windows=windows)
+    rare = _rare_histories(histories, k=promise.k) if promise.m is None else _smallest_rare(histories, promise)
+    verdict = Verdict(
+        promise=promise,
+        holds=rare.n == 0,
+        witnesses=tuple(sorted(rare.witnesses(histories, needed=promise.k))),
+        n_violations=rare.n,
+        n_users=log.n_users,
+        n_checked_users=histories.n_not_empty,
+        notes=(blur,) if blur else (),
+    )
+    if windows is None:
+        return verdict
+    n_linked, linked = linked_windows(log, windows)
+    return verdict.joined(witnesses=linked, n_violations=n_linked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Rare:
+    """A combination or history with too few users: its items, and a place of its first user in the line."""
+
+    support: int
+    items: tuple[int, ...]
+    place: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """How many are rare, and the rarest of them."""
+
+    kind: Kind
+    n: int
+    rarest: Iterable[_Rare]
+
+    def witnesses(self, histories: Histories, *, needed: int) -> Iterator[Witness]:
+        for rare in self.rarest:
+            yield histories.witness(rare.items, place=rare.place, support=rare.support, needed=needed, kind=self.kind)
+
+
+def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _Found:
+    """Find the combinations with fewer than k users, of the smallest size that has any."""
+    longest = int(np.diff(histories.starts).max(initial=1)) - 1
+    found = _rare_items(histories, k=promise.k)
+    if found.n or longest < 2:
+        return found
+    # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
+    tails = np.argsort(histories.line, kind="stable")[histories.starts.size - 1 :] + 1
+    for size in range(2, min(promise.m or longest, longest) + 1):
+        found = _rare_combinations(histories, tails, size=size, k=promise.k)
+        if found.n:
+            break
+    return found
+
+
+def _rare_items(histories: Histories, *, k: int) -> _Found:
+    """Size 1; items are numbered by rising support, so the rarest come first."""
+    n = int(np.count_nonzero(histories.support < k))
+    rarest = [
+        _Rare(support=int(histories.support[item]), items=(item,), place=int(np.argmax(histories.line == item)))
+        for item in range(min(n, Verdict.N_KEPT))
+    ]
+    return _Found(kind="combination", n=n, rarest=rarest)
+
+
+def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, size: int, k: int) -> _Found:
+    tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(histories.support)])
+    n, rarest = 0, list[_Rare]()
+    for i in range(_N_STEPS):
+        step(f"combinations of {size}", i / _N_STEPS)
+        firsts = np.arange(i, histories.support.size, _N_STEPS)
+        n_rare, supports, items, places = rare_combinations(histories.line, tails, tail_starts, firsts, size, k)
+        n += int(n_rare.sum())
+        rarest += [
+            _Rare(support=int(supports[at]), items=tuple(items[at].tolist()), place=int(places[at]))
+            for at in zip(*np.nonzero(supports < k), strict=True)
+        ]
+    return _Found(kind="combination", n=n, rarest=sorted(rarest)[: Verdict.N_KEPT])
+
+
+def _rare_histories(histories: Histories, *, k: int) -> _Found:
+    """For m=None: the non-empty histories that fewer than k users have, each as a whole."""
+    starts = histories.starts.tolist()
+    n_users, first_place = Counter[bytes](), dict[bytes, int]()
+    for start, end in pairwise(starts):
+        history = histories.line[start : end - 1].tobytes()
+        n_users[history] += 1
+        first_place.setdefault(history, start)
+    rare = [(len(history), n, history) for history, n in n_users.items() if history and n < k]
+    rarest = [
+        _Rare(support=n, items=tuple(np.frombuffer(history, np.int32).tolist()), place=first_place[history])
+        for _, n, history in nsmallest(Verdict.N_KEPT, rare)
+    ]
+    return _Found(kind="history", n=len(rare), rarest=rarest)

@@ -1,0 +1,98 @@
+"""Queries cut into terms, as the promise defines them.
+
+A term is a run of letters, marks and digits of any script in the lower-cased query; everything else separates.
+A code point that this Python does not know yet counts as part of a term.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+_CHUNK = 500_000
+
+
+class _Separators(dict[int, int]):
+    """For `str.translate`: a character of a term stays, any other becomes a space; filled as characters are met."""
+
+    def __missing__(self, point: int) -> int:
+        category = unicodedata.category(chr(point))
+        in_term = category[0] in "LM" or category in ("Nd", "Cn")
+        self[point] = point if in_term else ord(" ")
+        return self[point]
+
+
+_SEPARATORS = _Separators()
+
+
+def terms_of(query: str) -> list[str]:
+    """Give the terms of one query, in their order.
+
+    >>> terms_of("Wi-Fi für 2 Gäste?")
+    ['wi', 'fi', 'für', '2', 'gäste']
+    """
+    return query.lower().translate(_SEPARATORS).split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Tokens:
+    """Terms of many queries as numbers: query i holds `terms[starts[i]:starts[i + 1]]`, in order.
+
+    A number is the place of the term in `words`, which is sorted: the same text gives the same numbers.
+    """
+
+    starts: npt.NDArray[np.int64]
+    terms: npt.NDArray[np.int64]
+    words: pl.Series
+
+
+def tokenise(queries: pl.Series) -> Tokens:
+    """Cut queries into terms; the numbers do not depend on the order of the queries."""
+    lengths, codes, words = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], [pl.Series([], dtype=pl.String)]
+    n_words = 0
+    for lists in _term_lists(queries):
+        numbered = number(lists.explode(empty_as_null=False))
+        lengths.append(lists.list.len().to_numpy().astype(np.int64))
+        codes.append(numbered.codes + n_words)
+        words.append(numbered.distinct)
+        n_words += len(numbered.distinct)
+    # A word that several chunks hold has several numbers so far.
+    merged = number(pl.concat(words))
+    order = merged.distinct.arg_sort().to_numpy()
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    terms = place[merged.codes][np.concatenate(codes)]
+    return Tokens(starts=np.cumsum(np.concatenate(lengths)), terms=terms, words=merged.distinct.gather(order))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Numbered:
+    """Values as numbers: value i is `distinct[codes[i]]`."""
+
+    codes: npt.NDArray[np.int64]
+    distinct: pl.Series
+
+
+def number(values: pl.Series) -> Numbered:
+    """Number the distinct values by their first appearance."""
+    frame = values.to_frame("value")
+    distinct = frame.unique(maintain_order=True).with_row_index("code")
+    codes = frame.join(distinct, on="value", how="left", nulls_equal=True, maintain_order="left")["code"]
+    return Numbered(codes=codes.to_numpy().astype(np.int64), distinct=distinct["value"])
+
+
+def _term_lists(queries: pl.Series) -> Iterator[pl.Series]:
+    for chunk in queries.to_frame("query").iter_slices(_CHUNK):
+        query = chunk["query"]
+        is_ascii = query.str.len_bytes() == query.str.len_chars()
+        # In ASCII there is nothing to look up, so Polars may do it; any other query is cut by the definition itself.
+        spaced = query.str.to_lowercase().str.replace_all("[^a-z0-9]", " ")
+        if not is_ascii.all():
+            others = [" ".join(terms_of(text)) for text in query.filter(~is_ascii)]
+            spaced = spaced.scatter((~is_ascii).arg_true(), others)
+        yield spaced.str.extract_all("[^ ]+")

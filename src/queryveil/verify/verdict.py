@@ -1,0 +1,121 @@
+"""What a checker found, without any text of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from queryveil.errors import BadInput
+from queryveil.guarantees import Guarantee
+from queryveil.log import QueryLog
+from queryveil.verify.tokens import terms_of
+
+Kind = Literal["combination", "history", "linked_windows", "invented"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Witness:
+    """One violation, by where it stands in the log that was judged.
+
+    `rows` are data rows, counted from 1; `positions` say which term of each row is meant, counted from 1.
+
+    - combination, history: `size` terms of one user that only `support` users share where `needed` should; for
+      each term the first of that user's rows that holds it.
+    - linked_windows: one user id in `support` windows where `needed` (1) is allowed; its first row in two of them.
+      No terms, so `size` is 0.
+    - invented: something that `support` users or rows have in the release and only `needed` in the original: a term
+      (`size` 1, with its first row), or with `size` 0 the users or rows as a whole.
+    """
+
+    size: int
+    support: int
+    kind: Kind
+    rows: tuple[int, ...]
+    positions: tuple[int, ...]
+    needed: int
+
+    def in_words(self) -> str:
+        """Say the violation in one line."""
+        rows = f"row {self.rows[0]}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
+        if self.kind == "linked_windows":
+            return f"one user id stands in {_count(self.support, 'window')} ({rows})"
+        if self.kind == "invented":
+            what = f"a term ({rows})" if self.rows else "the log as a whole"
+            return f"{what} has {self.support} users or rows in the release, the original {self.needed}"
+        what = "whole history of " if self.kind == "history" else "combination of "
+        users = _count(self.support, "user")
+        return f"a {what}{_count(self.size, 'term')} is shared by {users}, {self.needed} are needed ({rows})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a log keeps a promise, and where it does not.
+
+    `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
+    violated too and not counted; within each window by itself), or distinct histories, or ids, or invented terms; it is
+    exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one term, which
+    are more than the users where ids stand in several windows. At most ten witnesses are kept, the smallest first.
+    """
+
+    N_KEPT: ClassVar[int] = 10
+
+    promise: Guarantee
+    holds: bool
+    witnesses: tuple[Witness, ...]
+    n_violations: int
+    n_users: int
+    n_checked_users: int
+    notes: tuple[str, ...] = ()
+
+    def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
+        """Give this verdict with further violations."""
+        kept = sorted([*self.witnesses, *witnesses])[: self.N_KEPT]
+        return Verdict(
+            promise=self.promise,
+            holds=self.holds and not n_violations,
+            witnesses=tuple(kept),
+            n_violations=self.n_violations + n_violations,
+            n_users=self.n_users,
+            n_checked_users=self.n_checked_users,
+            notes=(*self.notes, *notes),
+        )
+
+    def in_words(self) -> str:
+        """Say the verdict in one line."""
+        if self.holds:
+            return f"The promise holds for {_count(self.n_users, 'user')}."
+        count = _count(self.n_violations, "violation")
+        return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the verdict as plain values, for JSON."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    def show(self, log: QueryLog) -> list[str]:
+        """Give the terms of each witness as text; `log` must be the one that was judged.
+
+        Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
+        """
+        queries = log.frame["query"]
+        lines = []
+        for witness in self.witnesses:
+            try:
+                places = zip(witness.rows, witness.positions, strict=False)
+                terms = [terms_of(queries[row - 1])[position - 1] for row, position in places]
+            except IndexError:
+                raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
+            lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
+        return lines
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _listed(rows: tuple[int, ...]) -> str:
+    shown = ", ".join(str(row) for row in rows[:5])
+    return f"{shown}, ..." if len(rows) > 5 else shown
