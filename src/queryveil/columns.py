@@ -132,7 +132,9 @@ class ColumnPolicy:
         if self.ids is Ids.KEYED and self.key is not None:
             distinct = users.unique(maintain_order=True)
             pseudonyms = [hmac.digest(self.key, user.encode(), hashlib.sha256).hex()[:32] for user in distinct]
-            return users.replace_strict(distinct, pl.Series(pseudonyms, dtype=pl.String), return_dtype=pl.String).alias("user")
+            return users.replace_strict(distinct, pl.Series(pseudonyms, dtype=pl.String), return_dtype=pl.String).alias(
+                "user"
+            )
         present, place = np.unique(owners, return_inverse=True)
         numbers = rng.permutation(len(present)) + 1
         return pl.Series("user", numbers[place]).cast(pl.String)

@@ -54,7 +54,9 @@ def n_found(log: QueryLog, secrets: Sequence[Secret]) -> int:
     for secret in secrets:
         users = pl.lit(value=True)
         for term in secret.terms:
-            with_term = log.frame.filter(pl.col("query").str.to_lowercase().str.contains(rf"\b{term}\b"))["user"].unique()
+            with_term = log.frame.filter(pl.col("query").str.to_lowercase().str.contains(rf"\b{term}\b"))[
+                "user"
+            ].unique()
             users = users & pl.col("user").is_in(with_term.implode())
         found += log.frame.filter(users)["user"].n_unique() == 1
     return found

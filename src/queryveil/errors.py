@@ -8,8 +8,7 @@ QueryveilError
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
 ├── ReleaseExists     the folder to write to is already there
-├── BadRelease        a release folder is damaged or incomplete
-└── PromiseBroken     a method could not keep its promise, so nothing was released
+└── BadRelease        a release folder is damaged or incomplete
 
 No message holds query text, a URL or a user id: rows are named by file and line.
 """
@@ -129,7 +128,3 @@ class BadRelease(QueryveilError):
 
     def __init__(self, folder: str, reason: str) -> None:
         super().__init__(f"{folder}: {reason}")
-
-
-class PromiseBroken(QueryveilError):
-    """A method could not keep its promise, so nothing was released."""

@@ -73,9 +73,7 @@ def rewrite(tokens: Tokens, row_user: Int32s, kept: Histories) -> pl.Series:
 
 
 def _rewrite_some(tokens: Tokens, row_query: Int32s, row_user: Int32s, kept: Histories) -> pl.Series:
-    kept_ptr, kept_terms = keep_terms(
-        row_user, row_query, tokens.query_ptr, tokens.terms, kept.row_ptr, kept.terms
-    )
+    kept_ptr, kept_terms = keep_terms(row_user, row_query, tokens.query_ptr, tokens.terms, kept.row_ptr, kept.terms)
     whole = np.diff(kept_ptr) == np.diff(tokens.query_ptr)[row_query]
     texts = tokens.queries.gather(row_query)
     if whole.all():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from queryveil.errors import BadInput, MissingColumn
+from queryveil.errors import BadInput, MissingColumn, MissingExtra
 
 if TYPE_CHECKING:
     from typing import Self
@@ -143,6 +144,8 @@ class QueryLog:
 
     def to_pandas(self) -> Any:
         """Give the rows as a pandas frame."""
+        if find_spec("pandas") is None:
+            raise MissingExtra("to_pandas", extra="pandas")
         return self.frame.to_pandas()
 
     def __repr__(self) -> str:

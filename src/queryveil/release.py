@@ -24,6 +24,11 @@ from queryveil.version import __version__
 MANIFEST = "manifest.json"
 
 
+def _versions() -> dict[str, str]:
+    names = ("numba", "numpy", "polars", "pyarrow")
+    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
+
+
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """How large the log was and how large the release is."""
 
@@ -54,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     columns: ColumnReport
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
-    versions: dict[str, str] = msgspec.field(default_factory=lambda: _versions())
+    versions: dict[str, str] = msgspec.field(default_factory=_versions)
     format_version: int = 1
 
 
@@ -99,7 +104,9 @@ def check_target(folder: str | Path, *, force: bool = False) -> None:
     if not force:
         raise ReleaseExists(str(folder))
     if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
-        raise BadParameter("output", str(folder), allowed="a release folder or an empty one to be replaced with --force")
+        raise BadParameter(
+            "output", str(folder), allowed="a release folder or an empty one to be replaced with --force"
+        )
 
 
 def read_release(folder: str | Path) -> Release:
@@ -177,10 +184,3 @@ def _to_disk(path: Path) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    names = ("numba", "numpy", "polars", "pyarrow")
-    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
-
-

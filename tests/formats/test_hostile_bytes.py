@@ -103,7 +103,12 @@ BAD_LINES = {
     Format.EXCITE: [f"{SECRET}\t{SECRET}\t{SECRET}", SECRET],
     Format.CSV: [f'{SECRET},"{SECRET}', f'"{SECRET}"{SECRET},', f"{SECRET},{SECRET},{SECRET},{SECRET},{SECRET}"],
     Format.TSV: [SECRET, f"{SECRET}\t{SECRET}\t{SECRET}\t{SECRET}\t"],
-    Format.JSONL: [f'{{"user": "{SECRET}"', f'"{SECRET}"', f'{{"user": "7", "query": ["{SECRET}"]}}'],
+    Format.JSONL: [
+        f'{{"user": "{SECRET}"',
+        f'"{SECRET}"',
+        f'{{"{SECRET}": 1}}',
+        f'{{"user": "7", "query": ["{SECRET}"]}}',
+    ],
     Format.UBI: [f'{{"{SECRET}": 1}}', f'{{"user_query": "{SECRET}"}}', SECRET],
 }
 STARTS = {

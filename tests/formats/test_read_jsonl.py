@@ -99,8 +99,13 @@ def test_deep_nesting_is_a_bad_row(tmp_path: Path) -> None:
 
 
 def test_an_object_without_user_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(MissingColumn, match="no column for the user among query"):
-        read_log(_file(tmp_path, '{"query": "a"}'))
+    with pytest.raises(MissingColumn, match="no column for the user among query, url, x;"):
+        read_log(_file(tmp_path, '{"query": "a", "url": null, "x": 1}'))
+
+
+def test_keys_that_may_be_queries_are_not_listed(tmp_path: Path) -> None:
+    with pytest.raises(MissingColumn, match="no column for the user among its 2 columns;"):
+        read_log(_file(tmp_path, '{"embarrassing itch": 3, "kettle": 1}'))
 
 
 def test_latin1_lines_are_read_and_counted(tmp_path: Path) -> None:
@@ -113,3 +118,18 @@ def test_latin1_lines_are_read_and_counted(tmp_path: Path) -> None:
 
 def test_a_file_of_blank_lines_is_an_empty_log(tmp_path: Path) -> None:
     assert read_log(_file(tmp_path, "", "")).n_rows == 0
+
+
+def test_a_role_stays_with_its_column_whatever_keys_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queryveil.formats.streams.BLOCK_BYTES", 70_000)
+    lines = ['{"session_id": "s", "query": "kettle"}'] * 3000
+    lines += ['{"session_id": "t", "user_id": "u", "query": "pan", "click": "/p"}'] * 3000
+    log = read_log(_file(tmp_path, *lines), columns={"url": "click"})
+    assert log.frame["user"].unique().sort().to_list() == ["s", "t"]
+    assert log.frame["url"].unique().sort().to_list() == [None, "/p"]
+    assert log.frame["user_id"].null_count() == 3000
+
+
+def test_a_named_key_that_no_line_has_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(MissingColumn, match="no column for the url among user, query"):
+        read_log(_file(tmp_path, '{"user": "7", "query": "a"}'), columns={"url": "click"})

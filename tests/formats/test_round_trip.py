@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -47,7 +48,7 @@ TIME_FORMATS = [None, "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us", "%Y-%m-
 @st.composite
 def frames(draw: st.DrawFn, *, times: st.SearchStrategy[datetime] = times, min_size: int = 0) -> pl.DataFrame:
     n = draw(st.integers(min_size, 5))
-    values = {
+    values: dict[str, st.SearchStrategy[list[Any]]] = {
         "user": st.lists(users, min_size=n, max_size=n),
         "query": st.lists(texts, min_size=n, max_size=n),
         "time": st.lists(st.none() | times, min_size=n, max_size=n),

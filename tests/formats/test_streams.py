@@ -3,7 +3,9 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,9 +83,15 @@ def test_compressed_data_is_known_without_its_ending(tmp_path: Path) -> None:
 
 
 def test_a_line_that_unpacks_to_far_more_than_it_takes_is_one_bad_row(tmp_path: Path) -> None:
-    text = TEXT + b"x" * (200 * MAX_RECORD_BYTES) + b"\n" + ROWS
-    log = read_log(_file(tmp_path, gzip.compress(text, 1), "log.tsv.gz"), bad_rows="skip")
+    text = TEXT + b"x" * (400 * MAX_RECORD_BYTES) + b"\n" + ROWS
+    path = _file(tmp_path, gzip.compress(text, 1), "log.tsv.gz")
+    del text
+    tracemalloc.start()
+    log = read_log(path, bad_rows="skip")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert (log.n_rows, log.reading.n_bad_rows_skipped) == (40_000, 1)
+    assert peak < 200 * MAX_RECORD_BYTES
 
 
 @pytest.mark.parametrize(("encoding", "named"), [("utf-16", "UTF-16"), ("utf-32", "UTF-32")])
@@ -111,12 +119,45 @@ def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
         read_log(tmp_path / "nothing.tsv")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_a_clear_error(tmp_path: Path) -> None:
-    path = _file(tmp_path, TEXT, "log.tsv")
-    path.chmod(0)
-    with pytest.raises(BadFile, match="no permission"):
-        read_log(path)
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Be an ordinary user for a while: root may read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.usefixtures("as_nobody")
+@pytest.mark.parametrize("name", ["log.tsv", "log[1].tsv"])
+def test_a_file_without_permission_is_a_clear_error(name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = _file(Path(folder), TEXT, name)
+        path.chmod(0)
+        with pytest.raises(BadFile, match="no permission"):
+            read_log(path)
+
+
+@pytest.mark.usefixtures("as_nobody")
+def test_a_file_in_a_folder_without_permission_is_a_clear_error() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = _file(Path(folder), TEXT, "log.tsv")
+        Path(folder).chmod(0)
+        try:
+            with pytest.raises(BadFile, match="no permission"):
+                read_log(path)
+        finally:
+            Path(folder).chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "log\0.tsv"])
+def test_a_name_that_no_file_can_have_is_a_clear_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadFile, match="cannot be opened"):
+        read_log(tmp_path / name)
 
 
 def test_a_glob_reads_its_files_in_order(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import polars as pl
 import pytest
 
+from queryveil.errors import BadFile
 from queryveil.formats import Format, Layout, layout_for, read_log, write_log
 from queryveil.log import QueryLog
 
@@ -114,3 +115,21 @@ def test_a_log_of_many_slices_has_one_header(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "log.csv"
     write_log(LOG, path, layout=layout_for(path))
     assert read_log(path).frame.equals(LOG.frame)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("layout_format", list(Format))
+def test_a_full_disk_is_a_clear_error(layout_format: Format) -> None:
+    with pytest.raises(BadFile, match="cannot be written: no space left on device"):
+        write_log(LOG, Path("/dev/full"), layout=Layout(format=layout_format))
+
+
+def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="cannot be written: no such file or directory"):
+        write_log(LOG, tmp_path / "nowhere" / "log.tsv")
+
+
+def test_text_in_categories_is_cleaned_as_any_other(tmp_path: Path) -> None:
+    log = LOG.with_frame(LOG.frame.select("user", "query", shop=pl.lit("a\tb", dtype=pl.Categorical)))
+    written = _written(tmp_path, log, Layout(format=Format.TSV))
+    assert written == "user\tquery\tshop\n7\tkettle\ta b\n7\ttea pot\ta b\n"

@@ -120,7 +120,9 @@ def read_values(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
     except OSError as error:
-        raise BadFile(str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}") from None
+        raise BadFile(
+            str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}"
+        ) from None
     except pl.exceptions.PolarsError:
         # Privacy: the cause would quote the rows, so it is dropped.
         raise BadFile(str(path), "not a CSV or Parquet table with the columns term,bid,clicks,impressions") from None

@@ -64,9 +64,7 @@ def progress_bar() -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    )
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task("", total=1.0)
     started = time.monotonic()
 

@@ -12,7 +12,9 @@ from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, Js
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="km-table3, km-table5, km-table6, km-table7, km-fig1 or km-fig2.")],
-    log: Annotated[str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")] = None,
+    log: Annotated[
+        str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")
+    ] = None,
     users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
     values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,

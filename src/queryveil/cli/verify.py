@@ -29,7 +29,9 @@ def verify(
     with progress_bar():
         release = read_release(folder)
         log = (
-            read(original, file_format=file_format, columns=columns, bad_rows=bad_rows) if original is not None else None
+            read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
+            if original is not None
+            else None
         )
         verdict = judge(release, original=log)
     texts = verdict.show(release.data) if show else []

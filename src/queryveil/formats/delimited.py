@@ -56,7 +56,7 @@ class DelimitedReader:
             raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
         self.tables.append(table)
         is_header = table.layout.has_header
-        for block in split(stream, dialect=table.dialect, n_columns=len(table.inside)):
+        for block in split(stream.blocks(), dialect=table.dialect, n_columns=len(table.inside)):
             records = block.without_first() if is_header else block
             is_header = False
             self.frames.append(self._read(records, table=table, file=stream.name))

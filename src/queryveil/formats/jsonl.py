@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from queryveil.formats.bad_rows import Tally
 from queryveil.formats.delimited import in_role_order, report, structural_faults
@@ -28,26 +29,33 @@ JSON_REASONS: Mapping[int, str] = {
 }
 
 _SCALARS: Mapping[type, pl.DataType] = {bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64()}
+_TEXT = {str, type(None)}
+_NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
+    "user": (bool, list, dict),
+    "query": (bool, int, float, list, dict),
+    "time": (),
+    "rank": (),
+    "url": (bool, int, float, list, dict),
+}
 
 _decoder = msgspec.json.Decoder()
 
 
-def decode_lines(records: Records, *, wrong: np.ndarray[Any, np.dtype[np.uint8]]) -> list[dict[str, Any]]:
-    """Decode the sound lines into objects; the others' faults go into `wrong`."""
-    data, objects = records.data.tobytes(), []
-    latin1 = records.is_latin1
+def decode_lines(records: Records, *, wrong: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
+    """Give the objects of the sound lines; the other lines' faults go into `wrong`."""
+    data = records.data.tobytes()
+    starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
     for i in np.flatnonzero(wrong == 0).tolist():
-        line = data[records.starts[i, 0] : records.ends[i, 0]]
+        line = data[starts[i] : ends[i]]
         try:
             value = _decoder.decode(line.decode("latin-1") if latin1[i] else line)
         except (ValueError, RecursionError):
             wrong[i] = NOT_JSON
             continue
         if isinstance(value, dict):
-            objects.append(value)
+            yield value
         else:
             wrong[i] = NOT_OBJECT
-    return objects
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,34 +69,37 @@ class JsonlReader:
     names: dict[str, str] = field(default_factory=dict)
     time_formats: set[str] = field(default_factory=set)
     compression: str = ""
+    file: str = ""
 
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
-        self.compression = self.compression or stream.compression
-        for records in split(stream, dialect=LINES, n_columns=1):
+        self.compression, self.file = self.compression or stream.compression, stream.name
+        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
             wrong = structural_faults(records, n_columns=1)
-            objects = decode_lines(records, wrong=wrong)
+            objects = list(decode_lines(records, wrong=wrong))
             if objects:
                 self._read(objects, wrong=wrong, file=stream.name)
             self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
             if wrong.any():
                 report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=JSON_REASONS)
 
-    def _read(self, objects: list[dict[str, Any]], *, wrong: Any, file: str) -> None:
+    def _read(self, objects: list[dict[str, Any]], *, wrong: NDArray[np.uint8], file: str) -> None:
         for one in objects:
             if not one.keys() <= self.found.keys():
                 self.found.update(dict.fromkeys(one))
-        self.names = assign_roles(list(self.found), file=file, columns=self.columns)
+        # A role once found stays with its column, whatever keys come later.
+        asked = {**self.names, **self.columns}
+        self.names = assign_roles(list(self.found), file=file, columns=asked, is_surely_header=False, may_lack=True)
         carried = carried_names(list(self.found), names=self.names)
         text: dict[str, pl.Series] = {}
         not_text = np.zeros(len(objects), dtype=np.bool_)
         for role, name in self.names.items():
             values = [one.get(name) for one in objects]
-            if role in ("query", "url"):
-                not_text |= [value is not None and not isinstance(value, str) for value in values]
-            elif role == "user":
-                not_text |= [isinstance(value, bool | list | dict) for value in values]
-            text[role] = pl.Series([as_text(value) for value in values], dtype=pl.String)
+            if not set(map(type, values)) <= _TEXT:
+                refused = _NEVER_TEXT[role]
+                not_text |= [isinstance(value, refused) for value in values]
+                values = [as_text(value) for value in values]
+            text[role] = pl.Series(values, dtype=pl.String)
         typed = type_columns(text)
         typed.wrong[not_text] = NOT_TEXT
         for name, inside in carried.items():
@@ -101,6 +112,8 @@ class JsonlReader:
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Give all rows read; a column whose types differ from block to block becomes text."""
+        if self.found:
+            assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
         names = self.names or {"user": "user", "query": "query"}
         carried = carried_names(list(self.found), names=names)
         inside = in_role_order((*names, *carried.values()))
@@ -128,7 +141,9 @@ def as_text(value: object) -> str | None:
 
 
 def _typed_series(values: list[Any]) -> pl.Series:
-    kinds = {type(value) for value in values if value is not None}
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {str}:
+        return pl.Series(values, dtype=pl.String)
     try:
         if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
             return pl.Series(values, dtype=_SCALARS[next(iter(kinds))] if kinds else pl.Null())

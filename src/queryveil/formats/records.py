@@ -77,16 +77,17 @@ class Records:
         return pl.Series(pa.Array.from_buffers(pa.large_utf8(), len(starts), buffers))
 
 
-def split(stream: ByteStream, *, dialect: Dialect, n_columns: int) -> Iterator[Records]:
-    """Give the records of a stream, block by block; memory stays bounded however long a line is."""
+def split(
+    blocks: Iterator[bytes], *, dialect: Dialect, n_columns: int, max_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Records]:
+    """Give the records of these bytes, block by block; memory stays bounded however long a line is."""
     carry, line, skipping = b"", 1, False
-    for block, is_last in _with_last(stream.blocks()):
+    splitter = _Splitter(dialect=dialect, n_columns=n_columns, max_bytes=max_bytes)
+    for block, is_last in _with_last(blocks):
         data = carry + block
         if is_last and not data.endswith(b"\n"):
             data += b"\n"
-        records, n_used, n_lines, skipping = _split_block(
-            data, dialect=dialect, n_columns=n_columns, is_last=is_last, skipping=skipping, line=line
-        )
+        records, n_used, n_lines, skipping = splitter.split(data, is_last=is_last, skipping=skipping, line=line)
         carry, line = data[n_used:], line + n_lines
         if len(records.lines):
             yield records
@@ -98,11 +99,11 @@ def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
         return []
     data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
     # A header is looked for in the head alone, so this is the end of it.
-    counted, *_ = _split_block(data, dialect=dialect, n_columns=1, is_last=True, skipping=False, line=1)
+    counted, *_ = _Splitter(dialect=dialect, n_columns=1).split(data, is_last=True, skipping=False, line=1)
     if not len(counted.lines):
         return []
     n_columns = int(counted.counts[0])
-    records, *_ = _split_block(data, dialect=dialect, n_columns=n_columns, is_last=True, skipping=False, line=1)
+    records, *_ = _Splitter(dialect=dialect, n_columns=n_columns).split(data, is_last=True, skipping=False, line=1)
     header = records.only(np.arange(1))
     if int(header.flags[0]) & ~fields.LATIN1:
         return []
@@ -117,34 +118,29 @@ def _with_last(blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
     yield before, True
 
 
-def _split_block(
-    data: bytes, *, dialect: Dialect, n_columns: int, is_last: bool, skipping: bool, line: int
-) -> tuple[Records, int, int, bool]:
-    capacity = data.count(b"\n") + 1
-    places = [np.empty((capacity, n_columns), dtype=np.int32) for _ in range(2)]
-    lines, counts = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
-    flags = np.empty(capacity, dtype=np.uint8)
-    array = np.frombuffer(data, dtype=np.uint8)
-    n, n_used, n_lines, skipping = fields.split_records(
-        array,
-        ord(dialect.delimiter),
-        dialect.quote,
-        is_last,
-        skipping,
-        MAX_RECORD_BYTES,
-        places[0],
-        places[1],
-        lines,
-        counts,
-        flags,
-    )
-    records = Records(
-        data=array,
-        quote=dialect.quote,
-        starts=places[0][:n],
-        ends=places[1][:n],
-        lines=lines[:n].astype(np.int64) + line,
-        counts=counts[:n],
-        flags=flags[:n],
-    )
-    return records, n_used, n_lines, skipping
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Splitter:
+    dialect: Dialect
+    n_columns: int
+    max_bytes: int = MAX_RECORD_BYTES
+
+    def split(self, data: bytes, *, is_last: bool, skipping: bool, line: int) -> tuple[Records, int, int, bool]:
+        capacity = data.count(b"\n") + 1
+        starts, ends = (np.empty((capacity, self.n_columns), dtype=np.int32) for _ in range(2))
+        lines, counts = (np.empty(capacity, dtype=np.int32) for _ in range(2))
+        flags = np.empty(capacity, dtype=np.uint8)
+        array = np.frombuffer(data, dtype=np.uint8)
+        delimiter, quote = ord(self.dialect.delimiter), self.dialect.quote
+        n, n_used, n_lines, skipping = fields.split_records(
+            array, delimiter, quote, is_last, skipping, self.max_bytes, starts, ends, lines, counts, flags
+        )
+        records = Records(
+            data=array,
+            quote=quote,
+            starts=starts[:n],
+            ends=ends[:n],
+            lines=lines[:n].astype(np.int64) + line,
+            counts=counts[:n],
+            flags=flags[:n],
+        )
+        return records, n_used, n_lines, skipping

@@ -26,6 +26,9 @@ KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
 """The names by which roles are known, the likeliest first; case does not matter."""
 
 
+_NEEDED = ("user", "query")
+
+
 def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
     """Refuse a role that there is not, and a column that has two."""
     asked = dict(columns or {})
@@ -38,25 +41,31 @@ def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def assign_roles(
-    found: Sequence[str], *, file: str, columns: Mapping[str, str], is_surely_header: bool = True
+    found: Sequence[str],
+    *,
+    file: str,
+    columns: Mapping[str, str],
+    is_surely_header: bool = True,
+    may_lack: bool = False,
 ) -> dict[str, str]:
     """Give the column of each role: the one asked for, else the one with a known name.
 
-    A first line that is not surely a header is named in no message before two known names are seen in it.
+    Names that may be data (a first line without header, keys of JSON) are in no message unless two are known ones.
+    Where more columns may come (`may_lack`), a column asked for may be absent, but not that of user or query.
     """
     if len(set(found)) < len(found):
         raise BadFile(file, "two of its columns have the same name; rename one, or give it a header")
     known = match_known(found, taken=tuple(columns.values()))
     # Privacy: where a file has no header, its first row would be quoted as the names of its columns.
-    shown = found if is_surely_header or len(known) > 1 else [f"the {len(found)} columns of its first line"]
+    shown = found if is_surely_header or len(known) > 1 else [f"its {len(found)} columns"]
     for role, name in columns.items():
-        if name not in found:
+        if name not in found and not (may_lack and role not in _NEEDED):
             raise MissingColumn(file, role, found=shown)
     names = {**known, **columns}
-    for role in ("user", "query"):
+    for role in _NEEDED:
         if role not in names:
             raise MissingColumn(file, role, found=shown)
-    return {role: names[role] for role in ROLES if role in names}
+    return {role: names[role] for role in ROLES if names.get(role) in found}
 
 
 def match_known(found: Sequence[str], *, taken: Sequence[str] = ()) -> dict[str, str]:

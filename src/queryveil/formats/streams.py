@@ -41,9 +41,9 @@ def find_sources(source: Source) -> list[Path | None]:
         return [path for one in source for path in find_sources(one)]
     if str(source) == "-":
         return [None]
-    if glob.has_magic(str(source)) and not Path(source).exists():
+    if glob.has_magic(str(source)) and not os.path.lexists(source):
         names = glob.glob(str(source), recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
-        found = sorted(path for path in map(Path, names) if not path.is_dir())
+        found = sorted(Path(name) for name in names if not os.path.isdir(name))  # noqa: PTH112 - is_dir may raise
         if not found:
             raise BadFile(str(source), "no file matches; check the pattern and the folder")
         return list(found)
@@ -92,10 +92,10 @@ class ByteStream:
     def _open(self) -> IO[bytes]:
         if self.path is None:
             return sys.stdin.buffer
-        if self.path.is_dir():
-            raise BadFile(str(self.path), "this is a folder; give its files, for example as 'folder/*.tsv'")
         try:
             return self.path.open("rb")
+        except IsADirectoryError:
+            raise BadFile(str(self.path), "this is a folder; give its files, for example as 'folder/*.tsv'") from None
         except FileNotFoundError:
             raise BadFile(str(self.path), "there is no such file") from None
         except PermissionError:

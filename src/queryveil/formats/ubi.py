@@ -3,16 +3,19 @@
 A file holds bulk pairs (an action line, then its document) or plain documents, of `ubi_queries`, `ubi_events` or
 both. A click is an event whose `action_name` is `click` or ends with `_click` or `-click`, except `global_click`,
 which is a click anywhere on the page. Other events, and clicks of queries that are not in the log, are no rows.
+The clicked object's `url` is the url, else its `object_id`; a position that is no whole number is no rank.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from queryveil.formats.bad_rows import Tally
 from queryveil.formats.delimited import report, structural_faults
@@ -26,8 +29,13 @@ from queryveil.log import ROLES, Format, Layout
 _ACTIONS = ("index", "create", "update", "delete")
 _STRANGER = 107
 _REASONS = {**JSON_REASONS, _STRANGER: "this is neither a query nor an event nor a bulk action"}
+_NO_ROW, _ROW = 0, 1
 _OF_QUERIES = ("user", "query", "time")
+_QUERIES = {"user": pl.String, "query": pl.String, "time": pl.String, "query_id": pl.String, "is_text": pl.Boolean}
 _CLICKS = {"query_id": pl.String, "rank": pl.String, "url": pl.String}
+
+_Query = tuple[str | None, str | None, str | None, str | None, bool]
+_Click = tuple[str | None, str | None, str | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,41 +52,36 @@ class UbiReader:
         """Read one file."""
         self.compression = self.compression or stream.compression
         index = ""
-        for records in split(stream, dialect=LINES, n_columns=1):
+        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
             wrong = structural_faults(records, n_columns=1)
-            objects = decode_lines(records, wrong=wrong)
-            kinds = np.zeros(len(objects), dtype=np.uint8)
-            queries, clicks = [], []
-            for i, one in enumerate(objects):
+            kinds: list[int] = []
+            queries: list[_Query] = []
+            clicks: list[_Click] = []
+            # Each document is let go at once: a block of nested objects would keep the garbage collector busy.
+            for one in decode_lines(records, wrong=wrong):
+                kinds.append(_NO_ROW)
                 target = _target(one)
                 if target is not None:
                     index = target
                 elif index.startswith("ubi_events") or (not index and "action_name" in one):
                     clicks.extend(_click(one))
                 elif index.startswith("ubi_queries") or (not index and "user_query" in one):
-                    kinds[i] = 1
-                    queries.append(one)
+                    kinds[-1] = _ROW
+                    queries.append(_query(one))
                 elif not index:
-                    kinds[i] = _STRANGER
-            fault = np.where(kinds == _STRANGER, _STRANGER, 0).astype(np.uint8)
-            fault[kinds == 1] = self._read(queries)
-            wrong[wrong == 0] = fault
-            self.clicks.append(pl.DataFrame(clicks, schema=_CLICKS, orient="row"))
+                    kinds[-1] = _STRANGER
+            faults = np.array(kinds, dtype=np.uint8)
+            faults[faults == _ROW] = self._read(queries)
+            wrong[wrong == 0] = faults
+            self.clicks.append(_columns(clicks, schema=_CLICKS))
             self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
             if wrong.any():
                 report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=_REASONS)
 
-    def _read(self, queries: list[dict[str, Any]]) -> Any:
-        text = {
-            "user": [_scalar(one.get("client_id")) for one in queries],
-            "query": [_scalar(one.get("user_query")) for one in queries],
-            "time": [as_text(one.get("timestamp")) for one in queries],
-            "query_id": [_scalar(one.get("query_id")) for one in queries],
-        }
-        typed = type_columns({name: pl.Series(values, dtype=pl.String) for name, values in text.items()})
-        for i, one in enumerate(queries):
-            if not isinstance(one.get("user_query"), str | None):
-                typed.wrong[i] = NOT_TEXT
+    def _read(self, queries: list[_Query]) -> NDArray[np.uint8]:
+        text = _columns(queries, schema=_QUERIES)
+        typed = type_columns({column.name: column for column in text.drop("is_text").get_columns()})
+        typed.wrong[~text["is_text"].to_numpy()] = NOT_TEXT
         time_format = format_of(typed.time_kinds)
         if time_format is not None:
             self.time_formats.add(time_format)
@@ -119,7 +122,23 @@ def _scalar(value: object) -> str | None:
     return None if isinstance(value, bool | list | dict) else as_text(value)
 
 
-def _click(event: dict[str, Any]) -> list[tuple[str | None, str | None, str | None]]:
+def _columns(rows: Sequence[tuple[object, ...]], *, schema: Mapping[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame({name: [row[i] for row in rows] for i, name in enumerate(schema)}, schema=schema)
+
+
+def _query(one: dict[str, Any]) -> _Query:
+    text = one.get("user_query")
+    time = as_text(one.get("timestamp"))
+    return (
+        _scalar(one.get("client_id")),
+        _scalar(text),
+        time,
+        _scalar(one.get("query_id")),
+        isinstance(text, str | None),
+    )
+
+
+def _click(event: dict[str, Any]) -> list[_Click]:
     """Give a click's query id, rank and url; nothing for any other event."""
     action = str(event.get("action_name") or "").lower()
     if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):

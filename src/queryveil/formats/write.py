@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import msgspec
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from queryveil.errors import BadFile
 from queryveil.formats import aol, excite, ubi
 from queryveil.formats.roles import carried_names
 from queryveil.formats.times import write_times
@@ -32,8 +35,21 @@ def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> Non
     """
     layout = layout or log.layout
     frame = arrange(log.frame, layout=layout)
+    try:
+        _write(frame, path, layout=layout)
+    except OSError as error:
+        if path.is_file():
+            path.unlink()
+        reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
+        raise BadFile(path.name, f"cannot be written: {reason}") from None
+
+
+def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
     if layout.format is Format.PARQUET:
-        frame.write_parquet(path, compression="zstd", statistics=True)
+        schema = frame.clear().to_arrow().schema
+        with path.open("wb") as raw, pq.ParquetWriter(raw, schema, compression="zstd") as writer:
+            for begin in range(0, frame.height, _SLICE_ROWS):
+                writer.write_table(frame.slice(begin, _SLICE_ROWS).to_arrow())
         return
     with _compressed(path, compression=layout.compression) as file:
         if not frame.height and layout.format in (Format.EXCITE, Format.JSONL, Format.UBI):
@@ -92,6 +108,10 @@ def _clean(column: pl.Series, *, unwanted: str) -> pl.Series:
     if column.dtype.is_nested():
         values = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
         column = pl.Series(values, dtype=pl.String)
+    if column.dtype == pl.Binary:
+        column = column.bin.encode("base64")
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
     return column.str.replace_all(f"[{unwanted}]", " ") if column.dtype == pl.String else column
 
 

@@ -58,9 +58,7 @@ def count_in_frequent(
 
 
 @njit(cache=True, nogil=True)
-def _add_block(
-    pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: int, m: int, totals: Int64s
-) -> None:
+def _add_block(pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: int, m: int, totals: Int64s) -> None:
     """Add the frequent combinations whose rarest term is the pivot, depth first."""
     n_local = len(meaning)
     start = np.zeros((m, n_local + 1), np.int64)

@@ -79,7 +79,7 @@ def _skip_quoted(data: NDArray[np.uint8], at: int, quote: int, limit: int) -> tu
 
 
 @njit(cache=True)
-def _split_one(  # noqa: PLR0917
+def _split_one(
     data: NDArray[np.uint8],
     begin: int,
     delimiter: int,
@@ -89,17 +89,18 @@ def _split_one(  # noqa: PLR0917
     ends: NDArray[np.int32],
     row: int,
 ) -> tuple[int, int, int, int]:
-    """Split the record at `begin`: its end (-1: the data ends first), newlines, fields, flags.
+    """Split the record at `begin`: where it ends or fails (-1: the data ends first), newlines, fields, flags.
 
     LATIN1 stands here for "has bytes above 127"; the caller looks closer.
     """
-    n = data.size
+    n, limit = data.size, begin + max_bytes
+    bound = min(n, limit + 1)
     at, newlines, n_fields, flags = begin, 0, 0, 0
     while True:
         start = at
         if quote >= 0 and at < n and data[at] == quote:
             start = at + 1
-            end, more, seen = _skip_quoted(data, start, quote, begin + max_bytes)
+            end, more, seen = _skip_quoted(data, start, quote, limit)
             newlines += more
             flags |= seen
             if end < 0:
@@ -110,7 +111,7 @@ def _split_one(  # noqa: PLR0917
             if at < n and data[at] != delimiter and data[at] != _NEWLINE:
                 return at, newlines, n_fields, flags | TEXT_AFTER_QUOTE
         else:
-            while at < n:
+            while at < bound:
                 byte = data[at]
                 if byte in (delimiter, _NEWLINE):
                     break
@@ -126,15 +127,19 @@ def _split_one(  # noqa: PLR0917
             starts[row, n_fields] = start
             ends[row, n_fields] = end
         n_fields += 1
+        if at > limit:
+            return at, newlines, n_fields, flags | TOO_LONG
         if at >= n:
             return -1, newlines, n_fields, flags
         at += 1
         if data[at - 1] == _NEWLINE:
             return at, newlines + 1, n_fields, flags
+        if at > limit:
+            return at, newlines, n_fields, flags | TOO_LONG
 
 
 @njit(cache=True)
-def split_records(  # noqa: PLR0917
+def split_records(
     data: NDArray[np.uint8],
     delimiter: int,
     quote: int,
@@ -166,25 +171,25 @@ def split_records(  # noqa: PLR0917
             line += 1
             continue
         stop, newlines, n_fields, flag = _split_one(data, at, delimiter, quote, max_bytes, starts, ends, row)
-        if stop < 0 or flag & TEXT_AFTER_QUOTE:
+        if stop < 0 or flag & (TEXT_AFTER_QUOTE | TOO_LONG):
             may_wait = not is_last and n - at <= max_bytes
-            eol = _line_end(data, at)
+            eol = _line_end(data, stop if flag & TOO_LONG else at)
             if may_wait and (stop < 0 or eol == n):
                 break
             lines[row] = line
             counts[row] = n_fields
-            if eol == n:
-                flags[row] = TOO_LONG
-                return row + 1, n, line, True
-            flags[row] = TOO_LONG if eol - at > max_bytes else flag & (UNCLOSED_QUOTE | TEXT_AFTER_QUOTE)
+            if eol == n or flag & TOO_LONG or eol - at > max_bytes:
+                flag = TOO_LONG
+            flags[row] = flag & (TOO_LONG | UNCLOSED_QUOTE | TEXT_AFTER_QUOTE)
             row += 1
+            line += newlines if stop >= 0 and flag == TOO_LONG else 0
+            if eol == n:
+                return row, n, line, True
             at = eol + 1
             line += 1
             continue
         if flag & LATIN1 and _is_utf8(data, at, stop):
             flag &= ~LATIN1
-        if stop - 1 - at > max_bytes:
-            flag |= TOO_LONG
         lines[row] = line
         counts[row] = n_fields
         flags[row] = flag

@@ -1,11 +1,11 @@
-"""Histories renumbered so that the rarest term comes first, with postings, and what changed in them."""
+"""Histories with their terms renumbered."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from queryveil.kernels.arrays import Int8s, Int32s, Int64s
+from queryveil.kernels.arrays import Int32s, Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -37,20 +37,3 @@ def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int3
         labels[i] = keys[i] >> 32
         source[i] = row_ptr[users[i]] + (keys[i] & 0xFFFFFFFF)
     return new_ptr, labels, users, source
-
-
-@njit(cache=True, nogil=True)
-def bury(
-    doomed: Int8s, alive: Int8s, row_ptr: Int64s, terms: Int32s, entry_user: Int32s, unsettled: Int8s
-) -> int:
-    """Delete what is doomed and mark the pivots whose combinations lost a user; give the number of deletions."""
-    n_deleted = 0
-    for entry in range(len(doomed)):
-        if doomed[entry]:
-            doomed[entry] = 0
-            alive[entry] = 0
-            n_deleted += 1
-            # A combination belongs to its rarest term: only pivots up to this one can have lost support.
-            for j in range(row_ptr[entry_user[entry]], entry + 1):
-                unsettled[terms[j]] = 1
-    return n_deleted

@@ -1,20 +1,20 @@
-"""Blocks around one term: cut them out of the histories, settle them, and say what became of them.
+"""Blocks around one term after another: delete from them, build them up, or give back to them.
 
-The histories are compressed rows over *labels*: terms renumbered so that the rarest comes first, which keeps
-blocks small. An *entry* is a place in `terms`, `entry_user` its user, and `postings` lists the entries of each
-term. `alive` marks the entries that are still there.
+The histories are compressed rows over *labels*, terms renumbered by some order. An *entry* is a place in `terms`,
+`entry_user` its user, `postings` lists the entries of each term, and `alive` marks those still there. `work` is
+zeroed work space, two numbers per term.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from queryveil.kernels.arrays import Int8s, Int32s, Int64s, UInt64s
 from queryveil.kernels.settle import ROW_DEAD, ROW_FIXED, ROW_OPEN, settle
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def delete_around(
     pivots: Int32s,
     row_ptr: Int64s,
@@ -26,31 +26,83 @@ def delete_around(
     ranks: Int32s,
     k: int,
     m: int,
-    seeds: UInt64s,
+    random_state: UInt64s,
     work: Int32s,
-    doomed: Int8s,
-) -> None:
-    """Mark in `doomed` what must go so that the combinations of each pivot with commoner terms are frequent.
+    unsettled: Int8s,
+) -> int:
+    """Make the combinations of each pivot with terms of higher label frequent; give the number of deletions.
 
-    Every pivot sees the same `alive`, so the outcome does not depend on the number of threads. `work` is
-    zeroed work space, two rows of one number per term for each thread.
+    `unsettled` marks the pivots that must be looked at again, because a combination of theirs lost a user.
     """
-    n_threads = work.shape[0]
-    for thread in prange(n_threads):
-        for i in range(thread, len(pivots), n_threads):
-            pivot = pivots[i]
-            entries = _alive_entries(pivot, posting_ptr, postings, alive)
-            if len(entries) == 0:
-                continue
-            row_state = np.full(len(entries), ROW_OPEN, np.int8)
-            block_ptr, places = _rest_of_rows(entries, True, row_ptr, entry_user, alive)
-            kept = _settle_block(
-                row_state, block_ptr, places, terms, ranks, ranks[pivot], k, m, seeds[i : i + 1], work[thread]
-            )
-            for row in range(len(entries)):
-                doomed[entries[row]] |= row_state[row] == ROW_DEAD
-            for j in range(len(places)):
-                doomed[places[j]] |= kept[j] == 0
+    graves = np.empty(len(terms), np.int64)
+    n_deleted = 0
+    for pivot in pivots:
+        entries = _alive_entries(pivot, posting_ptr, postings, alive)
+        if len(entries) == 0:
+            continue
+        row_state = np.full(len(entries), ROW_OPEN, np.int8)
+        first = entries + 1
+        last = row_ptr[entry_user[entries] + 1]
+        n = _settle_block(first, last, terms, row_state, alive, ranks, ranks[pivot], k, m, random_state, work, graves)
+        for row in range(len(entries)):
+            if row_state[row] == ROW_DEAD:
+                alive[entries[row]] = 0
+                graves[n] = entries[row]
+                n += 1
+        n_deleted += n
+        for entry in graves[:n]:
+            # A combination belongs to its lowest label: only pivots up to this one can have lost support.
+            for j in range(row_ptr[entry_user[entry]], entry):
+                unsettled[terms[j]] |= alive[j]
+            unsettled[terms[entry]] = 1
+        unsettled[pivot] = 0 if n == 0 else unsettled[pivot]
+    return n_deleted
+
+
+@njit(cache=True, nogil=True)
+def build_up(
+    first_pivot: int,
+    last_pivot: int,
+    row_ptr: Int64s,
+    posting_ptr: Int64s,
+    posting_users: Int32s,
+    k: int,
+    m: int,
+    built: Int32s,
+    length: Int32s,
+    work: Int32s,
+) -> None:
+    """Give the terms from one label to another, in turn, each to as many of its users as can have it.
+
+    User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far.
+    """
+    alive = np.ones(len(built), np.int8)
+    graves = np.empty(0, np.int64)
+    no_random = np.zeros(1, np.uint64)
+    for pivot in range(first_pivot, last_pivot):
+        users = posting_users[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+        row_state = np.full(len(users), ROW_OPEN, np.int8)
+        first = row_ptr[users]
+        # The pivot ranks below all others (zeros will do): it alone is given up, never a term that is there.
+        _settle_block(first, first + length[users], built, row_state, alive, work[1], -1, k, m, no_random, work, graves)
+        for row in range(len(users)):
+            if row_state[row] == ROW_OPEN:
+                user = users[row]
+                built[row_ptr[user] + length[user]] = pivot
+                length[user] += 1
+
+
+@njit(cache=True, nogil=True)
+def mark_built(row_ptr: Int64s, terms: Int32s, built: Int32s, length: Int32s) -> Int8s:
+    """Say for each entry whether its user was given the term; both stand in the order of the labels."""
+    alive = np.zeros(len(terms), np.int8)
+    for user in range(len(length)):
+        entry = row_ptr[user]
+        for i in range(length[user]):
+            while terms[entry] != built[row_ptr[user] + i]:
+                entry += 1
+            alive[entry] = 1
+    return alive
 
 
 @njit(cache=True, nogil=True)
@@ -107,107 +159,111 @@ def restorable(
         lost = alive[entries[i]] == 0
         row_state[i] = ROW_OPEN if lost else ROW_FIXED
         n_lost += lost
-    if n_lost == 0 or len(entries) < k:
+    if n_lost == 0:
         return entries[:0]
-    block_ptr, places = _rest_of_rows(entries, False, row_ptr, entry_user, alive)
+    users = entry_user[entries]
+    graves = np.empty(0, np.int64)
     no_random = np.zeros(1, np.uint64)
-    # The pivot ranks below all others (zeros will do): it alone is given up, never a term that is there.
-    zeros = work[1]
-    _settle_block(row_state, block_ptr, places, terms, zeros, -1, k, m, no_random, work)
-    return entries[row_state == ROW_OPEN]
+    _settle_block(
+        row_ptr[users], row_ptr[users + 1], terms, row_state, alive, work[1], -1, k, m, no_random, work, graves
+    )
+    back: Int64s = entries[row_state == ROW_OPEN]
+    return back
 
 
 @njit(cache=True, nogil=True)
 def _alive_entries(pivot: int, posting_ptr: Int64s, postings: Int64s, alive: Int8s) -> Int64s:
-    entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
-    return entries[alive[entries] == 1]
-
-
-@njit(cache=True, nogil=True)
-def _rest_of_rows(
-    entries: Int64s, only_commoner: bool, row_ptr: Int64s, entry_user: Int32s, alive: Int8s
-) -> tuple[Int64s, Int64s]:
-    """Give the entries that are alive beside each of the given ones, as compressed rows."""
-    block_ptr = np.empty(len(entries) + 1, np.int64)
-    size = 0
-    for i in range(len(entries)):
-        user = entry_user[entries[i]]
-        size += row_ptr[user + 1] - (entries[i] if only_commoner else row_ptr[user])
-    places = np.empty(size, np.int64)
+    entries = np.empty(posting_ptr[pivot + 1] - posting_ptr[pivot], np.int64)
     n = 0
-    for i in range(len(entries)):
-        block_ptr[i] = n
-        user = entry_user[entries[i]]
-        first = entries[i] + 1 if only_commoner else row_ptr[user]
-        for j in range(first, row_ptr[user + 1]):
-            if alive[j] and j != entries[i]:
-                places[n] = j
-                n += 1
-    block_ptr[len(entries)] = n
-    return block_ptr, places[:n]
+    for i in range(posting_ptr[pivot], posting_ptr[pivot + 1]):
+        if alive[postings[i]]:
+            entries[n] = postings[i]
+            n += 1
+    return entries[:n]
 
 
 @njit(cache=True, nogil=True)
 def _settle_block(
-    row_state: Int8s,
-    block_ptr: Int64s,
-    places: Int64s,
+    first: Int64s,
+    last: Int64s,
     terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
     ranks: Int32s,
     pivot_rank: int,
     k: int,
     m: int,
     random_state: UInt64s,
     work: Int32s,
-) -> Int8s:
-    """Settle singles and pairs on the labels themselves, the rest on a smaller block with labels of its own."""
-    kept = np.ones(len(places), np.int8)
-    block_terms = terms[places]
-    settle(block_ptr, block_terms, row_state, kept, ranks, pivot_rank, k, min(m, 2), work[0], random_state)
+    graves: Int64s,
+) -> int:
+    """Settle singles and pairs in place, the rest on a small copy of what they leave; give the number of graves."""
+    n_graves = settle(
+        first, last, terms, row_state, alive, ranks, pivot_rank, k, min(m, 2), work[0], random_state, graves
+    )
     if m <= 2:
-        return kept
-    small_ptr, small_places, small_rows, local = _shrink(block_ptr, block_terms, row_state, kept, work[1])
-    if len(small_places) == 0:
-        return kept
-    small_terms = np.searchsorted(local, block_terms[small_places]).astype(np.int32)
-    small_state = row_state[small_rows]
-    small_kept = np.ones(len(small_places), np.int8)
-    count = np.zeros(len(local), np.int32)
-    settle(small_ptr, small_terms, small_state, small_kept, ranks[local], pivot_rank, k, m, count, random_state)
-    row_state[small_rows] = small_state
-    kept[small_places] = small_kept
-    return kept
+        return n_graves
+    rows, row_ptr, places, small_terms, meaning = _shrink(first, last, terms, row_state, alive, work[1])
+    if len(places) == 0:
+        return n_graves
+    small_state = row_state[rows]
+    n_more = settle(
+        row_ptr[:-1],
+        row_ptr[1:],
+        small_terms,
+        small_state,
+        np.ones(len(places), np.int8),
+        ranks[meaning],
+        pivot_rank,
+        k,
+        m,
+        np.zeros(len(meaning), np.int32),
+        random_state,
+        graves[n_graves:],
+    )
+    row_state[rows] = small_state
+    for i in range(n_graves, n_graves + n_more):
+        graves[i] = places[graves[i]]
+        alive[graves[i]] = 0
+    return n_graves + n_more
 
 
 @njit(cache=True, nogil=True)
 def _shrink(
-    block_ptr: Int64s, block_terms: Int32s, row_state: Int8s, kept: Int8s, wanted: Int32s
-) -> tuple[Int64s, Int64s, Int64s, Int32s]:
-    """Leave out dead rows and every term that no open row has: no combination to be settled holds it."""
-    n_rows = len(row_state)
-    local = np.empty(len(block_terms), np.int32)
-    n_local = 0
-    for row in range(n_rows):
+    first: Int64s, last: Int64s, terms: Int32s, row_state: Int8s, alive: Int8s, number: Int32s
+) -> tuple[Int64s, Int64s, Int64s, Int32s, Int32s]:
+    """Leave out dead rows and every term that no open row has: no combination to be settled holds it.
+
+    Gives the rows that are left; as compressed rows, the places of their terms and these terms in numbers of their
+    own; and the terms that the numbers mean.
+    """
+    size = 0
+    for row in range(len(row_state)):
+        if row_state[row] != ROW_DEAD:
+            size += last[row] - first[row]
+    meaning = np.empty(size, np.int32)
+    n_terms = 0
+    for row in range(len(row_state)):
         if row_state[row] == ROW_OPEN:
-            for j in range(block_ptr[row], block_ptr[row + 1]):
-                if kept[j] and wanted[block_terms[j]] == 0:
-                    wanted[block_terms[j]] = 1
-                    local[n_local] = block_terms[j]
-                    n_local += 1
-    small_ptr = np.zeros(n_rows + 1, np.int64)
-    small_rows = np.empty(n_rows, np.int64)
-    small_places = np.empty(len(block_terms), np.int64)
-    n, n_small = 0, 0
-    for row in range(n_rows):
-        if row_state[row] == ROW_DEAD:
-            continue
-        for j in range(block_ptr[row], block_ptr[row + 1]):
-            if kept[j] and wanted[block_terms[j]]:
-                small_places[n] = j
-                n += 1
-        small_rows[n_small] = row
-        n_small += 1
-        small_ptr[n_small] = n
-    for i in range(n_local):
-        wanted[local[i]] = 0
-    return small_ptr[: n_small + 1], small_places[:n], small_rows[:n_small], np.sort(local[:n_local])
+            for j in range(first[row], last[row]):
+                if alive[j] and number[terms[j]] == 0:
+                    meaning[n_terms] = terms[j]
+                    n_terms += 1
+                    number[terms[j]] = n_terms
+    rows = np.empty(len(row_state), np.int64)
+    row_ptr = np.zeros(len(row_state) + 1, np.int64)
+    places = np.empty(size, np.int64)
+    small_terms = np.empty(size, np.int32)
+    n, n_rows = 0, 0
+    for row in range(len(row_state)):
+        if row_state[row] != ROW_DEAD:
+            for j in range(first[row], last[row]):
+                if alive[j] and number[terms[j]]:
+                    places[n], small_terms[n] = j, number[terms[j]] - 1
+                    n += 1
+            rows[n_rows] = row
+            n_rows += 1
+            row_ptr[n_rows] = n
+    for i in range(n_terms):
+        number[meaning[i]] = 0
+    return rows[:n_rows], row_ptr[: n_rows + 1], places[:n], small_terms[:n], meaning[:n_terms]

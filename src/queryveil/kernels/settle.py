@@ -1,12 +1,12 @@
 """The heart of km: make every small combination with one given term frequent, or give the term up.
 
-A *block* is what is left of the histories of the users who have one term, the *pivot*: a row per user with
-the user's other terms, as local numbers in ascending order. `settle` visits the combinations of the pivot
-with one or more of the others and, where fewer than k rows have one, deletes its least liked member from that
-row: the pivot (the row leaves the block) or one of the others. Deletions go on until none is needed.
+A *block* is what is left of the histories of the users who have one term, the *pivot*: a row per user, that is
+the places `first[row]` to `last[row]` in `terms`, in one order for all rows. `settle` visits the combinations of
+the pivot with one or more of the others and, where fewer than k rows have one, deletes its least liked member from
+that row: the pivot (the row leaves the block) or one of the others. Deletions go on until none is needed.
 
-Counting goes depth first, one prefix at a time, in a dense array per depth: what FP-growth and Eclat do for
-frequent sets, without storing any.
+Counting goes depth first, one prefix at a time, in a dense array: what FP-growth and Eclat do for frequent
+sets, without storing any.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from numba import njit
 from queryveil.kernels.arrays import Int8s, Int32s, Int64s, UInt64s
 
 ROW_DEAD = np.int8(0)
-ROW_FIXED = np.int8(2)
-"""A row that counts but is never touched: its user keeps the pivot whatever happens (`ROW_OPEN` may lose it)."""
 ROW_OPEN = np.int8(1)
+ROW_FIXED = np.int8(2)
+"""A row that counts but is never touched; an open one may lose the pivot or another term."""
 
 
 @njit(cache=True, nogil=True)
 def settle(
-    row_ptr: Int64s,
+    first: Int64s,
+    last: Int64s,
     terms: Int32s,
     row_state: Int8s,
     alive: Int8s,
@@ -34,29 +35,54 @@ def settle(
     m: int,
     count: Int32s,
     random_state: UInt64s,
-) -> None:
+    graves: Int64s,
+) -> int:
     """Delete in place until every combination of up to m terms with the pivot has k rows.
 
-    `ranks[t]` says how much local term t is liked, the lowest goes first; `random_state[0] != 0` asks for a
-    random victim instead. `count` is work space, a zero for each rank, and is zero again after.
+    `ranks[t]` says how much term t is liked, the lowest goes first; `random_state[0] != 0` asks for a random
+    victim instead. `count` is work space, a zero for each rank, and is zero again after. The places of deleted
+    terms go to `graves`; their number is the result.
     """
-    n_deleted = 1
-    while n_deleted > 0:
-        rows = np.flatnonzero(row_state != ROW_DEAD).astype(np.int32)
-        if len(rows) < k:
-            for row in rows:
+    n_graves = 0
+    rows = np.empty(len(row_state), np.int32)
+    while True:
+        n = 0
+        for row in range(len(row_state)):
+            if row_state[row] != ROW_DEAD:
+                rows[n] = row
+                n += 1
+        if n < k:
+            for row in rows[:n]:
                 if row_state[row] == ROW_OPEN:
                     row_state[row] = ROW_DEAD
-            return
-        n_deleted = 0
-        if m > 1:
-            n_deleted = _round(rows, row_ptr, terms, row_state, alive, ranks, pivot_rank, k, m, count, random_state)
+            return n_graves
+        if m == 1:
+            return n_graves
+        n_deleted, n_graves = _round(
+            rows[:n],
+            first,
+            last,
+            terms,
+            row_state,
+            alive,
+            ranks,
+            pivot_rank,
+            k,
+            m,
+            count,
+            random_state,
+            graves,
+            n_graves,
+        )
+        if n_deleted == 0:
+            return n_graves
 
 
 @njit(cache=True, nogil=True)
 def _round(
-    first_rows: Int32s,
-    row_ptr: Int64s,
+    all_rows: Int32s,
+    first: Int64s,
+    last: Int64s,
     terms: Int32s,
     row_state: Int8s,
     alive: Int8s,
@@ -66,23 +92,26 @@ def _round(
     m: int,
     count: Int32s,
     random_state: UInt64s,
-) -> int:
-    """Visit every combination once, depth first; give the number of deletions.
+    graves: Int64s,
+    n_graves: int,
+) -> tuple[int, int]:
+    """Visit every combination once, depth first; give the number of deletions and of graves.
 
     A loop over levels, since Numba cannot cache a function that calls itself.
     """
-    n_terms = len(ranks)
     prefix = np.full(m, -1, np.int32)
-    first_places = row_ptr[first_rows] - 1
-    n_deleted = _check(
-        1, first_rows, first_places, prefix, row_ptr, terms, row_state, alive, ranks, pivot_rank, k, count, random_state
-    )
+    before = first[all_rows] - 1
+    n_deleted, n_graves = _check(
+        1, all_rows, before, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k, count, random_state,
+        graves, n_graves,
+    )  # fmt: skip
     if m == 2:
-        return n_deleted
+        return n_deleted, n_graves
+    n_terms = len(ranks)
     start = np.zeros((m, n_terms + 1), np.int64)
     rows = np.empty((m, len(terms)), np.int32)
     places = np.empty((m, len(terms)), np.int64)
-    _by_next_term(first_rows, first_places, row_ptr, terms, row_state, alive, start[1], rows[1], places[1])
+    _by_next_term(all_rows, before, last, terms, row_state, alive, start[1], rows[1], places[1])
     level = 1
     while level >= 1:
         prefix[level] += 1
@@ -94,28 +123,18 @@ def _round(
             continue
         some_rows = rows[level, start[level, t] : start[level, t + 1]]
         some_places = places[level, start[level, t] : start[level, t + 1]]
-        n_deleted += _check(
-            level + 1,
-            some_rows,
-            some_places,
-            prefix,
-            row_ptr,
-            terms,
-            row_state,
-            alive,
-            ranks,
-            pivot_rank,
-            k,
-            count,
-            random_state,
-        )
+        n_now, n_graves = _check(
+            level + 1, some_rows, some_places, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k,
+            count, random_state, graves, n_graves,
+        )  # fmt: skip
+        n_deleted += n_now
         if level + 2 < m:
             level += 1
             prefix[level] = -1
             _by_next_term(
-                some_rows, some_places, row_ptr, terms, row_state, alive, start[level], rows[level], places[level]
+                some_rows, some_places, last, terms, row_state, alive, start[level], rows[level], places[level]
             )
-    return n_deleted
+    return n_deleted, n_graves
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +143,8 @@ def _check(
     rows: Int32s,
     places: Int64s,
     prefix: Int32s,
-    row_ptr: Int64s,
+    first: Int64s,
+    last: Int64s,
     terms: Int32s,
     row_state: Int8s,
     alive: Int8s,
@@ -133,11 +153,13 @@ def _check(
     k: int,
     count: Int32s,
     random_state: UInt64s,
-) -> int:
+    graves: Int64s,
+    n_graves: int,
+) -> tuple[int, int]:
     """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
     for i in range(len(rows)):
-        if _holds(rows[i], places[i], size, prefix, row_ptr, terms, row_state, alive):
-            for j in range(places[i] + 1, row_ptr[rows[i] + 1]):
+        if _holds(rows[i], places[i], size, prefix, first, last, terms, row_state, alive):
+            for j in range(places[i] + 1, last[rows[i]]):
                 count[terms[j]] += alive[j]
     n_deleted = 0
     again = True
@@ -145,38 +167,40 @@ def _check(
         again = False
         for i in range(len(rows)):
             row, place = rows[i], places[i]
-            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, row_ptr, terms, row_state, alive):
+            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, first, last, terms, row_state, alive):
                 continue
-            for j in range(place + 1, row_ptr[row + 1]):
+            for j in range(place + 1, last[row]):
                 if alive[j] == 0 or count[terms[j]] >= k:
                     continue
                 n_deleted += 1
-                victim = _victim(row, place, j, size, prefix, row_ptr, terms, ranks, pivot_rank, random_state)
+                victim = _victim(row, place, j, size, prefix, first, last, terms, ranks, pivot_rank, random_state)
+                if victim >= 0:
+                    graves[n_graves] = victim
+                    n_graves += 1
+                    alive[victim] = 0
+                else:
+                    row_state[row] = ROW_DEAD
                 if victim == j:
-                    alive[j] = 0
                     count[terms[j]] -= 1
                     again = again or count[terms[j]] > 0
                     continue
-                if victim < 0:
-                    row_state[row] = ROW_DEAD
-                else:
-                    alive[victim] = 0
-                for z in range(place + 1, row_ptr[row + 1]):
+                # The row no longer has the prefix: none of its combinations with it count any more.
+                for z in range(place + 1, last[row]):
                     if alive[z]:
                         count[terms[z]] -= 1
                         again = again or count[terms[z]] == k - 1
                 break
     for i in range(len(rows)):
-        for j in range(places[i] + 1, row_ptr[rows[i] + 1]):
+        for j in range(places[i] + 1, last[rows[i]]):
             count[terms[j]] = 0
-    return n_deleted
+    return n_deleted, n_graves
 
 
 @njit(cache=True, nogil=True)
 def _by_next_term(
     rows: Int32s,
     places: Int64s,
-    row_ptr: Int64s,
+    last: Int64s,
     terms: Int32s,
     row_state: Int8s,
     alive: Int8s,
@@ -189,19 +213,19 @@ def _by_next_term(
     wanted = np.zeros(n_terms, np.int8)
     for i in range(len(rows)):
         if row_state[rows[i]] == ROW_OPEN:
-            for j in range(places[i] + 1, row_ptr[rows[i] + 1]):
+            for j in range(places[i] + 1, last[rows[i]]):
                 wanted[terms[j]] |= alive[j]
     start[:] = 0
     for i in range(len(rows)):
         if row_state[rows[i]] != ROW_DEAD:
-            for j in range(places[i] + 1, row_ptr[rows[i] + 1]):
+            for j in range(places[i] + 1, last[rows[i]]):
                 start[terms[j] + 1] += alive[j] & wanted[terms[j]]
     for t in range(n_terms):
         start[t + 1] += start[t]
     fill = start[:-1].copy()
     for i in range(len(rows)):
         if row_state[rows[i]] != ROW_DEAD:
-            for j in range(places[i] + 1, row_ptr[rows[i] + 1]):
+            for j in range(places[i] + 1, last[rows[i]]):
                 t = terms[j]
                 if alive[j] & wanted[t]:
                     next_rows[fill[t]], next_places[fill[t]] = rows[i], j
@@ -210,7 +234,15 @@ def _by_next_term(
 
 @njit(cache=True, nogil=True, inline="always")
 def _holds(
-    row: int, place: int, size: int, prefix: Int32s, row_ptr: Int64s, terms: Int32s, row_state: Int8s, alive: Int8s
+    row: int,
+    place: int,
+    size: int,
+    prefix: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
 ) -> bool:
     """Say whether the row still has every term of the prefix."""
     if row_state[row] == ROW_DEAD:
@@ -220,24 +252,28 @@ def _holds(
     if alive[place] == 0:
         return False
     for i in range(1, size - 1):
-        if alive[_find(prefix[i], row, row_ptr, terms)] == 0:
+        if alive[_find(prefix[i], row, first, last, terms)] == 0:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _find(term: int, row: int, row_ptr: Int64s, terms: Int32s) -> int:
-    return row_ptr[row] + np.searchsorted(terms[row_ptr[row] : row_ptr[row + 1]], term)
+def _find(term: int, row: int, first: Int64s, last: Int64s, terms: Int32s) -> int:
+    for place in range(first[row], last[row]):
+        if terms[place] == term:
+            return place
+    return -1
 
 
 @njit(cache=True, nogil=True)
 def _victim(
     row: int,
     place: int,
-    last: int,
+    newest: int,
     size: int,
     prefix: Int32s,
-    row_ptr: Int64s,
+    first: Int64s,
+    last: Int64s,
     terms: Int32s,
     ranks: Int32s,
     pivot_rank: int,
@@ -249,19 +285,19 @@ def _victim(
         if pick == 0:
             return -1
         if pick == size:
-            return last
-        return place if pick == size - 1 else _find(prefix[pick], row, row_ptr, terms)
+            return newest
+        return place if pick == size - 1 else _find(prefix[pick], row, first, last, terms)
     victim, lowest = -1, pivot_rank
-    if ranks[terms[last]] < lowest:
-        victim, lowest = last, ranks[terms[last]]
+    if ranks[terms[newest]] < lowest:
+        victim, lowest = newest, ranks[terms[newest]]
     for i in range(1, size):
         if ranks[prefix[i]] < lowest:
-            victim, lowest = _find(prefix[i], row, row_ptr, terms), ranks[prefix[i]]
+            victim, lowest = _find(prefix[i], row, first, last, terms), ranks[prefix[i]]
     return victim
 
 
 @njit(cache=True, nogil=True)
-def _draw(state: UInt64s) -> int:
+def _draw(state: UInt64s) -> np.int64:
     """Give the next number of a xorshift generator: quality enough to choose a victim, and it repeats by seed."""
     x = state[0]
     x ^= x << np.uint64(13)

@@ -30,9 +30,7 @@ def _digits(data: NDArray[np.uint8], start: int, stop: int) -> int:
 
 
 @njit(cache=True)
-def _micros(  # noqa: PLR0917
-    year: int, month: int, day: int, hour: int, minute: int, second: int
-) -> int:
+def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
     """Count microseconds since 1970, or give -1 << 62 where there is no such time."""
     if year < 1 or month < 1 or month > 12 or day < 1:
         return -1 << 62

@@ -67,7 +67,9 @@ def term_values(vocabulary: pl.Series, *, target: Target, values: pl.DataFrame |
     needed = VALUE_COLUMNS.get(target)
     if needed is None or values is None:
         return np.ones(len(vocabulary)), 0
-    table = values.select(term=normalize(values["term"].cast(pl.String)), *(pl.col(name).cast(pl.Float64) for name in needed))
+    table = values.select(
+        normalize(values["term"].cast(pl.String)).alias("term"), *(pl.col(name).cast(pl.Float64) for name in needed)
+    )
     n_twice = table.height - table["term"].n_unique()
     if n_twice:
         raise BadInput(f"the table of term values has {n_twice} terms more than once (case does not count)")

@@ -11,7 +11,6 @@ from queryveil.synth.needs import NAVIGATE, NONE, Needs, draw_modifiers, draw_ne
 from queryveil.synth.shapes import Shape
 from queryveil.synth.vocabulary import N_VARIANTS, Vocabulary
 
-N_CELLS = 9
 MAX_WIDTH = 4
 
 
@@ -123,9 +122,7 @@ def _arrange(vocabulary: Vocabulary, needs: Needs, need: Ints, modifiers: list[I
 
 def _mistype(rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, cells: list[Ints]) -> None:
     n_spelled = vocabulary.size("variants") // N_VARIANTS
-    cell = rng.integers(0, N_CELLS, len(cells[0]))
-    # Most cells are empty or hold a word without slips, hence the larger chance per cell.
-    chosen = rng.random(len(cells[0])) < shape.misspelled * 4
-    for i, column in enumerate(cells):
-        at = np.flatnonzero(chosen & (cell == i) & (column >= 0) & (column < n_spelled))
+    for column in cells:
+        at = np.flatnonzero((column >= 0) & (column < n_spelled))
+        at = at[rng.random(len(at)) < shape.misspelled]
         column[at] = vocabulary.start("variants") + column[at] * N_VARIANTS + rng.integers(0, N_VARIANTS, len(at))

@@ -53,7 +53,7 @@ class Shape:
     """Chance that a query about a rare word, a person or a place starts with one."""
     stop_words: float = 0.4
     misspelled: float = 0.02
-    """Share of the rows with a mistyped word."""
+    """Chance that an English word is mistyped."""
     tail_words: int = 1000
     """Rare words of each of the 80 subtopics."""
     tail_power: float = 1.0
@@ -92,17 +92,17 @@ ALTAVISTA = Shape(
     new_need=0.05,
     rare=1.0,
     deep=4,
-    novel=0.33,
-    phrase=0.67,
+    novel=0.322,
+    phrase=0.61,
     rare_modifiers=0.02,
     kinds=(0.084, 0.05, 0.05),
-    stop_words=0.4,
+    stop_words=0.5,
     modifiers=0.6,
     tail_words=1100,
     tail_power=0.8,
     tail_offset=2.0,
-    surnames=500,
-    towns=400,
+    surnames=450,
+    towns=380,
     sites=580,
 )
 AOL = Shape(
@@ -114,7 +114,8 @@ AOL = Shape(
     start=datetime(2006, 3, 1),
     days=92,
     has_clicks=True,
-    revisit=0.3,
+    revisit=0.25,
+    repeat=0.42,
     tail_words=4000,
     surnames=20_000,
     towns=8_000,

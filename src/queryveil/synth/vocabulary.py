@@ -17,7 +17,7 @@ from queryveil.synth.shapes import Shape
 Ids = npt.NDArray[np.int32]
 N_SUBTOPICS = 5
 N_HEAD = 14
-N_VARIANTS = 8
+N_VARIANTS = 16
 
 # A word is read back as runs of consonants and vowels, so two numbers never give the same word.
 _ONSETS = pl.Series(
@@ -87,7 +87,7 @@ def words() -> dict[str, Any]:
 
 
 def misspell(word: str, *, variant: int) -> str:
-    """Mistype a word in one of eight ways: letters swapped, dropped, doubled or replaced.
+    """Mistype a word in one of sixteen ways: letters swapped, dropped, doubled or replaced.
 
     >>> [misspell("guitar", variant=v) for v in range(4)]
     ['ugitar', 'gitar', 'guiitar', 'guiuar']

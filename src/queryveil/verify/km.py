@@ -24,6 +24,8 @@ from queryveil.verify.windows import linked_windows, why_windows_blur, window_co
 __all__ = ["verify_km", "verify_km_by_force"]
 
 _N_STEPS = 20
+_SMALL = 100_000
+"""A line shorter than this is done in one step: starting the threads would take longer than the work."""
 
 
 def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None = None) -> Verdict:
@@ -107,10 +109,11 @@ def _rare_items(histories: Histories, *, k: int) -> _Found:
 
 def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, size: int, k: int) -> _Found:
     tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(histories.support)])
+    n_steps = _N_STEPS if histories.line.size > _SMALL else 1
     n, rarest = 0, list[_Rare]()
-    for i in range(_N_STEPS):
-        step(f"combinations of {size}", i / _N_STEPS)
-        firsts = np.arange(i, histories.support.size, _N_STEPS)
+    for i in range(n_steps):
+        step(f"combinations of {size}", i / n_steps)
+        firsts = np.arange(i, histories.support.size, n_steps)
         n_rare, supports, items, places = rare_combinations(histories.line, tails, tail_starts, firsts, size, k)
         n += int(n_rare.sum())
         rarest += [

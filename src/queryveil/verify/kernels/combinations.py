@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (kernels take arrays, many of them)
 """Counting every combination of a given size, depth first.
 
 The histories stand in one array, `line`: each in ascending order and ended by -1. A *tail* is a place in `line`; what

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (kernels take arrays, many of them)
 """Rows of a log gathered into histories."""
 
 from __future__ import annotations
