@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from queryveil.log import QueryLog
     from queryveil.methods import Km
     from queryveil.release import Release, read_release
+    from queryveil.reproduce import reproduce
     from queryveil.verify import verify
 
 # Polars and Numba take a quarter of a second each to load; a name is loaded when it is first asked for.
@@ -32,6 +33,7 @@ _HOMES = {
     "inspect": "queryveil.inspection",
     "read_log": "queryveil.formats",
     "read_release": "queryveil.release",
+    "reproduce": "queryveil.reproduce",
     "synth": "queryveil.synth",
     "verify": "queryveil.verify",
     "write_log": "queryveil.formats",
@@ -49,6 +51,7 @@ __all__ = [
     "inspect",
     "read_log",
     "read_release",
+    "reproduce",
     "synth",
     "verify",
     "write_log",

@@ -30,20 +30,20 @@ def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.r
 
     Without `restore` the paper's greedy deletion decides; with it the outcome is worth no less, usually more.
     """
+    # One stream for the deletion, with and without restore: the same seed gives the same greedy outcome.
+    deleting, ordering = rng.spawn(2)
     liking = _liking(histories, wish.target, wish.worth, k=k, m=m)
     at_random = wish.target is Target.RANDOM
     rarest_first = label(histories, histories.support().astype(np.float64), k=k)
     mine = liking[rarest_first.label_term]
     n = len(histories.terms)
     if m is None:
-        alive = delete_whole(rarest_first, rng.random(len(mine)) if at_random else mine, k=k, rng=rng)
+        alive = delete_whole(rarest_first, deleting.random(len(mine)) if at_random else mine, k=k, rng=deleting)
         if wish.restore:
-            alive = restore_whole(rarest_first, alive, mine, k=k, rng=rng)
+            alive = restore_whole(rarest_first, alive, mine, k=k, rng=ordering)
         return rarest_first.marks(alive, n)
     if not wish.restore:
-        return rarest_first.marks(delete(rarest_first, mine, k=k, m=m, rng=rng, at_random=at_random), n)
-
-    deleting, ordering = rng.spawn(2)
+        return rarest_first.marks(delete(rarest_first, mine, k=k, m=m, rng=deleting, at_random=at_random), n)
     # The kernels let go of Python's lock, so both ways run side by side.
     with ThreadPoolExecutor(max_workers=1) as pool:
         greedy = pool.submit(delete, rarest_first, mine, k=k, m=m, rng=deleting, at_random=at_random)

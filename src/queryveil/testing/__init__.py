@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queryveil.testing.conformance import Check, checks_for
 from queryveil.testing.logs import log_of, tiny_log
 
-__all__ = ["log_of", "tiny_log"]
+__all__ = ["Check", "checks_for", "log_of", "tiny_log"]

@@ -1,0 +1,145 @@
+"""The house rules that every method passes, as checks that run on any log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.log import QueryLog
+from queryveil.release import Release, read_release
+from queryveil.verify import verify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One house rule: `run(log)` raises AssertionError if the method breaks it on that log."""
+
+    name: str
+    run: Callable[[QueryLog], None]
+
+
+def checks_for(method: Any) -> Iterator[Check]:
+    """Give the house rules for a method that takes `anonymize(log)` and has the settings `columns` and `seed`.
+
+    Run each on logs of your choice, for example on those of `queryveil.testing.strategies.logs()`.
+
+    >>> from queryveil.methods import Km
+    >>> from queryveil.testing import tiny_log
+    >>> for check in checks_for(Km(k=2, m=2)):
+    ...     check.run(tiny_log())
+    """
+    for rule in (
+        _the_promise_is_kept,
+        _the_promise_is_the_one_asked_for,
+        _the_written_files_keep_the_promise,
+        _no_user_is_invented,
+        _no_term_is_invented,
+        _the_edits_add_up,
+        _the_input_is_untouched,
+        _a_seed_repeats,
+        _an_empty_log_works,
+        _one_user_works,
+        _the_manifest_holds_no_text,
+        _only_columns_of_the_policy_leave,
+    ):
+        yield Check(name=rule.__name__.strip("_"), run=lambda log, rule=rule: rule(method, log))  # type: ignore[misc]
+
+
+def _the_promise_is_kept(method: Any, log: QueryLog) -> None:
+    verdict = verify(method.anonymize(log), original=log)
+    assert verdict.holds, verdict.in_words()
+
+
+def _the_promise_is_the_one_asked_for(method: Any, log: QueryLog) -> None:
+    assert method.anonymize(log).promise == method.promise
+
+
+def _the_written_files_keep_the_promise(method: Any, log: QueryLog) -> None:
+    release = method.anonymize(log)
+    with TemporaryDirectory() as scratch:
+        folder = release.save(Path(scratch) / "release")
+        verdict = verify(read_release(folder))
+        assert verdict.holds, verdict.in_words()
+
+
+def _with_kept_ids(method: Any) -> Any:
+    return replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
+
+
+def _no_user_is_invented(method: Any, log: QueryLog) -> None:
+    if getattr(method, "window", None) is not None:
+        return
+    release = _with_kept_ids(method).anonymize(log)
+    assert set(release.data.frame["user"]) <= set(log.frame["user"])
+
+
+def _no_term_is_invented(method: Any, log: QueryLog) -> None:
+    if getattr(method, "window", None) is not None:
+        return
+    before, after = _terms_by_user(log), _terms_by_user(_with_kept_ids(method).anonymize(log).data)
+    assert all(terms <= before[user] for user, terms in after.items())
+
+
+def _terms_by_user(log: QueryLog) -> dict[str, set[str]]:
+    terms: dict[str, set[str]] = {}
+    for user, query in log.frame.select("user", "query").iter_rows():
+        words = "".join(c if c.isalnum() else " " for c in query.lower()).split()
+        terms.setdefault(user, set()).update(words)
+    return terms
+
+
+def _the_edits_add_up(method: Any, log: QueryLog) -> None:
+    release: Release = method.anonymize(log)
+    counts, removed = release.manifest.counts, release.manifest.removed
+    rows_removed = sum(n for name, n in removed.items() if "rows" in name and name != "bad_rows_skipped")
+    assert counts.n_rows_before == log.n_rows
+    assert counts.n_rows_after == release.data.n_rows == log.n_rows - rows_removed
+    assert counts.n_users_before == log.n_users
+    assert counts.n_users_after == release.data.n_users
+
+
+def _the_input_is_untouched(method: Any, log: QueryLog) -> None:
+    before = log.frame.clone()
+    method.anonymize(log)
+    assert log.frame.equals(before)
+
+
+def _a_seed_repeats(method: Any, log: QueryLog) -> None:
+    seeded = replace(method, seed=7)
+    once, twice = seeded.anonymize(log), seeded.anonymize(log)
+    assert once.data.frame.equals(twice.data.frame)
+    assert any("seed" in warning for warning in once.manifest.warnings)
+
+
+def _an_empty_log_works(method: Any, log: QueryLog) -> None:
+    release = method.anonymize(log.with_frame(log.frame.clear()))
+    assert release.data.n_rows == 0
+    assert verify(release).holds
+
+
+def _one_user_works(method: Any, log: QueryLog) -> None:
+    if log.n_rows == 0:
+        return
+    alone = log.with_frame(log.frame.filter(pl.col("user") == log.frame["user"][0]))
+    assert verify(method.anonymize(alone)).holds
+
+
+def _the_manifest_holds_no_text(method: Any, log: QueryLog) -> None:
+    # Short texts stand in any JSON by chance.
+    texts = {text for text in (*log.frame["user"], *log.frame["query"]) if len(text) > 6}
+    manifest = msgspec.json.encode(method.anonymize(log).manifest).decode()
+    assert not any(text in manifest for text in texts)
+
+
+def _only_columns_of_the_policy_leave(method: Any, log: QueryLog) -> None:
+    strict = replace(method, columns=ColumnPolicy(time=TimeDetail.DROP))
+    if getattr(method, "window", None) is not None and "time" not in log.columns:
+        return
+    assert set(strict.anonymize(log).data.columns) <= {"user", "query"}
