@@ -22,7 +22,7 @@ check: $(VENV)/installed-test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.km
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -r s -m soak

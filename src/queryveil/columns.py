@@ -77,7 +77,10 @@ class ColumnPolicy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", _choice("ids", self.ids, Ids))
         object.__setattr__(self, "time", _choice("time", self.time, TimeDetail))
-        object.__setattr__(self, "keep", tuple(self.keep))
+        object.__setattr__(self, "keep", (self.keep,) if isinstance(self.keep, str) else tuple(self.keep))
+        for name in self.keep:
+            if name in ("user", "query", "time"):
+                raise BadParameter("keep", name, allowed="other columns: ids and time say what becomes of these")
         if self.ids is Ids.KEYED and self.key is None:
             raise BadParameter("key", "none", allowed="a file of at least 16 secret bytes when ids are keyed")
         if self.ids is not Ids.KEYED and self.key is not None:

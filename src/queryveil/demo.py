@@ -12,7 +12,7 @@ from queryveil.callable_package import make_callable
 from queryveil.inspection import Inspection, inspect
 from queryveil.log import QueryLog
 from queryveil.methods import Km
-from queryveil.release import Manifest, read_release
+from queryveil.release import Manifest, check_target, read_release
 from queryveil.synth import Secret, synthesize, write_synthetic
 from queryveil.verify import Verdict, verify
 
@@ -30,12 +30,15 @@ class Demo:
     n_found_after: int
 
 
-def demo(folder: str | Path, *, users: int = 4000, k: int = 5, m: int = 2, seed: int = 2006) -> Demo:
+def demo(
+    folder: str | Path, *, users: int = 4000, k: int = 5, m: int = 2, seed: int = 2006, force: bool = False
+) -> Demo:
     """Make up a log, anonymize it into `folder`/release, verify the files and look for the planted people."""
     home = Path(folder)
+    check_target(home / "release", force=force)
     made = synthesize(users=users, seed=seed)
-    write_synthetic(made, home / "log.tsv", force=True)
-    Km(k=k, m=m).anonymize(made.log).save(home / "release", force=True)
+    write_synthetic(made, home / "log.tsv", force=force)
+    Km(k=k, m=m).anonymize(made.log).save(home / "release", force=force)
     release = read_release(home / "release")
     return Demo(
         before=inspect(made.log, m=m),

@@ -9,6 +9,9 @@ import msgspec
 
 from queryveil.errors import BadParameter
 
+_MOST = 2**31 - 1
+"""The most users that can be counted."""
+
 
 class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field="model", repr_omit_defaults=True):
     """Any combination of up to m terms of a user stands in the histories of at least k users.
@@ -28,9 +31,11 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
     window: str | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 2:
+        if not isinstance(self.k, int) or self.k < 2:
             raise BadParameter("k", self.k, allowed="2 or more")
-        if self.m is not None and self.m < 1:
+        if self.k > _MOST:
+            raise BadParameter("k", self.k, allowed=f"{_MOST} or less")
+        if self.m is not None and not (isinstance(self.m, int) and 1 <= self.m <= _MOST):
             raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")
         if self.window is not None:
             parse_window(self.window)
@@ -52,6 +57,7 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
 
 Guarantee: TypeAlias = KmAnonymity
 
+_WINDOW_DIGITS = 6
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
@@ -62,6 +68,7 @@ def parse_window(window: str) -> timedelta:
     datetime.timedelta(days=7)
     """
     number, unit = window[:-1], window[-1:]
-    if unit not in _UNITS or not (number.isascii() and number.isdigit()) or int(number) == 0:
+    is_number = number.isascii() and number.isdigit() and len(number) <= _WINDOW_DIGITS
+    if unit not in _UNITS or not is_number or int(number) == 0:
         raise BadParameter("window", window, allowed="a number and a unit: 12h, 1d, 7d, 2w")
     return int(number) * _UNITS[unit]

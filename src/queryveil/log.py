@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from queryveil.errors import BadInput, MissingColumn, MissingExtra
+from queryveil.errors import BadInput, BadParameter, MissingColumn, MissingExtra
 
 if TYPE_CHECKING:
     from typing import Self
@@ -102,10 +102,14 @@ class QueryLog:
         """
         frame = _to_polars(data)
         names = dict(columns or {})
+        if len(set(names.values())) < len(names):
+            raise BadParameter("columns", "one column for two roles", allowed="a different column for each role")
         for role, name in names.items():
+            if role not in ROLES:
+                raise BadParameter("a role in columns", role, allowed=f"one of {', '.join(ROLES)}")
             if name not in frame.columns:
                 raise MissingColumn("the frame", role, found=frame.columns)
-        clash = [role for role, name in names.items() if role != name and role in frame.columns]
+        clash = [role for role in names if role in frame.columns and role not in names.values()]
         frame = frame.drop(clash).rename({name: role for role, name in names.items()})
         casts = [_cast(frame, role) for role in ROLES if role in frame.columns]
         try:
@@ -136,7 +140,7 @@ class QueryLog:
 
     def to_polars(self) -> pl.DataFrame:
         """Give the rows as a Polars frame."""
-        return self.frame
+        return self.frame.clone()
 
     def to_arrow(self) -> Any:
         """Give the rows as an Arrow table."""
@@ -154,19 +158,28 @@ class QueryLog:
 
 
 def _to_polars(data: Any) -> pl.DataFrame:
-    if isinstance(data, pl.DataFrame):
-        return data
+    try:
+        frame = _convert(data)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError):
+        # Privacy: the cause would quote the values, so it is dropped.
+        raise BadInput(
+            "the frame cannot be made into columns: each needs a name of its own, one type and the same length"
+        ) from None
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    raise BadInput(f"a query log is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
+
+
+def _convert(data: Any) -> Any:
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if isinstance(data, Mapping):
         return pl.DataFrame(data)
     if type(data).__module__.partition(".")[0] == "pandas":
         return pl.from_pandas(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        frame = pl.from_arrow(data)
-        if isinstance(frame, pl.DataFrame):
-            return frame
-    raise BadInput(f"a query log is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
+    if not isinstance(data, pl.DataFrame) and hasattr(data, "__arrow_c_stream__"):
+        return pl.from_arrow(data)
+    return data
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:
@@ -177,4 +190,8 @@ def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:
         return column.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(ROLES[role])
     if role == "time" and dtype == pl.String:
         return column.str.to_datetime(time_unit="us", strict=True)
+    if role == "time" and dtype not in (pl.Datetime, pl.Date, pl.Null):
+        raise BadInput(f"the time column must be times, dates or text, found {dtype}")
+    if role == "rank" and dtype.is_float() and (frame[role] % 1 != 0).any():
+        raise BadInput("the rank column must be whole numbers")
     return column.cast(ROLES[role])

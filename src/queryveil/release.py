@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
+import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import escape
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from queryveil.log import Format, QueryLog
 from queryveil.version import __version__
 
 MANIFEST = "manifest.json"
+_FORMAT_VERSION = 1
 
 
 def _versions() -> dict[str, str]:
@@ -60,7 +64,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=_versions)
-    format_version: int = 1
+    format_version: int = _FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ class Release:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""
         path = Path(folder)
         check_target(path, force=force)
-        with _whole(path) as partial:
+        with _whole(path, force=force) as partial:
             name = f"log.{extension(self.data.layout)}"
             write_log(self.data, partial / name)
             data = DataFile(
@@ -132,45 +136,77 @@ def _read_data(path: Path, data: DataFile) -> QueryLog:
 
 def _read_manifest(path: Path) -> Manifest:
     try:
-        return msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
     except OSError:
         raise BadRelease(str(path), f"{MANIFEST} is missing") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, QueryveilError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
         raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
+    if manifest.format_version != _FORMAT_VERSION:
+        raise BadRelease(str(path), f"{MANIFEST} is from a newer queryveil; install that one")
+    return manifest
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def _whole(path: Path, *, force: bool) -> Iterator[Path]:
     """Give a folder beside the target that becomes the target when the block ends well."""
-    parent = path.absolute().parent
-    _sweep(parent, path.name)
-    partial = parent / f".{path.name}.partial-{os.getpid()}"
+    parent, mark = path.absolute().parent, secrets.token_hex(8)
+    _sweep(parent, f".{path.name}.partial-")
+    partial = parent / f".{path.name}.partial-{mark}"
     try:
         partial.mkdir()
-        yield partial
-        for file in partial.iterdir():
-            _to_disk(file)
-        _to_disk(partial)
-        if path.exists():
-            old = parent / f".{path.name}.old-{os.getpid()}"
-            path.rename(old)
-            partial.rename(path)
-            shutil.rmtree(old)
-        else:
-            partial.rename(path)
-        _to_disk(parent)
+        with _locked(partial):
+            yield partial
+            for file in partial.iterdir():
+                _to_disk(file)
+            _to_disk(partial)
+            _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
+            _to_disk(parent)
     except OSError as error:
         raise BadFile(str(path), f"could not be written: {error.strerror}; nothing was released") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _sweep(parent: Path, name: str) -> None:
-    """Remove what a run that was killed left behind."""
-    for leftover in parent.glob(f".{name}.partial-*"):
-        pid = leftover.name.rpartition("-")[2]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(leftover, ignore_errors=True)
+def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
+    """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
+    if not os.path.lexists(path):
+        partial.rename(path)
+    elif not force:
+        # It was not there when the work began: somebody else has made it since.
+        raise ReleaseExists(str(path))
+    else:
+        path.rename(old)
+        try:
+            partial.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+    _sweep(path.absolute().parent, f".{path.name}.old-")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder; the system lets go of it when the process ends, however it ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # Some network disks have no locks; there, leftovers are never swept.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(parent: Path, beginning: str) -> None:
+    """Remove what a run that was killed left behind, but not what a run is writing now."""
+    for leftover in parent.glob(f"{escape(beginning)}*"):
+        with suppress(OSError):
+            handle = os.open(leftover, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(leftover)
+            finally:
+                os.close(handle)
 
 
 def _to_disk(path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from queryveil.histories import Histories
 from queryveil.inspection import count_alone
+from queryveil.kernels.arrays import Int32s
 from queryveil.kernels.combinations import count_in_frequent
 from queryveil.kernels.pivots import restorable
 from queryveil.methods.km_deletion import Labelled, build, delete, label, restore
@@ -35,13 +36,19 @@ def compressed(sets: list[frozenset[str]]) -> Histories:
     )
 
 
-def sets_of(labelled: Labelled, alive: np.ndarray) -> list[frozenset[str]]:  # type: ignore[type-arg]
+def sets_of(labelled: Labelled, alive: np.ndarray) -> list[frozenset[str]]:
     found = []
     for user in range(len(labelled.row_ptr) - 1):
         row = slice(labelled.row_ptr[user], labelled.row_ptr[user + 1])
         labels = labelled.terms[row][alive[row] == 1]
         found.append(frozenset(TERMS[labelled.label_term[t]] for t in labels))
     return found
+
+
+def built_sets(histories: Histories, order: Int32s, *, k: int, m: int) -> list[frozenset[str]]:
+    kept = histories.keep(build(histories, order, k=k, m=m))
+    rows = zip(kept.row_ptr, kept.row_ptr[1:], strict=False)
+    return [frozenset(TERMS[t] for t in kept.terms[a:b]) for a, b in rows]
 
 
 def violations(sets: list[frozenset[str]], *, k: int, m: int) -> list[tuple[str, ...]]:
@@ -53,9 +60,8 @@ def violations(sets: list[frozenset[str]], *, k: int, m: int) -> list[tuple[str,
 def test_building_up_gives_each_term_to_the_largest_set_of_users(
     sets: list[frozenset[str]], order: list[str], k: int, m: int
 ) -> None:
-    key = np.array([order.index(term) for term in TERMS], np.float64)
-    labelled = label(compressed(sets), key, k=k)
-    assert sets_of(labelled, build(labelled, k=k, m=m)) == plain_build(sets, order, k=k, m=m)
+    numbers = np.array([TERMS.index(term) for term in order], np.int32)
+    assert built_sets(compressed(sets), numbers, k=k, m=m) == plain_build(sets, order, k=k, m=m)
 
 
 @given(histories, st.permutations(TERMS), thresholds, sizes, st.booleans())
@@ -63,7 +69,7 @@ def test_deleting_ends_in_histories_that_keep_the_promise(
     sets: list[frozenset[str]], order: list[str], k: int, m: int, at_random: bool
 ) -> None:
     liking = np.array([order.index(term) for term in TERMS], np.float64)
-    labelled = label(compressed(sets), compressed(sets).support().astype(float), k=k)
+    labelled = label(compressed(sets), k=k)
     alive = delete(labelled, liking[labelled.label_term], k=k, m=m, rng=np.random.default_rng(1), at_random=at_random)
     kept = sets_of(labelled, alive)
     assert violations(kept, k=k, m=m) == []
@@ -74,7 +80,7 @@ def test_deleting_ends_in_histories_that_keep_the_promise(
 def test_restoring_adds_and_keeps_the_promise_and_leaves_nothing_restorable(
     sets: list[frozenset[str]], order: list[str], k: int, m: int
 ) -> None:
-    labelled = label(compressed(sets), compressed(sets).support().astype(float), k=k)
+    labelled = label(compressed(sets), k=k)
     liking = np.array([order.index(term) for term in TERMS], np.float64)[labelled.label_term]
     alive = delete(labelled, liking, k=k, m=m, rng=np.random.default_rng(1))
     before, after = sets_of(labelled, alive), sets_of(labelled, restore(labelled, alive, liking, k=k, m=m))
@@ -86,14 +92,12 @@ def test_restoring_adds_and_keeps_the_promise_and_leaves_nothing_restorable(
         assert largest_set(term, lost, [set(h) for h in after], fixed=fixed, k=k, m=m) == set()
 
 
-@given(histories, st.integers(0, len(TERMS) - 1), thresholds, sizes, st.randoms())
-def test_the_set_that_can_come_back_is_the_largest_one(
-    sets: list[frozenset[str]], pivot: int, k: int, m: int, random: object
-) -> None:
-    labelled = label(compressed(sets), compressed(sets).support().astype(float), k=k)
+@given(histories, st.integers(0, len(TERMS) - 1), thresholds, sizes)
+def test_the_set_that_can_come_back_is_the_largest_one(sets: list[frozenset[str]], pivot: int, k: int, m: int) -> None:
+    labelled = label(compressed(sets), k=k)
     if pivot >= labelled.n_labels:
         return
-    start = build(labelled, k=k, m=m)
+    start = restore(labelled, np.zeros(len(labelled.terms), np.int8), np.zeros(labelled.n_labels), k=k, m=m)
     rng = np.random.default_rng(3)
     # Take the pivot away from some users: what is left still keeps the promise only if it is gone for all below k.
     mine = labelled.terms == pivot
@@ -124,7 +128,7 @@ def test_the_set_that_can_come_back_is_the_largest_one(
 def test_counts_in_frequent_combinations_equal_the_sum_of_their_supports(
     sets: list[frozenset[str]], k: int, m: int
 ) -> None:
-    labelled = label(compressed(sets), compressed(sets).support().astype(float), k=k)
+    labelled = label(compressed(sets), k=k)
     counts = count_in_frequent(
         labelled.row_ptr, labelled.terms, labelled.entry_user, labelled.posting_ptr, labelled.postings, k, m
     )
@@ -155,15 +159,15 @@ def test_a_log_with_long_histories_keeps_the_promise(seed: int) -> None:
         counts=np.ones(sum(map(len, rows)), np.int32),
         n_terms=n_terms,
     )
-    labelled = label(large, -large.support().astype(float), k=5)
-    alive = build(labelled, k=5, m=3)
-    kept = [labelled.terms[a:b][alive[a:b] == 1] for a, b in zip(labelled.row_ptr, labelled.row_ptr[1:], strict=False)]
-    support = Counter(c for row in kept for size in (1, 2, 3) for c in combinations(row.tolist(), size))
+    kept = large.keep(build(large, np.argsort(-large.support()).astype(np.int32), k=5, m=3))
+    rows = [kept.terms[a:b].tolist() for a, b in zip(kept.row_ptr, kept.row_ptr[1:], strict=False)]
+    support = Counter(c for row in rows for size in (1, 2, 3) for c in combinations(row, size))
     assert min(support.values(), default=5) >= 5
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
 def test_no_histories_at_all_are_fine(m: int) -> None:
-    labelled = label(compressed([frozenset()]), np.zeros(len(TERMS)), k=2)
-    assert len(build(labelled, k=2, m=m)) == 0
+    nothing = compressed([frozenset()])
+    labelled = label(nothing, k=2)
+    assert len(build(nothing, np.arange(len(TERMS), dtype=np.int32), k=2, m=m)) == 0
     assert len(delete(labelled, np.zeros(0), k=2, m=m, rng=np.random.default_rng(0))) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_our_greedy_deletion_by_value_gives_7_2_too_and_restore_adds_to_it() -> 
     tokens = tokenize(log.frame["query"])
     owners, users = encode(log.frame["user"])
     histories = collect(tokens, owners, n_users=len(users))
-    labelled = label(histories, histories.support().astype(float), k=2)
+    labelled = label(histories, k=2)
     value = np.array([WORTH[tokens.vocabulary[int(t)]] for t in labelled.label_term])
     alive = delete(labelled, value, k=2, m=2, rng=np.random.default_rng(0))
     assert round(float(value[labelled.terms[alive == 1]].sum()), 6) == 7.2
@@ -219,7 +220,7 @@ def test_the_manifest_counts_what_was_removed() -> None:
     assert manifest.counts.n_rows_after == 2
 
 
-def timed(rows: list[tuple[str, str, datetime | None]]) -> QueryLog:
+def timed(rows: Sequence[tuple[str, str, datetime | None]]) -> QueryLog:
     return QueryLog(
         frame=pl.DataFrame(
             rows, schema={"user": pl.String, "query": pl.String, "time": pl.Datetime("us")}, orient="row"

@@ -30,7 +30,7 @@ def test_the_names_are_those_of_the_paper() -> None:
 
 
 def test_the_package_can_be_called() -> None:
-    table = queryveil.reproduce("km-table3", users=300)  # type: ignore[operator]
+    table = queryveil.reproduce("km-table3", users=300)
     assert isinstance(table, Table)
     assert table == reproduce("km-table3", users=300)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
 
 _RELEASE = "What leaves beside the queries"
-_READING = "How to read the log"
 
 
 @app.callback()
@@ -98,9 +97,10 @@ def parse_m(text: str) -> int | None:
     """
     if text.lower() == "none":
         return None
-    if not text.lstrip("-").isdigit():
-        raise BadParameter("m", text, allowed="1 or more, or none for whole histories")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:
+        raise BadParameter("m", text, allowed="1 or more, or none for whole histories") from None
 
 
 def read_key(path: Path | None) -> bytes | None:

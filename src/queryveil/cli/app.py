@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from io import TextIOWrapper
+from pathlib import Path
+from traceback import extract_tb
+from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -48,22 +51,38 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 done or holds, 1 a promise is broken, 2 wrong usage or input."""
     try:
+        _write_whatever_comes()
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
         _fail(error.format_message())
     except QueryveilError as error:
         _fail(str(error))
     except MemoryError:
         _fail("not enough memory for this log; cut it into parts by time, or use a larger machine")
-    except BrokenPipeError:
-        # Whoever read our output has stopped; what is left to say has no reader.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has stopped; Typer would exit with 1, which means a broken promise here.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(141)
+    except OSError as error:
+        _fail(": ".join(str(part) for part in (error.filename, error.strerror or type(error).__name__) if part))
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped; nothing was released", code=130)
+    except Exception as error:
+        # Privacy: a message or traceback of a library may quote the log, so only the kind and the place are told.
+        place = extract_tb(error.__traceback__)[-1]
+        _fail(f"a fault of queryveil itself ({type(error).__name__} at {Path(place.filename).name}:{place.lineno})")
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, *, code: int = 2) -> None:
-    typer.echo(f"queryveil: {message}", err=True)
+def _write_whatever_comes() -> None:
+    """Write what a terminal's encoding has no letters for as escapes."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _fail(message: str, *, code: int = 2) -> NoReturn:
+    # Where no command is given, Typer has printed the help and has nothing more to say.
+    if message:
+        typer.echo(f"queryveil: {message}", err=True)
     sys.exit(code)

@@ -15,6 +15,7 @@ def demo(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Keep the log and the release here.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier demo left in DIR.")] = False,
     users: Annotated[int, typer.Option(help="How many made-up users.")] = 4000,
     as_json: JsonOption = False,
 ) -> None:
@@ -25,10 +26,11 @@ def demo(
     with TemporaryDirectory(prefix="queryveil-demo-") as scratch, progress_bar():
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
-        done = run(output or scratch, users=users)
+        done = run(output or scratch, users=users, force=force)
+    code = 0 if done.verdict.holds and done.n_found_after == 0 else 1
     if as_json:
         print_json(done)
-        return
+        raise typer.Exit(code)
     before, after, promise = done.before, done.after, done.manifest.promise
     size = max(before.alone)
     counts = done.manifest.counts
@@ -48,4 +50,4 @@ def demo(
         f"\n"
         f"Next    queryveil inspect YOUR_LOG, then queryveil anonymize km YOUR_LOG -o DIR"
     )
-    raise typer.Exit(0 if done.verdict.holds and done.n_found_after == 0 else 1)
+    raise typer.Exit(code)

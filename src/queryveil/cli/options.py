@@ -12,14 +12,24 @@ if TYPE_CHECKING:
     from queryveil.log import QueryLog
 
 LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="A file, a glob in quotes, or - for stdin.")]
+_READING = "How to read the log"
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", help="aol, excite, csv, tsv, jsonl, parquet or ubi; found out if left out."),
+    typer.Option(
+        "--format",
+        help="aol, excite, csv, tsv, jsonl, parquet or ubi; found out if left out.",
+        rich_help_panel=_READING,
+    ),
 ]
 ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="ROLE=NAME,..", help="Which column is which: user=uid,query=q.")
+    str | None,
+    typer.Option(
+        "--columns", metavar="ROLE=NAME,..", help="Which column is which: user=uid,query=q.", rich_help_panel=_READING
+    ),
 ]
-BadRowsOption = Annotated[str, typer.Option("--bad-rows", help="fail, or skip and count them.")]
+BadRowsOption = Annotated[
+    str, typer.Option("--bad-rows", help="fail, or skip and count them.", rich_help_panel=_READING)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

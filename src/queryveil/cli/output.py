@@ -60,10 +60,11 @@ def share(part: int, whole: int) -> str:
 @contextmanager
 def progress_bar() -> Iterator[None]:
     """Show how far the work is, on a terminal only and once it has taken a second."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    # Rich would take FORCE_COLOR for a terminal.
+    if not sys.stderr.isatty():
         yield
         return
+    console = Console(stderr=True)
     bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task("", total=1.0)
     started = time.monotonic()

@@ -41,4 +41,6 @@ def verify(
         typer.echo(verdict.in_words())
         for text in texts:
             typer.echo(text)
+        for note in verdict.notes:
+            typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if verdict.holds else 1)

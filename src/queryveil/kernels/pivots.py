@@ -61,26 +61,28 @@ def delete_around(
 
 @njit(cache=True, nogil=True)
 def build_up(
-    first_pivot: int,
-    last_pivot: int,
+    pivots: Int32s,
     row_ptr: Int64s,
+    entry_user: Int32s,
     posting_ptr: Int64s,
-    posting_users: Int32s,
+    postings: Int64s,
     k: int,
     m: int,
     built: Int32s,
     length: Int32s,
     work: Int32s,
+    kept: Int8s,
 ) -> None:
-    """Give the terms from one label to another, in turn, each to as many of its users as can have it.
+    """Give the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
 
     User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far.
     """
     alive = np.ones(len(built), np.int8)
     graves = np.empty(0, np.int64)
     no_random = np.zeros(1, np.uint64)
-    for pivot in range(first_pivot, last_pivot):
-        users = posting_users[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+    for pivot in pivots:
+        entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+        users = entry_user[entries]
         row_state = np.full(len(users), ROW_OPEN, np.int8)
         first = row_ptr[users]
         # The pivot ranks below all others (zeros will do): it alone is given up, never a term that is there.
@@ -90,19 +92,7 @@ def build_up(
                 user = users[row]
                 built[row_ptr[user] + length[user]] = pivot
                 length[user] += 1
-
-
-@njit(cache=True, nogil=True)
-def mark_built(row_ptr: Int64s, terms: Int32s, built: Int32s, length: Int32s) -> Int8s:
-    """Say for each entry whether its user was given the term; both stand in the order of the labels."""
-    alive = np.zeros(len(terms), np.int8)
-    for user in range(len(length)):
-        entry = row_ptr[user]
-        for i in range(length[user]):
-            while terms[entry] != built[row_ptr[user] + i]:
-                entry += 1
-            alive[entry] = 1
-    return alive
+                kept[entries[row]] = 1
 
 
 @njit(cache=True, nogil=True)

@@ -62,6 +62,8 @@ class Km:
         check_values(self.target, self.values)
         if self.bot_threshold is not None and self.bot_threshold < 1:
             raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
+        if self.seed is not None and self.seed < 0:
+            raise BadParameter("seed", "a negative number", allowed="0 or more")
         if self.window is not None and self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
 

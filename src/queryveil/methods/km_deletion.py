@@ -10,7 +10,7 @@ from queryveil import progress
 from queryveil.histories import Histories
 from queryveil.kernels.arrays import Bools, Floats, Int8s, Int32s, Int64s
 from queryveil.kernels.labels import relabel
-from queryveil.kernels.pivots import build_up, delete_around, mark_built, restore_around
+from queryveil.kernels.pivots import build_up, delete_around, restore_around
 from queryveil.kernels.rows import group
 
 _N_STEPS = 16
@@ -19,7 +19,7 @@ _N_STEPS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Labelled:
-    """Histories over labels: the terms in some order, without those that fewer than k users have."""
+    """Histories over labels: the terms, rarest first, without those that fewer than k users have."""
 
     row_ptr: Int64s
     terms: Int32s
@@ -41,10 +41,11 @@ class Labelled:
         return kept
 
 
-def label(histories: Histories, key: Floats, *, k: int) -> Labelled:
-    """Renumber the terms by rising key, and list the entries of each."""
-    order = np.argsort(key, kind="stable")
-    label_term = order[histories.support()[order] >= k].astype(np.int32)
+def label(histories: Histories, *, k: int) -> Labelled:
+    """Renumber the terms, rarest first, and list the entries of each."""
+    support = histories.support()
+    order = np.argsort(support, kind="stable")
+    label_term = order[support[order] >= k].astype(np.int32)
     labels = np.full(histories.n_terms, -1, np.int32)
     labels[label_term] = np.arange(len(label_term), dtype=np.int32)
     row_ptr, terms, entry_user, source = relabel(histories.row_ptr, histories.terms, labels)
@@ -102,32 +103,23 @@ def delete(
     return alive
 
 
-def build(labelled: Labelled, *, k: int, m: int) -> Int8s:
-    """Start from nothing and give each term in turn, lowest label first, to as many of its users as can have it.
+def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
+    """Start from nothing and give each term in turn to as many of its users as can have it; mark what they got.
 
     A term that comes later is never the reason why an earlier one must go: one pass is enough, and nothing can be
     given back after it.
     """
-    posting_users = labelled.entry_user[labelled.postings]
-    built = np.empty(len(labelled.terms), np.int32)
-    length = np.zeros(len(labelled.row_ptr) - 1, np.int32)
-    work = np.zeros((2, labelled.n_labels), np.int32)
-    edges = np.linspace(0, labelled.n_labels, _N_STEPS + 1).astype(np.int64)
-    for i in range(_N_STEPS):
+    posting_ptr, postings = group(histories.terms, histories.n_terms)
+    entry_user = histories.entry_user
+    built = np.empty(len(histories.terms), np.int32)
+    length = np.zeros(histories.n_users, np.int32)
+    work = np.zeros((2, histories.n_terms), np.int32)
+    kept = np.zeros(len(histories.terms), np.int8)
+    frequent = order[np.diff(posting_ptr)[order] >= k]
+    for i, pivots in enumerate(np.array_split(frequent, _N_STEPS)):
         progress.step("building up", i / _N_STEPS)
-        build_up(
-            edges[i],
-            edges[i + 1],
-            labelled.row_ptr,
-            labelled.posting_ptr,
-            posting_users,
-            k,
-            m,
-            built,
-            length,
-            work,
-        )
-    return mark_built(labelled.row_ptr, labelled.terms, built, length)
+        build_up(pivots, histories.row_ptr, entry_user, posting_ptr, postings, k, m, built, length, work, kept)
+    return kept.astype(np.bool_)
 
 
 def restore(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, m: int) -> Int8s:

@@ -45,7 +45,8 @@ def normalize(queries: pl.Series) -> pl.Series:
     >>> normalize(pl.Series(["Ad-Placement,  LONDON!", "?"])).to_list()
     ['ad placement london', '']
     """
-    lower = queries.str.normalize("NFC").str.to_lowercase()
+    # Lower case comes first: that of a few letters (İ) is not in normal form itself.
+    lower = queries.str.to_lowercase().str.normalize("NFC")
     return lower.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
 
 
