@@ -7,6 +7,7 @@ QueryveilError
 │   ├── BadFile       the file itself: missing, truncated, not in the format
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
+├── BadRow            one row that cannot be read; readers collect these into BadRows
 ├── ReleaseExists     the folder to write to is already there
 └── BadRelease        a release folder is damaged or incomplete
 

@@ -17,8 +17,8 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
     """Any combination of up to m terms of a user stands in the histories of at least k users.
 
     With `m=None` each history as a whole is identical to those of at least k-1 other users.
-    With a `window` the histories are those of one window of time (`1d`, `7d`, ...), and no user id
-    goes from one window to the next.
+    With a `window` the histories are those of one window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC), and no
+    user id goes from one window to the next.
 
     >>> KmAnonymity(k=10, m=3)
     KmAnonymity(k=10, m=3)
@@ -42,7 +42,7 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
 
     def in_words(self) -> str:
         """Say the promise to somebody who has not read the paper."""
-        within = f" within any window of {self.window}" if self.window else ""
+        within = f" within each window of {self.window}" if self.window else ""
         if self.m is None:
             return (
                 f"Every person in this log has exactly the same set of search terms as at least {self.k - 1} "

@@ -90,7 +90,7 @@ class Release:
                 name=name,
                 sha256=_sha256(partial / name),
                 format=self.data.layout.format,
-                names=dict(self.data.layout.names),
+                names={role: name for role, name in self.data.layout.names.items() if role in self.data.columns},
                 has_header=self.data.layout.has_header,
             )
             text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.manifest, data=data)), indent=2)

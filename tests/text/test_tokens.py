@@ -1,4 +1,5 @@
 """Queries cut into terms, in every script."""
+# ruff: noqa: RUF001
 
 from __future__ import annotations
 

@@ -17,6 +17,10 @@ from queryveil.cli import anonymize, demo, inspect, reproduce, synth, verify
 from queryveil.errors import QueryveilError
 from queryveil.version import __version__
 
+# As a shell counts them: 128 and the number of the signal.
+_STOPPED = 130
+_READER_GONE = 141
+
 app = typer.Typer(
     name="queryveil",
     help="Make search query logs shareable: anonymize them, prove the promise, say what it cost.",
@@ -63,15 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has stopped; Typer would exit with 1, which means a broken promise here.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        sys.exit(_READER_GONE)
     except OSError as error:
         _fail(": ".join(str(part) for part in (error.filename, error.strerror or type(error).__name__) if part))
     except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped; nothing was released", code=130)
+        code = _STOPPED
     except Exception as error:
         # Privacy: a message or traceback of a library may quote the log, so only the kind and the place are told.
         place = extract_tb(error.__traceback__)[-1]
         _fail(f"a fault of queryveil itself ({type(error).__name__} at {Path(place.filename).name}:{place.lineno})")
+    if code == _STOPPED:
+        _fail("stopped; nothing was released", code=_STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

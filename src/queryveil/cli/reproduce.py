@@ -11,7 +11,9 @@ from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, Js
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="km-table3, km-table5, km-table6, km-table7, km-fig1 or km-fig2.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="km-table3, km-table5, km-table6, km-table7, km-fig1 or km-fig2.")
+    ],
     log: Annotated[
         str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")
     ] = None,

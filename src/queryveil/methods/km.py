@@ -103,9 +103,8 @@ class Km:
             "term_occurrences": int(histories.counts.sum() - kept.counts.sum()),
             "terms": int((histories.support() > 0).sum() - (kept.support() > 0).sum()),
         }
-        if self.values is not None:
-            removed["terms_without_value"] = n_without_value
-        return Release(data=log.with_frame(out), manifest=self._manifest(log, out, removed))
+        manifest = self._manifest(log, out, removed, n_without_value)
+        return Release(data=log.with_frame(out), manifest=manifest)
 
     def _without_bots(self, log: QueryLog, removed: dict[str, int]) -> pl.DataFrame:
         removed["bad_rows_skipped"] = log.reading.n_bad_rows_skipped
@@ -141,14 +140,19 @@ class Km:
             kept[mine] = choose(histories.keep(mine), wish, k=self.k, m=self.m, rng=rng)
         return kept
 
-    def _manifest(self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int]) -> Manifest:
+    def _manifest(self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int], n_without_value: int) -> Manifest:
         warnings = self.columns.warnings(log.columns)
         if self.seed is not None:
             warnings.append("made with a seed: whoever knows it can undo the shuffling of users and rows")
         if self.bot_threshold is not None and "time" not in log.columns:
             warnings.append("the log has no times, so programs could not be told from people")
         if log.reading.n_latin1_rows:
-            warnings.append(f"{log.reading.n_latin1_rows} rows were not UTF-8 and were read as Latin-1")
+            warnings.append(f"rows that were not UTF-8 and were read as Latin-1: {log.reading.n_latin1_rows}")
+        if n_without_value:
+            warnings.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
+        unit = self.columns.time.unit
+        if self.window is not None and (unit is None or parse_window(self.window) % unit):
+            warnings.append("released times do not tell the windows apart: only the log as a whole can be verified")
         return Manifest(
             method="km",
             promise=self.promise,

@@ -120,6 +120,10 @@ def _orders(histories: Histories, liking: Floats, wish: Wish, rng: np.random.Gen
         yield shuffle
         return
     yield np.lexsort((shuffle, -liking)).astype(np.int32)
+    if wish.target is Target.USERS:
+        # A user's first term is always granted while its other users can have it too: rare terms first leave fewer
+        # users with nothing.
+        yield np.lexsort((shuffle, liking)).astype(np.int32)
     if wish.target in VALUE_COLUMNS:
         # What a release is worth is the sum over the occurrences it keeps, so what one occurrence is worth is often
         # a better guide than the paper's value times frequency.
@@ -129,5 +133,7 @@ def _orders(histories: Histories, liking: Floats, wish: Wish, rng: np.random.Gen
 def _value(histories: Histories, kept: Bools, wish: Wish) -> float:
     """Give what the outcome is worth to the target."""
     if wish.target is Target.USERS:
-        return float((np.diff(np.concatenate([[0], np.cumsum(kept)])[histories.row_ptr]) > 0).sum())
+        n_kept = np.diff(np.concatenate([[0], np.cumsum(kept)])[histories.row_ptr])
+        # Among outcomes with the same users the one with more terms.
+        return float((n_kept > 0).sum() + n_kept.sum() / (len(kept) + 1))
     return float((histories.counts[kept] * wish.worth[histories.terms[kept]]).sum())

@@ -1,6 +1,7 @@
 """Queries cut into terms, as the promise defines them.
 
-A term is a run of letters, marks and digits of any script in the lower-cased query; everything else separates.
+A term is a run of letters, marks and digits of any script in the lower-cased query, in Unicode's composed form (NFC);
+everything else separates.
 A code point that this Python does not know yet counts as part of a term.
 """
 
@@ -36,7 +37,7 @@ def terms_of(query: str) -> list[str]:
     >>> terms_of("Wi-Fi für 2 Gäste?")
     ['wi', 'fi', 'für', '2', 'gäste']
     """
-    return query.lower().translate(_SEPARATORS).split()
+    return unicodedata.normalize("NFC", query.lower()).translate(_SEPARATORS).split()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

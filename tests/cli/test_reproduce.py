@@ -1,0 +1,32 @@
+"""`queryveil reproduce`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+Run = Callable[..., CompletedProcess[str]]
+Refused = Callable[..., str]
+
+
+def test_a_table_is_printed_and_repeats(run: Run) -> None:
+    first, second = (run("reproduce", "km-table3", "--users", 300) for _ in range(2))
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == second.stdout
+    assert len(first.stdout.splitlines()) > 3
+
+
+def test_json_holds_the_table(run: Run) -> None:
+    done = run("reproduce", "km-table3", "--users", 300, "--json")
+    table = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert all(len(row) == len(table["columns"]) for row in table["rows"])
+
+
+def test_wrong_usage_is_one_line(refused: Refused, tmp_path: Path) -> None:
+    assert "name must be one of km-table3" in refused("reproduce", "km-table99")
+    assert "there is no such file" in refused("reproduce", "km-table3", tmp_path / "nowhere.tsv")
+    assert "users must be 1 or more" in refused("reproduce", "km-table3", "--users", -1)
+    assert refused("reproduce") == "Missing argument 'NAME'."
