@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from queryveil import histories as module
 from queryveil.histories import Histories, collect, rewrite
-from queryveil.kernels.arrays import Int32s
+from queryveil.kernels.arrays import Bools, Int32s
 from queryveil.text import Tokens, tokenize
 
 N_USERS = 4
@@ -25,6 +25,10 @@ def read(given_rows: Rows) -> tuple[Tokens, Int32s, Histories]:
     tokens = tokenize(pl.Series([" ".join(terms) for _, terms in given_rows], dtype=pl.String))
     owners = np.array([user for user, _ in given_rows], dtype=np.int32)
     return tokens, owners, collect(tokens, owners, n_users=N_USERS)
+
+
+def written(tokens: Tokens, owners: Int32s, histories: Histories, marks: Bools) -> list[str]:
+    return rewrite(tokens, owners, histories, np.where(marks, histories.terms, -1), tokens.vocabulary).to_list()
 
 
 def as_counters(tokens: Tokens, histories: Histories) -> list[dict[str, int]]:
@@ -68,30 +72,35 @@ def test_rewrite_keeps_exactly_the_kept_terms_in_their_order_and_number(given_ro
     kept = histories.keep(marks)
     stays = [set(counter) for counter in as_counters(tokens, kept)]
     expected = [" ".join(term for term in terms if term in stays[user]) for user, terms in given_rows]
-    assert rewrite(tokens, owners, kept).to_list() == expected
+    assert written(tokens, owners, histories, marks) == expected
 
 
 @given(rows)
 def test_keeping_everything_changes_nothing_and_keeping_nothing_leaves_empty_queries(given_rows: Rows) -> None:
     tokens, owners, histories = read(given_rows)
     everything, nothing = (np.full(len(histories.terms), mark) for mark in (True, False))
-    assert rewrite(tokens, owners, histories.keep(everything)).to_list() == [" ".join(t) for _, t in given_rows]
-    assert rewrite(tokens, owners, histories.keep(nothing)).to_list() == [""] * len(given_rows)
+    assert written(tokens, owners, histories, everything) == [" ".join(t) for _, t in given_rows]
+    assert written(tokens, owners, histories, nothing) == [""] * len(given_rows)
     assert histories.keep(nothing).n_users == N_USERS
 
 
 def test_rewriting_in_parts_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens, owners, histories = read([(0, ["amber", "birch"]), (1, ["birch"]), (0, ["cedar", "amber", "amber"])])
-    kept = histories.keep(histories.terms != tokens.vocabulary.to_list().index("birch"))
-    whole = rewrite(tokens, owners, kept).to_list()
+    marks = histories.terms != tokens.vocabulary.to_list().index("birch")
+    whole = written(tokens, owners, histories, marks)
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 2)
-    assert rewrite(tokens, owners, kept).to_list() == whole == ["amber", "", "cedar amber amber"]
+    assert written(tokens, owners, histories, marks) == whole == ["amber", "", "cedar amber amber"]
 
 
 def test_a_term_that_one_user_keeps_is_not_given_back_to_another() -> None:
     tokens, owners, histories = read([(0, ["amber"]), (1, ["amber"])])
-    kept = histories.keep(histories.entry_user == 0)
-    assert rewrite(tokens, owners, kept).to_list() == ["amber", ""]
+    assert written(tokens, owners, histories, histories.entry_user == 0) == ["amber", ""]
+
+
+def test_other_words_may_stand_for_terms() -> None:
+    tokens, owners, histories = read([(0, ["amber", "birch"]), (1, ["birch"])])
+    stands_for = np.where(histories.entry_user == 0, 0, -1).astype(np.int32)
+    assert rewrite(tokens, owners, histories, stands_for, pl.Series(["tree"])).to_list() == ["tree tree", ""]
 
 
 def test_the_repr_of_histories_shows_no_text() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil.kernels.arrays import Bools, Int32s, Int64s
-from queryveil.kernels.rows import collect_histories, group, keep_terms
+from queryveil.kernels.rows import collect_histories, find_words, group
 from queryveil.text.tokens import Tokens
 
 _ROWS_AT_ONCE = 2_000_000
@@ -63,22 +63,30 @@ def collect(tokens: Tokens, row_user: Int32s, *, n_users: int) -> Histories:
     return Histories(row_ptr=row_ptr, terms=terms, counts=counts, n_terms=tokens.n_terms)
 
 
-def rewrite(tokens: Tokens, row_user: Int32s, kept: Histories) -> pl.Series:
-    """Write every row's query with only the terms that its user's history still holds."""
+def rewrite(tokens: Tokens, row_user: Int32s, histories: Histories, word: Int32s, words: pl.Series) -> pl.Series:
+    """Write every row's query with what stands for each of its terms.
+
+    `word` has a place in `words` for each entry of the histories, -1 for a term that is gone.
+    """
+    n = len(row_user)
     parts = [
-        _rewrite_some(tokens, tokens.row_query[i : i + _ROWS_AT_ONCE], row_user[i : i + _ROWS_AT_ONCE], kept)
-        for i in range(0, len(row_user), _ROWS_AT_ONCE)
+        _rewrite_some(tokens, row_user, slice(i, i + _ROWS_AT_ONCE), histories, word, words)
+        for i in range(0, n, _ROWS_AT_ONCE)
     ]
     return pl.concat(parts) if parts else pl.Series("query", [], dtype=pl.String)
 
 
-def _rewrite_some(tokens: Tokens, row_query: Int32s, row_user: Int32s, kept: Histories) -> pl.Series:
-    kept_ptr, kept_terms = keep_terms(row_user, row_query, tokens.query_ptr, tokens.terms, kept.row_ptr, kept.terms)
-    whole = np.diff(kept_ptr) == np.diff(tokens.query_ptr)[row_query]
-    texts = tokens.queries.gather(row_query)
-    if whole.all():
-        return texts.alias("query")
-    words = tokens.vocabulary.gather(kept_terms)
-    lists = pa.LargeListArray.from_arrays(pa.array(kept_ptr), words.to_arrow().cast(pa.large_string()))
-    joined = pl.Series(lists).list.join(" ")
-    return pl.select(pl.when(pl.Series(whole)).then(texts).otherwise(joined).alias("query")).to_series()
+def _rewrite_some(
+    tokens: Tokens, row_user: Int32s, some: slice, histories: Histories, word: Int32s, words: pl.Series
+) -> pl.Series:
+    ptr, found = find_words(
+        row_user[some],
+        tokens.row_query[some],
+        tokens.query_ptr,
+        tokens.terms,
+        histories.row_ptr,
+        histories.terms,
+        word,
+    )
+    texts = words.gather(found).to_arrow().cast(pa.large_string())
+    return pl.Series("query", pa.LargeListArray.from_arrays(pa.array(ptr), texts)).list.join(" ")

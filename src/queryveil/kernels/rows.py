@@ -60,23 +60,31 @@ def collect_histories(
 
 
 @njit(cache=True, nogil=True)
-def keep_terms(
-    row_user: Int32s, row_query: Int32s, query_ptr: Int64s, query_terms: Int32s, history_ptr: Int64s, history: Int32s
+def find_words(
+    row_user: Int32s,
+    row_query: Int32s,
+    query_ptr: Int64s,
+    query_terms: Int32s,
+    history_ptr: Int64s,
+    history: Int32s,
+    word: Int32s,
 ) -> tuple[Int64s, Int32s]:
-    """Give the terms of each row that its user's history still holds, in their order, as compressed rows."""
+    """Give what stands for the terms of each row, in their order, as compressed rows.
+
+    `word` has what stands for each entry of the users' histories, -1 for nothing.
+    """
     n_total = 0
     for query in row_query:
         n_total += query_ptr[query + 1] - query_ptr[query]
-    kept_ptr = np.zeros(len(row_user) + 1, np.int64)
-    kept = np.empty(n_total, np.int32)
+    found_ptr = np.zeros(len(row_user) + 1, np.int64)
+    found = np.empty(n_total, np.int32)
     n = 0
     for row in range(len(row_user)):
         first, last = history_ptr[row_user[row]], history_ptr[row_user[row] + 1]
-        mine = history[first:last]
         for j in range(query_ptr[row_query[row]], query_ptr[row_query[row] + 1]):
-            place = np.searchsorted(mine, query_terms[j])
-            if place < len(mine) and mine[place] == query_terms[j]:
-                kept[n] = query_terms[j]
+            stands = word[first + np.searchsorted(history[first:last], query_terms[j])]
+            if stands >= 0:
+                found[n] = stands
                 n += 1
-        kept_ptr[row + 1] = n
-    return kept_ptr, kept[:n].copy()
+        found_ptr[row + 1] = n
+    return found_ptr, found[:n].copy()

@@ -89,7 +89,7 @@ class Km:
         kept = histories.keep(kept_marks)
 
         progress.step("writing queries")
-        texts = rewrite(tokens, owners, kept)
+        texts = rewrite(tokens, owners, histories, np.where(kept_marks, histories.terms, -1), tokens.vocabulary)
         stays = (texts != "").to_numpy()
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
