@@ -15,6 +15,7 @@ import polars as pl
 
 from queryveil.errors import BadParameter
 from queryveil.kernels.arrays import Int32s
+from queryveil.log import ROLES
 
 _MIN_KEY_BYTES = 16
 
@@ -47,12 +48,16 @@ class TimeDetail(StrEnum):
 
 
 class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done with the columns, for the manifest."""
+    """What was done with the columns, for the manifest.
+
+    Other columns that were dropped are only counted: their names may be data, as keys of JSON sometimes are.
+    """
 
     ids: Ids
     time: TimeDetail
     kept: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    n_others_dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +97,10 @@ class ColumnPolicy:
         """Raise if a column to keep is not there."""
         for name in self.keep:
             if name not in columns:
-                raise BadParameter("keep", name, allowed=f"columns of the log ({', '.join(columns)})")
+                there = [column for column in ("rank", "url") if column in columns]
+                raise BadParameter(
+                    "keep", name, allowed=f"columns of the log, such as {', '.join(there) or 'none here'}"
+                )
 
     def report(self, columns: list[str]) -> ColumnReport:
         """Say what becomes of the columns of a log."""
@@ -101,7 +109,8 @@ class ColumnPolicy:
             ids=self.ids,
             time=self.time if "time" in columns else TimeDetail.DROP,
             kept=tuple(name for name in others if name in self.keep),
-            dropped=tuple(name for name in others if name not in self.keep),
+            dropped=tuple(name for name in others if name in ROLES and name not in self.keep),
+            n_others_dropped=sum(name not in ROLES and name not in self.keep for name in others),
         )
 
     def warnings(self, columns: list[str]) -> list[str]:
@@ -109,6 +118,8 @@ class ColumnPolicy:
         found = []
         if self.ids is Ids.KEEP:
             found.append("user ids are the original ones: whoever knows an id knows the person's rows")
+        if self.ids is Ids.KEYED:
+            found.append("user ids are the same in every release under this key: releases can be joined by them")
         if self.time is TimeDetail.KEEP and "time" in columns:
             found.append("times are exact: whoever knows when a person searched finds the person's rows")
         found += [f"column {name} was kept and is not covered by the promise" for name in self.report(columns).kept]

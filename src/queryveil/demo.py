@@ -42,12 +42,12 @@ def demo(
     release = read_release(home / "release")
     return Demo(
         before=inspect(made.log, m=m),
-        after=inspect(release.data, m=m),
+        after=inspect(release.log, m=m),
         manifest=release.manifest,
         verdict=verify(release),
         n_planted=len(made.secrets),
         n_found_before=n_found(made.log, made.secrets),
-        n_found_after=n_found(release.data, made.secrets),
+        n_found_after=n_found(release.log, made.secrets),
     )
 
 

@@ -19,6 +19,8 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
     With `m=None` each history as a whole is identical to those of at least k-1 other users.
     With a `window` the histories are those of one window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC), and no
     user id goes from one window to the next.
+    With `items` terms are separated by blanks only, and upper and lower case differ: items of transaction files, or
+    nodes of a taxonomy in `<angle_brackets>`, may stand among them.
 
     >>> KmAnonymity(k=10, m=3)
     KmAnonymity(k=10, m=3)
@@ -29,12 +31,10 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
     k: int
     m: int | None
     window: str | None = None
+    items: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, int) or self.k < 2:
-            raise BadParameter("k", self.k, allowed="2 or more")
-        if self.k > _MOST:
-            raise BadParameter("k", self.k, allowed=f"{_MOST} or less")
+        _check_k(self.k)
         if self.m is not None and not (isinstance(self.m, int) and 1 <= self.m <= _MOST):
             raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")
         if self.window is not None:
@@ -55,7 +55,36 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
         )
 
 
-Guarantee: TypeAlias = KmAnonymity
+class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="transactions", tag_field="model"):
+    """Every transaction is identical, as a bag of items, to at least k-1 others.
+
+    The order of items does not matter, but how often each stands there does. A transaction without items is a bag like
+    any other: there are none of them, or at least k.
+
+    >>> print(TransactionAnonymity(k=5).in_words())
+    Every transaction in this release has exactly the same items, as often, as at least 4 others.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        _check_k(self.k)
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        others = "1 other" if self.k == 2 else f"{self.k - 1} others"
+        return f"Every transaction in this release has exactly the same items, as often, as at least {others}."
+
+
+Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity
+
+
+def _check_k(k: int) -> None:
+    if not isinstance(k, int) or k < 2:
+        raise BadParameter("k", k, allowed="2 or more")
+    if k > _MOST:
+        raise BadParameter("k", k, allowed=f"{_MOST} or less")
+
 
 _WINDOW_DIGITS = 6
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

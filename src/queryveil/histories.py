@@ -52,6 +52,17 @@ class Histories:
             row_ptr=n_before[self.row_ptr], terms=self.terms[kept], counts=self.counts[kept], n_terms=self.n_terms
         )
 
+    def part(self, entries: Int64s) -> tuple[Histories, Int64s]:
+        """Give the histories made of some entries, users and terms numbered anew, and the old numbers of the terms.
+
+        The entries must be in ascending order.
+        """
+        _, user = np.unique(self.entry_user[entries], return_inverse=True)
+        old, terms = np.unique(self.terms[entries], return_inverse=True)
+        row_ptr = np.concatenate([[0], np.cumsum(np.bincount(user))]).astype(np.int64)
+        part = Histories(row_ptr=row_ptr, terms=terms.astype(np.int32), counts=self.counts[entries], n_terms=len(old))
+        return part, old.astype(np.int64)
+
     def __repr__(self) -> str:
         return f"Histories(n_users={self.n_users}, n_terms={self.n_terms}, n_entries={len(self.terms)})"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from queryveil.errors import BadInput, BadParameter, MissingColumn, MissingExtra
+from queryveil.errors import BadInput, BadParameter, MissingColumn
+from queryveil.frames import to_frame, to_pandas
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,6 +35,7 @@ class Format(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
     UBI = "ubi"
+    TRANSACTIONS = "transactions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class QueryLog:
 
         `columns` names the column of each role where it is not called by its role: `{"user": "client_id"}`.
         """
-        frame = _to_polars(data)
+        frame = to_frame(data, what="a query log")
         names = dict(columns or {})
         if len(set(names.values())) < len(names):
             raise BadParameter("columns", "one column for two roles", allowed="a different column for each role")
@@ -117,6 +118,8 @@ class QueryLog:
         except pl.exceptions.PolarsError:
             # Privacy: the cause would quote the values, so it is dropped.
             raise BadInput("a column of the frame cannot be read as text, time or number as its role asks") from None
+        if "user" in frame.columns and (frame["user"].str.strip_chars() == "").any():
+            raise BadInput("the user column has ids that are empty; every row needs a user")
         return cls(frame=frame, layout=layout or Layout())
 
     @property
@@ -148,38 +151,11 @@ class QueryLog:
 
     def to_pandas(self) -> Any:
         """Give the rows as a pandas frame."""
-        if find_spec("pandas") is None:
-            raise MissingExtra("to_pandas", extra="pandas")
-        return self.frame.to_pandas()
+        return to_pandas(self.frame)
 
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show queries.
         return f"QueryLog(n_rows={self.n_rows}, n_users={self.n_users}, columns={self.columns})"
-
-
-def _to_polars(data: Any) -> pl.DataFrame:
-    try:
-        frame = _convert(data)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError):
-        # Privacy: the cause would quote the values, so it is dropped.
-        raise BadInput(
-            "the frame cannot be made into columns: each needs a name of its own, one type and the same length"
-        ) from None
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    raise BadInput(f"a query log is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
-
-
-def _convert(data: Any) -> Any:
-    if isinstance(data, pl.LazyFrame):
-        return data.collect()
-    if isinstance(data, Mapping):
-        return pl.DataFrame(data)
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pl.from_pandas(data)
-    if not isinstance(data, pl.DataFrame) and hasattr(data, "__arrow_c_stream__"):
-        return pl.from_arrow(data)
-    return data
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:

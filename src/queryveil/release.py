@@ -14,14 +14,23 @@ from dataclasses import dataclass
 from glob import escape
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from queryveil.columns import ColumnReport
-from queryveil.errors import BadFile, BadParameter, BadRelease, QueryveilError, ReleaseExists
-from queryveil.formats import extension, read_log, write_log
+from queryveil.errors import BadFile, BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
+from queryveil.formats import (
+    extension,
+    read_log,
+    read_transactions,
+    transactions_layout,
+    write_log,
+    write_transactions,
+)
 from queryveil.guarantees import Guarantee
-from queryveil.log import Format, QueryLog
+from queryveil.log import ROLES, Format, QueryLog
+from queryveil.transactions import Transactions
 from queryveil.version import __version__
 
 MANIFEST = "manifest.json"
@@ -50,6 +59,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     names: dict[str, str]
     has_header: bool
+    kind: Literal["log", "transactions"] = "log"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +71,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     removed: dict[str, int]
     columns: ColumnReport
+    changed: dict[str, int] = {}
+    measures: dict[str, float] = {}
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=_versions)
@@ -71,7 +83,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Release:
     """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
 
-    data: QueryLog
+    data: QueryLog | Transactions
     manifest: Manifest
 
     @property
@@ -79,20 +91,26 @@ class Release:
         """What holds for everybody in the data."""
         return self.manifest.promise
 
+    @property
+    def log(self) -> QueryLog:
+        """The data, for a method that releases a log."""
+        if not isinstance(self.data, QueryLog):
+            raise BadInput("this release holds transactions, not a log")
+        return self.data
+
+    @property
+    def transactions(self) -> Transactions:
+        """The data, for a method that releases transactions."""
+        if not isinstance(self.data, Transactions):
+            raise BadInput("this release holds a log, not transactions")
+        return self.data
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""
         path = Path(folder)
         check_target(path, force=force)
         with _whole(path, force=force) as partial:
-            name = f"log.{extension(self.data.layout)}"
-            write_log(self.data, partial / name)
-            data = DataFile(
-                name=name,
-                sha256=_sha256(partial / name),
-                format=self.data.layout.format,
-                names={role: name for role, name in self.data.layout.names.items() if role in self.data.columns},
-                has_header=self.data.layout.has_header,
-            )
+            data = _write_data(self.data, partial)
             text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.manifest, data=data)), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path
@@ -129,9 +147,36 @@ def read_release(folder: str | Path) -> Release:
     return Release(data=_read_data(data, manifest.data), manifest=manifest)
 
 
-def _read_data(path: Path, data: DataFile) -> QueryLog:
-    named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI)
-    return read_log(path, format=data.format, columns=data.names if named else None)
+def _write_data(data: QueryLog | Transactions, folder: Path) -> DataFile:
+    if isinstance(data, Transactions):
+        layout = transactions_layout(data.layout)
+        path = folder / f"transactions.{extension(layout)}"
+        write_transactions(data, path, layout=layout)
+        return DataFile(
+            name=path.name,
+            sha256=_sha256(path),
+            format=layout.format,
+            names={},
+            has_header=layout.has_header,
+            kind="transactions",
+        )
+    path = folder / f"log.{extension(data.layout)}"
+    write_log(data, path)
+    return DataFile(
+        name=path.name,
+        sha256=_sha256(path),
+        format=data.layout.format,
+        names={role: data.layout.names.get(role, role) for role in ROLES if role in data.columns},
+        has_header=data.layout.has_header,
+    )
+
+
+def _read_data(path: Path, data: DataFile) -> QueryLog | Transactions:
+    if data.kind == "transactions":
+        return read_transactions(path, format=data.format)
+    named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
+    # A role that the release lacks must not be found in a column that was kept under a well-known name.
+    return read_log(path, format=data.format, columns={**dict.fromkeys(ROLES, ""), **data.names} if named else None)
 
 
 def _read_manifest(path: Path) -> Manifest:

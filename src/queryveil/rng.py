@@ -10,11 +10,11 @@ import numpy as np
 def generator(seed: int | None) -> np.random.Generator:
     """Give a generator; without a seed its state comes from the system's secure source.
 
-    Each bit of the key is fresh, so an outsider cannot guess the state; whoever knows a seed can undo
+    Its 128-bit key is fresh, so an outsider cannot find the state by trying; whoever knows a seed can undo
     every shuffle that was made with it, hence the warning in the manifest of a seeded release.
 
     >>> int(generator(7).integers(100)) == int(generator(7).integers(100))
     True
     """
-    entropy = secrets.randbits(256) if seed is None else seed
+    entropy = secrets.randbits(128) if seed is None else seed
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))

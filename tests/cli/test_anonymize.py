@@ -36,7 +36,7 @@ def test_json_is_the_manifest_and_holds_no_text(run: Run, log_file: Path, tmp_pa
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 3, "--m", 2, "--json")
     manifest = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert manifest["promise"] == {"model": "km", "k": 3, "m": 2, "window": None}
+    assert manifest["promise"] == {"model": "km", "k": 3, "m": 2, "window": None, "items": False}
     assert manifest["removed"]["terms"] == 12
     assert not any(text in done.stdout for text in ("kestrel", "rarity", "persona"))
 
@@ -64,7 +64,7 @@ def test_the_log_may_come_from_stdin(run_apart: Run, log_file: Path, tmp_path: P
         (["--ids", "keyed"], "key must be a file of at least 16 secret bytes"),
         (["--ids", "same"], "ids must be one of fresh, keyed, keep"),
         (["--ids", "keyed", "--key", "nowhere"], "nowhere: the key cannot be read"),
-        (["--keep", "nosuch"], "keep must be columns of the log (user, query, time, rank, url), got nosuch"),
+        (["--keep", "nosuch"], "keep must be columns of the log, such as rank, url, got nosuch"),
         (["--keep", "time", "--time", "drop"], "ids and time say what becomes of these, got time"),
         (["--window", "3x"], "window must be a number and a unit"),
         (["--window", "9" * 20 + "d"], "window must be a number and a unit"),
@@ -88,7 +88,10 @@ def test_a_bad_option_is_one_line_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (b"term,clicks\nkestrel,1\n", "has no column bid, which the target bid needs; it has term, clicks"),
+        (
+            b"term,clicks\nkestrel,1\n",
+            "has no column bid, which the target bid needs; its first line must name its columns",
+        ),
         (b"", "not a CSV or Parquet table"),
         (b"term,bid\nkestrel,1\nlantern,2,3,4\n", "not a CSV or Parquet table"),
         (b"term,bid\nkestrel,\xff\n", "not a CSV or Parquet table"),
@@ -186,7 +189,7 @@ def test_bad_rows_fail_with_file_and_line_or_are_skipped_and_counted(run: Run, l
 
 def test_missing_arguments_are_named(refused: Refused, log_file: Path) -> None:
     assert refused("anonymize", "km", log_file) == "Missing option '-o' / '--output'."
-    assert refused("anonymize", "km", "-o", "out") == "Missing argument 'LOG'."
+    assert refused("anonymize", "km", "-o", "out") == "Missing argument 'LOG...'."
     assert refused("anonymize", "magic") == "No such command 'magic'."
 
 

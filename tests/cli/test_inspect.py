@@ -62,5 +62,11 @@ def test_wrong_usage_is_one_line(refused: Refused, log_file: Path, tmp_path: Pat
     assert "this is a folder" in refused("inspect", tmp_path)
     assert "k must be 2 or more" in refused("inspect", log_file, "--k", 1)
     assert "m must be 1, 2 or 3" in refused("inspect", log_file, "--m", 4)
-    assert refused("inspect") == "Missing argument 'LOG'."
-    assert "unexpected extra argument" in refused("inspect", log_file, "more").lower()
+    assert refused("inspect") == "Missing argument 'LOG...'."
+    assert refused("inspect", log_file, "more") == "more: there is no such file"
+
+
+def test_several_files_are_one_log(run: Run, log_file: Path) -> None:
+    once, twice = (json.loads(run("inspect", *files, "--json").stdout) for files in ([log_file], [log_file, log_file]))
+    assert twice["n_rows"] == 2 * once["n_rows"]
+    assert twice["n_users"] == once["n_users"]

@@ -109,6 +109,7 @@ BAD_LINES = {
         f'{{"{SECRET}": 1}}',
         f'{{"user": "7", "query": ["{SECRET}"]}}',
     ],
+    Format.TRANSACTIONS: [f"{SECRET}\0"],
     Format.UBI: [f'{{"{SECRET}": 1}}', f'{{"user_query": "{SECRET}"}}', SECRET],
 }
 STARTS = {

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.errors import BadInput
 from queryveil.formats import Format, Layout, extension, layout_for, read_log, write_log
 from queryveil.log import ROLES, QueryLog
 
@@ -39,7 +40,9 @@ texts = (
     | st.sampled_from(HOSTILE)
     | st.tuples(st.sampled_from(HOSTILE), st.text(max_size=3)).map("".join)
 )
-users = texts.map(lambda text: "u" + text) | texts.map(lambda text: text + "u")
+# Ids that a text format would change are refused, so that two users never become one.
+ids = texts.map(lambda text: text.translate(dict.fromkeys(map(ord, "\0\t\n\r"))))
+users = ids.map(lambda text: "u" + text) | ids.map(lambda text: text + "u")
 some_text = texts.filter(bool)
 times = st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31))
 TIME_FORMATS = [None, "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"]
@@ -66,6 +69,13 @@ def _back(frame: pl.DataFrame, layout: Layout) -> QueryLog:
         path = Path(folder) / f"log.{extension(layout)}"
         write_log(QueryLog(frame=frame), path, layout=layout)
         return read_log(path)
+
+
+@pytest.mark.parametrize(("name", "user"), [("l.csv", "a\0b"), ("l.tsv", "a\tb"), ("l.log", "a\nb")])
+def test_ids_that_a_format_would_change_are_refused(tmp_path: Path, name: str, user: str) -> None:
+    log = QueryLog.from_frame({"user": [user, user.translate({0: " ", 9: " ", 10: " "})], "query": ["red", "red"]})
+    with pytest.raises(BadInput, match="give users fresh ids"):
+        write_log(log, tmp_path / name, layout=layout_for(tmp_path / name))
 
 
 def _blanked(frame: pl.DataFrame, unwanted: str) -> pl.DataFrame:

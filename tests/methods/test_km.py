@@ -267,7 +267,7 @@ def test_each_window_is_anonymized_by_itself_under_ids_of_its_own() -> None:
     # Two users ask for cheese, but on different days.
     assert release.data.frame["query"].to_list() == ["wine", "wine"]
     both = timed([(u, q, t) for u in "12" for q, t in (("wine", monday), ("cheese", tuesday))])
-    released = Km(k=2, m=2, window="1d").anonymize(both).data
+    released = Km(k=2, m=2, window="1d").anonymize(both).log
     assert released.n_users == 4
     assert verify(Km(k=2, m=2, window="1d").anonymize(both)).holds
 
@@ -280,13 +280,21 @@ def test_keyed_ids_are_not_the_same_in_two_windows() -> None:
     assert released.group_by("user").agg(pl.col("time").n_unique())["time"].max() == 1
 
 
-@pytest.mark.parametrize(
-    ("window", "time", "warned"), [("12h", "day", True), ("1d", "drop", True), ("2d", "day", False)]
-)
-def test_windows_that_a_receiver_cannot_tell_apart_are_warned_of(window: str, time: str, warned: bool) -> None:
-    policy = ColumnPolicy(time=time)  # type: ignore[arg-type]
-    warnings = Km(k=2, window=window, columns=policy).anonymize(timed([("1", "wine", NOON)])).manifest.warnings
-    assert any("tell the windows apart" in warning for warning in warnings) is warned
+def test_windows_that_a_receiver_cannot_tell_apart_are_refused_or_warned_of() -> None:
+    log = timed([("1", "wine", NOON)])
+    with pytest.raises(BadParameter, match="window must be whole days, or times by the hour"):
+        Km(k=2, window="12h")
+    Km(k=2, window="12h", columns=ColumnPolicy(time="hour"))  # type: ignore[arg-type]
+    without_times = Km(k=2, window="12h", columns=ColumnPolicy(time="drop"))  # type: ignore[arg-type]
+    assert any("tell the windows apart" in warning for warning in without_times.anonymize(log).manifest.warnings)
+
+
+def test_identical_long_histories_are_quick_and_m_may_be_larger_than_any_history() -> None:
+    long = " ".join(f"t{i}" for i in range(3000))
+    log = log_of({"1": [long], "2": [long]})
+    assert Km(k=2, m=3).anonymize(log).manifest.removed["term_occurrences"] == 0
+    outcome = kept(log_of({"1": ["a b"], "2": ["a b"]}), Km(k=2, m=10**9, columns=KEEP_IDS))
+    assert outcome == {"1": {"a", "b"}, "2": {"a", "b"}}
 
 
 def test_the_target_users_keeps_more_users_than_building_by_frequency_alone() -> None:

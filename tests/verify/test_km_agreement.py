@@ -73,6 +73,7 @@ def assert_witnesses_are_true(log: QueryLog, verdict: Verdict) -> None:
             continue
         terms = terms_at(log, witness)
         assert len(terms) == witness.size == len(witness.rows)
+        assert isinstance(verdict.promise, KmAnonymity)
         assert witness.support < witness.needed == verdict.promise.k
         if verdict.promise.window is None:
             assert witness.support == support_of(terms, log, whole=verdict.promise.m is None)

@@ -48,7 +48,7 @@ def test_showing_another_log_is_a_clear_error() -> None:
 
 def test_a_verdict_goes_to_json_with_its_promise() -> None:
     plain = json.loads(json.dumps(broken().to_dict()))
-    assert plain["promise"] == {"model": "km", "k": 2, "m": None, "window": None}
+    assert plain["promise"] == {"model": "km", "k": 2, "m": None, "window": None, "items": False}
     assert plain["holds"] is False
     assert plain["n_violations"] == 2
     assert plain["witnesses"][0] == {

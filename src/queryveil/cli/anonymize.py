@@ -21,6 +21,7 @@ from queryveil.errors import BadFile, BadParameter
 if TYPE_CHECKING:
     import polars as pl
 
+    from queryveil.columns import ColumnReport
     from queryveil.release import Manifest
 
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
@@ -36,18 +37,16 @@ def _methods() -> None:
 @app.command("km")
 def km(
     log: LogArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The release folder to make.")],
-    k: Annotated[int, typer.Option(help="Users who must share a combination, 2 or more.")] = 10,
-    m: Annotated[str, typer.Option(help="Terms an attacker may know, 1 or more; none: whole histories.")] = "3",
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")],
+    k: Annotated[int, typer.Option(help="Users who must share terms, 2 or more.")] = 10,
+    m: Annotated[str, typer.Option(help="Terms that may be known, or none: all.")] = "3",
     target: Annotated[
-        str, typer.Option(help="log_size, users, bid, clicks, impressions, revenue, random or fis.")
+        str, typer.Option(help="Keep most log_size, users, bid, clicks, impressions, revenue; or random, fis.")
     ] = "log_size",
-    values: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV or Parquet: term,bid,clicks,impressions.")
-    ] = None,
+    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
     window: Annotated[str | None, typer.Option(help="Cut histories by time: 12h, 1d, 7d.")] = None,
-    restore: Annotated[bool, typer.Option(help="Give back what can come back.")] = True,
-    bots: Annotated[int, typer.Option(help="Queries in a session that make a user a bot; 0: nobody.")] = 100,
+    no_restore: Annotated[bool, typer.Option("--no-restore", help="Only delete, as the paper does.")] = False,
+    bots: Annotated[int, typer.Option(help="A bot asks more in a session; 0: no bots.")] = 100,
     ids: Annotated[str, typer.Option(help="fresh, keyed or keep.", rich_help_panel=_RELEASE)] = "fresh",
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Secret for keyed ids.", rich_help_panel=_RELEASE)
@@ -56,10 +55,8 @@ def km(
     keep: Annotated[
         str | None, typer.Option(metavar="NAME,..", help="Other columns to keep.", rich_help_panel=_RELEASE)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace DIR.", rich_help_panel=_RELEASE)] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat a run; for tests, not for releases.", rich_help_panel=_RELEASE)
-    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace DIR.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Repeat a run; not for releases.")] = None,
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
@@ -76,7 +73,7 @@ def km(
         m=parse_m(m),
         target=Target(target) if target in list(Target) else target,  # type: ignore[arg-type]
         values=read_values(values) if values else None,
-        restore=restore,
+        restore=not no_restore,
         window=window,
         bot_threshold=bots or None,
         columns=ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key)),  # type: ignore[arg-type]
@@ -140,12 +137,19 @@ def _print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
             "promise": manifest.promise.in_words(),
             "rows": f"{counts.n_rows_after:,} of {counts.n_rows_before:,} kept "
             f"({share(counts.n_rows_after, counts.n_rows_before)})",
-            "users": f"{counts.n_users_after:,} of {counts.n_users_before:,} kept "
+            "users": f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
+            if getattr(manifest.promise, "window", None)
+            else f"{counts.n_users_after:,} of {counts.n_users_before:,} kept "
             f"({share(counts.n_users_after, counts.n_users_before)})",
         }
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
-        | ({"columns dropped": ", ".join(manifest.columns.dropped)} if manifest.columns.dropped else {})
+        | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)
+
+
+def _dropped(report: ColumnReport) -> str:
+    others = report.n_others_dropped
+    return ", ".join([*report.dropped, *([f"{others} more" if report.dropped else str(others)] if others else [])])

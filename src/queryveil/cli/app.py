@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(": ".join(str(part) for part in (error.filename, error.strerror or type(error).__name__) if part))
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
-    except Exception as error:
+    except BaseException as error:  # a panic of Polars is no Exception
         # Privacy: a message or traceback of a library may quote the log, so only the kind and the place are told.
         place = extract_tb(error.__traceback__)[-1]
         _fail(f"a fault of queryveil itself ({type(error).__name__} at {Path(place.filename).name}:{place.lineno})")

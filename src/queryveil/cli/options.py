@@ -11,7 +11,7 @@ from queryveil.errors import BadParameter
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
 
-LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="A file, a glob in quotes, or - for stdin.")]
+LogArgument = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
 _READING = "How to read the log"
 FormatOption = Annotated[
     str | None,
@@ -33,7 +33,7 @@ BadRowsOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def read(source: str, *, file_format: str | None, columns: str | None, bad_rows: str) -> QueryLog:
+def read(source: str | list[str], *, file_format: str | None, columns: str | None, bad_rows: str) -> QueryLog:
     """Read the log that the options describe."""
     from queryveil.formats import read_log
 
@@ -41,7 +41,7 @@ def read(source: str, *, file_format: str | None, columns: str | None, bad_rows:
 
 
 def parse_columns(text: str | None) -> dict[str, str] | None:
-    """Read `user=uid,query=q`.
+    """Read `user=uid,query=q`; `time=` says that no column is the time.
 
     >>> parse_columns("user=uid,query=q")
     {'user': 'uid', 'query': 'q'}
@@ -49,7 +49,7 @@ def parse_columns(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     pairs = [part.partition("=") for part in text.split(",")]
-    if not all(role.strip() and name.strip() for role, _, name in pairs):
+    if not all(role.strip() and equals for role, equals, _ in pairs):
         raise BadParameter("columns", text, allowed="pairs such as user=uid,query=q")
     return {role.strip(): name.strip() for role, _, name in pairs}
 

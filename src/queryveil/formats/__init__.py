@@ -1,9 +1,21 @@
-"""Query logs as files: read in whatever format they come, written back the way they came."""
+"""Query logs and transactions as files: read in whatever format they come, written back the way they came."""
 
 from queryveil.formats.bad_rows import BadRowPolicy
 from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.read import read_log
+from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
 from queryveil.log import Format, Layout
 
-__all__ = ["BadRowPolicy", "Format", "Layout", "extension", "layout_for", "read_log", "write_log"]
+__all__ = [
+    "BadRowPolicy",
+    "Format",
+    "Layout",
+    "extension",
+    "layout_for",
+    "read_log",
+    "read_transactions",
+    "transactions_layout",
+    "write_log",
+    "write_transactions",
+]

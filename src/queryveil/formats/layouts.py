@@ -19,6 +19,7 @@ _ENDINGS = {
     Format.JSONL: "jsonl",
     Format.PARQUET: "parquet",
     Format.UBI: "ndjson",
+    Format.TRANSACTIONS: "txt",
 }
 _BY_ENDING = {
     "": aol.LAYOUT,

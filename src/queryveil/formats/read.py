@@ -13,6 +13,7 @@ from queryveil.formats.bad_rows import BadRowPolicy, Tally
 from queryveil.formats.delimited import DelimitedReader, Table
 from queryveil.formats.jsonl import JsonlReader
 from queryveil.formats.parquet import ParquetReader
+from queryveil.formats.plain import PlainReader
 from queryveil.formats.roles import check_roles
 from queryveil.formats.sniff import sniff
 from queryveil.formats.streams import ByteStream, Source, find_sources
@@ -20,7 +21,7 @@ from queryveil.formats.ubi import UbiReader
 from queryveil.log import Format, Layout, QueryLog
 
 _Choice = TypeVar("_Choice", Format, BadRowPolicy)
-_WITHOUT_NAMES = (Format.AOL, Format.EXCITE, Format.UBI)
+_WITHOUT_NAMES = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
 
 
 class _Reader(Protocol):
@@ -39,14 +40,16 @@ def read_log(
     """Read a query log: a path, a glob, a list of paths, or `-` for stdin.
 
     The format is told by ending and content unless given. `columns` names the column of a role (`{"user": "who"}`)
-    in CSV, TSV, JSONL and Parquet; roles it leaves out are found by well-known names, and every other column is
-    carried along under its own name (`user_in_file` where that is the name of a role). Lines that are not UTF-8 are
-    read as Latin-1 and counted. Times with a zone become UTC. In CSV and TSV an empty field is a missing value, in
-    every format an empty url is; an empty query stays.
+    in CSV, TSV, JSONL and Parquet; roles it leaves out are found by well-known names, where `""` stands for a role
+    that no column has; every other column is carried along under its own name (`user_in_file` where that is the
+    name of a role). Lines that are not UTF-8 are read as Latin-1 and counted. Times with a zone become UTC. In CSV and
+    TSV an empty field is a missing value, in every format an empty url is; an empty query stays. A plain transaction
+    file is read only when asked for (`format="transactions"`), because any text could be one: each line with items is a
+    row, its number the user.
     """
     asked = check_roles(columns)
-    chosen = None if format is None else _choice(Format, format, name="format")
-    tally = Tally(policy=_choice(BadRowPolicy, bad_rows, name="bad_rows"))
+    chosen = None if format is None else choose(Format, format, name="format")
+    tally = Tally(policy=choose(BadRowPolicy, bad_rows, name="bad_rows"))
     if asked and chosen in _WITHOUT_NAMES:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
     reader: _Reader | None = None
@@ -89,9 +92,12 @@ def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _
             return ParquetReader(tally=tally, columns=columns)
         case Format.UBI:
             return UbiReader(tally=tally)
+        case Format.TRANSACTIONS:
+            return PlainReader(tally=tally)
 
 
-def _choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:
+def choose(kind: type[_Choice], value: str, *, name: str) -> _Choice:
+    """Give the choice that a text names."""
     try:
         return kind(value)
     except ValueError:

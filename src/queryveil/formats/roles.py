@@ -35,7 +35,8 @@ def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
     for role in asked:
         if role not in ROLES:
             raise BadParameter("a role in columns", role, allowed=f"one of {', '.join(ROLES)}")
-    if len(set(asked.values())) < len(asked):
+    named = [name for name in asked.values() if name]
+    if len(set(named)) < len(named):
         raise BadParameter("columns", "one column for two roles", allowed="a different column for each role")
     return asked
 
@@ -48,7 +49,7 @@ def assign_roles(
     is_surely_header: bool = True,
     may_lack: bool = False,
 ) -> dict[str, str]:
-    """Give the column of each role: the one asked for, else the one with a known name.
+    """Give the column of each role: the one asked for, else the one with a known name; "" asks for none.
 
     Names that may be data (a first line without header, keys of JSON) are in no message unless two are known ones.
     Where more columns may come (`may_lack`), a column asked for may be absent, but not that of user or query.
@@ -56,6 +57,8 @@ def assign_roles(
     if len(set(found)) < len(found):
         raise BadFile(file, "two of its columns have the same name; rename one, or give it a header")
     known = match_known(found, taken=tuple(columns.values()))
+    known = {role: name for role, name in known.items() if columns.get(role) != ""}
+    columns = {role: name for role, name in columns.items() if name}
     # Privacy: where a file has no header, its first row would be quoted as the names of its columns.
     shown = found if is_surely_header or len(known) > 1 else [f"its {len(found)} columns"]
     for role, name in columns.items():

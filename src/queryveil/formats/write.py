@@ -15,14 +15,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from queryveil.errors import BadFile
-from queryveil.formats import aol, excite, ubi
+from queryveil.errors import BadFile, BadInput
+from queryveil.formats import aol, excite, plain, ubi
 from queryveil.formats.roles import carried_names
 from queryveil.formats.times import write_times
 from queryveil.log import ROLES, Format, Layout, QueryLog
 
 _SLICE_ROWS = 1 << 19
 _FIXED = {Format.AOL: aol.NAMES, Format.EXCITE: {name: name for name in excite.COLUMNS}}
+_WITHOUT_HEADER = (Format.EXCITE, Format.JSONL, Format.UBI, Format.TRANSACTIONS)
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -31,10 +32,25 @@ def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> Non
 
     AOL and Excite always have their columns, empty where the log has none; the other formats have the columns
     of the log. Tabs, line ends and NUL inside a value become blanks where the format cannot hold them. Excite
-    holds whole seconds. A log without rows is a header, or a blank line where the format has no header.
+    holds whole seconds. A plain transaction file has one line per user with the items of all the user's queries, and
+    nothing else. A log without rows is a header, or a blank line where the format has no header.
     """
     layout = layout or log.layout
-    frame = arrange(log.frame, layout=layout)
+    _check_users(log.frame["user"], layout=layout)
+    write_frame(arrange(log.frame, layout=layout), path, layout=layout)
+
+
+def _check_users(users: pl.Series, *, layout: Layout) -> None:
+    """Refuse ids that the format would change: two users could become one."""
+    if layout.format in (Format.PARQUET, Format.JSONL, Format.UBI, Format.TRANSACTIONS):
+        return
+    unwanted = "[\0]" if layout.format is Format.CSV else "[\0\t\n\r]"
+    if users.str.contains(unwanted).any():
+        raise BadInput(f"user ids hold tabs, line ends or NUL, which {layout.format} cannot hold; give users fresh ids")
+
+
+def write_frame(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
+    """Write columns that have their names and order in the file already; what cannot be written whole is removed."""
     try:
         _write(frame, path, layout=layout)
     except OSError as error:
@@ -52,7 +68,7 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
                 writer.write_table(frame.slice(begin, _SLICE_ROWS).to_arrow())
         return
     with _compressed(path, compression=layout.compression) as file:
-        if not frame.height and layout.format in (Format.EXCITE, Format.JSONL, Format.UBI):
+        if not frame.height and layout.format in _WITHOUT_HEADER:
             file.write(b"\n")
         for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
             part = frame.slice(begin, _SLICE_ROWS)
@@ -65,6 +81,8 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
     """Give the columns their names and order in the file, and times their way of being written."""
     if layout.format is not Format.PARQUET and "time" in frame.columns:
         frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
+    if layout.format is Format.TRANSACTIONS:
+        return plain.gather_users(frame)
     if layout.format is Format.UBI:
         return frame.select([role for role in ROLES if role in frame.columns])
     fixed = _FIXED.get(layout.format)
@@ -86,6 +104,8 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
 def _encode(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
     has_header = begin == 0 and (layout.has_header or (layout.format is Format.AOL and not part.height))
     match layout.format:
+        case Format.TRANSACTIONS:
+            return plain.encode(part["items"])
         case Format.UBI:
             return ubi.encode(part, first_id=begin + 1)
         case Format.JSONL:

@@ -105,7 +105,7 @@ def _round(
         1, all_rows, before, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k, count, random_state,
         graves, n_graves,
     )  # fmt: skip
-    if m == 2:
+    if m == 2 or _all_common(all_rows, first, last, terms, row_state, alive, k, m, count):
         return n_deleted, n_graves
     n_terms = len(ranks)
     start = np.zeros((m, n_terms + 1), np.int64)
@@ -194,6 +194,39 @@ def _check(
         for j in range(places[i] + 1, last[rows[i]]):
             count[terms[j]] = 0
     return n_deleted, n_graves
+
+
+@njit(cache=True, nogil=True)
+def _all_common(
+    rows: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    k: int,
+    m: int,
+    count: Int32s,
+) -> bool:
+    """Say whether every combination must have k rows, because even the rarest terms lack only few.
+
+    Many long histories that are alike would take the cube of their length otherwise.
+    """
+    n_rows = 0
+    for row in rows:
+        if row_state[row] != ROW_DEAD:
+            n_rows += 1
+            for j in range(first[row], last[row]):
+                count[terms[j]] += alive[j]
+    lacks = np.zeros(m - 1, np.int64)
+    for row in rows:
+        for j in range(first[row], last[row]):
+            if count[terms[j]] > 0:
+                lack = n_rows - count[terms[j]]
+                count[terms[j]] = 0
+                place = np.argmin(lacks)
+                lacks[place] = max(lacks[place], lack)
+    return bool(n_rows - lacks.sum() >= k)
 
 
 @njit(cache=True, nogil=True)

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.columns import ColumnPolicy, Ids
+from queryveil.columns import ColumnPolicy, Ids, TimeDetail
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.histories import Histories, collect, rewrite
 from queryveil.kernels.arrays import Int32s, Int64s
-from queryveil.log import QueryLog
+from queryveil.log import Format, QueryLog
 from queryveil.methods.bots import bots
+from queryveil.methods.km_generalise import generalise, items_of, loss
 from queryveil.methods.km_search import Wish, choose
 from queryveil.methods.km_targets import Target, check_values, parse_target, term_values
 from queryveil.release import Counts, Manifest, Release
 from queryveil.rng import generator
-from queryveil.text import tokenize
+from queryveil.text import Tokens, tokenize
 from queryveil.text.codes import encode
-
-if TYPE_CHECKING:
-    from queryveil.kernels.arrays import Bools
+from queryveil.text.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Km:
     """Delete terms until every small combination is shared by k users.
 
@@ -36,7 +35,8 @@ class Km:
     Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
 
     What should stay is the `target`; bid, clicks, impressions and revenue read `values`, a table with the columns
-    term, bid, clicks, impressions. Users with more than `bot_threshold` queries in a session are left out.
+    term, bid, clicks, impressions. Users with more than `bot_threshold` queries in a session are left out. With a
+    `taxonomy` a term moves up to what it is a kind of before it is deleted; only the target log_size is for that.
 
     Examples
     --------
@@ -51,6 +51,7 @@ class Km:
     target: Target = Target.LOG_SIZE
     values: pl.DataFrame | None = field(default=None, repr=False)
     restore: bool = True
+    taxonomy: Taxonomy | None = field(default=None, repr=False)
     window: str | None = None
     bot_threshold: int | None = 100
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
@@ -60,17 +61,24 @@ class Km:
         object.__setattr__(self, "target", parse_target(self.target))
         KmAnonymity(k=self.k, m=self.m, window=self.window)
         check_values(self.target, self.values)
+        if self.taxonomy is not None and self.target is not Target.LOG_SIZE:
+            raise BadParameter("target", str(self.target), allowed="log_size with a taxonomy")
+        if self.taxonomy is not None and self.m is None:
+            raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
         if self.bot_threshold is not None and self.bot_threshold < 1:
             raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
         if self.seed is not None and self.seed < 0:
             raise BadParameter("seed", "a negative number", allowed="0 or more")
         if self.window is not None and self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
+        unit = self.columns.time.unit
+        if self.window is not None and unit is not None and parse_window(self.window) % unit:
+            raise BadParameter("window", self.window, allowed="whole days, or times by the hour: nobody could check it")
 
     @property
     def promise(self) -> KmAnonymity:
         """What a release will promise."""
-        return KmAnonymity(k=self.k, m=self.m, window=self.window)
+        return KmAnonymity(k=self.k, m=self.m, window=self.window, items=self.taxonomy is not None)
 
     def anonymize(self, log: QueryLog) -> Release:
         """Give a release of the log that keeps the promise."""
@@ -79,17 +87,19 @@ class Km:
         removed: dict[str, int] = {}
         people = self._without_bots(log, removed)
         progress.step("reading terms")
-        tokens = tokenize(people["query"])
+        by_blanks = log.layout.format is Format.TRANSACTIONS
+        tokens = tokenize(people["query"], by_blanks=by_blanks)
         owners, n_owners = self._owners(people)
         histories = collect(tokens, owners, n_users=n_owners)
-        worth, n_without_value = term_values(tokens.vocabulary, target=self.target, values=self.values)
-
-        wish = Wish(target=self.target, worth=worth, restore=self.restore)
-        kept_marks = self._choose(histories, people, owners, wish, rng)
-        kept = histories.keep(kept_marks)
+        window_of_entry = self._window_of_entry(histories, people, owners)
+        outcome = (
+            self._delete(histories, tokens, window_of_entry, rng)
+            if self.taxonomy is None
+            else self._generalise(histories, tokens, self.taxonomy, window_of_entry, rng)
+        )
 
         progress.step("writing queries")
-        texts = rewrite(tokens, owners, histories, np.where(kept_marks, histories.terms, -1), tokens.vocabulary)
+        texts = rewrite(tokens, owners, histories, outcome.word, outcome.words)
         stays = (texts != "").to_numpy()
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
@@ -97,14 +107,55 @@ class Km:
         out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
 
         n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())
+        gone = outcome.word < 0
         removed |= {
             "rows_without_terms_before": n_empty,
             "rows_without_terms_left": people.height - out.height - n_empty,
-            "term_occurrences": int(histories.counts.sum() - kept.counts.sum()),
-            "terms": int((histories.support() > 0).sum() - (kept.support() > 0).sum()),
+            "term_occurrences": int(histories.counts[gone].sum()),
+            "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
         }
-        manifest = self._manifest(log, out, removed, n_without_value)
-        return Release(data=log.with_frame(out), manifest=manifest)
+        promise = msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None)
+        return Release(data=log.with_frame(out), manifest=self._manifest(log, out, removed, outcome, promise))
+
+    def _delete(
+        self, histories: Histories, tokens: Tokens, window_of_entry: Int64s | None, rng: np.random.Generator
+    ) -> _Outcome:
+        worth, n_without_value = term_values(tokens.vocabulary, target=self.target, values=self.values)
+        kept = np.zeros(len(histories.terms), np.bool_)
+        for mine in _by_window(window_of_entry, len(kept)):
+            part, terms = histories.part(mine)
+            wish = Wish(target=self.target, worth=worth[terms], restore=self.restore)
+            kept[mine] = choose(part, wish, k=self.k, m=self.m, rng=rng)
+        notes = []
+        if n_without_value:
+            notes.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
+        return _Outcome(word=np.where(kept, histories.terms, -1), words=tokens.vocabulary, warnings=tuple(notes))
+
+    def _generalise(
+        self,
+        histories: Histories,
+        tokens: Tokens,
+        taxonomy: Taxonomy,
+        window_of_entry: Int64s | None,
+        rng: np.random.Generator,
+    ) -> _Outcome:
+        items = items_of(tokens.vocabulary, taxonomy)
+        start = items.of_term[histories.terms]
+        standing = start.copy()
+        for mine in _by_window(window_of_entry, len(start)):
+            part, _ = histories.part(mine)
+            standing[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
+        moved = (standing >= 0) & (standing != start)
+        notes = []
+        if items.n_unknown_terms:
+            notes.append(f"terms that the taxonomy does not know, kept or deleted as they are: {items.n_unknown_terms}")
+        return _Outcome(
+            word=standing,
+            words=items.names,
+            warnings=tuple(notes),
+            changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
+            measures={"loss": round(loss(standing, start, items), 6)},
+        )
 
     def _without_bots(self, log: QueryLog, removed: dict[str, int]) -> pl.DataFrame:
         removed["bad_rows_skipped"] = log.reading.n_bad_rows_skipped
@@ -127,40 +178,34 @@ class Km:
         found, owners = np.unique(users.astype(np.int64) * (len(windows) + 1) + stretch, return_inverse=True)
         return owners.astype(np.int32), len(found)
 
-    def _choose(
-        self, histories: Histories, frame: pl.DataFrame, owners: Int32s, wish: Wish, rng: np.random.Generator
-    ) -> Bools:
+    def _window_of_entry(self, histories: Histories, frame: pl.DataFrame, owners: Int32s) -> Int64s | None:
         if self.window is None:
-            return choose(histories, wish, k=self.k, m=self.m, rng=rng)
+            return None
         window_of_owner = np.empty(histories.n_users, np.int64)
         window_of_owner[owners] = _windows(frame, self.window).to_numpy()
-        kept = np.zeros(len(histories.terms), np.bool_)
-        for window in np.unique(window_of_owner):
-            mine = window_of_owner[histories.entry_user] == window
-            kept[mine] = choose(histories.keep(mine), wish, k=self.k, m=self.m, rng=rng)
-        return kept
+        return window_of_owner[histories.entry_user]
 
-    def _manifest(self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int], n_without_value: int) -> Manifest:
-        warnings = self.columns.warnings(log.columns)
+    def _manifest(
+        self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int], outcome: _Outcome, promise: KmAnonymity
+    ) -> Manifest:
+        warnings = [*self.columns.warnings(log.columns), *outcome.warnings]
         if self.seed is not None:
             warnings.append("made with a seed: whoever knows it can undo the shuffling of users and rows")
         if self.bot_threshold is not None and "time" not in log.columns:
             warnings.append("the log has no times, so programs could not be told from people")
         if log.reading.n_latin1_rows:
             warnings.append(f"rows that were not UTF-8 and were read as Latin-1: {log.reading.n_latin1_rows}")
-        if n_without_value:
-            warnings.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
-        unit = self.columns.time.unit
-        if self.window is not None and (unit is None or parse_window(self.window) % unit):
-            warnings.append("released times do not tell the windows apart: only the log as a whole can be verified")
+        if self.window is not None and self.columns.time is TimeDetail.DROP:
+            warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
         return Manifest(
             method="km",
-            promise=self.promise,
+            promise=promise,
             parameters={
                 "k": self.k,
                 "m": self.m,
                 "target": str(self.target),
                 "restore": self.restore,
+                "taxonomy": self.taxonomy is not None,
                 "window": self.window,
                 "bot_threshold": self.bot_threshold,
             },
@@ -171,9 +216,30 @@ class Km:
                 n_users_after=out["user"].n_unique(),
             ),
             removed=removed,
+            changed=outcome.changed,
+            measures=outcome.measures,
             columns=self.columns.report(log.columns),
             warnings=tuple(warnings),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Outcome:
+    """What stands for each entry: a place in `words`, or -1; and what there is to say of it."""
+
+    word: Int32s
+    words: pl.Series
+    warnings: tuple[str, ...] = ()
+    changed: dict[str, int] = field(default_factory=dict)
+    measures: dict[str, float] = field(default_factory=dict)
+
+
+def _by_window(window_of_entry: Int64s | None, n_entries: int) -> list[Int64s]:
+    """Give the entries of each window, in ascending order."""
+    if window_of_entry is None:
+        return [np.arange(n_entries)]
+    order = np.argsort(window_of_entry, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(window_of_entry[order])) + 1)
 
 
 def _windows(frame: pl.DataFrame, window: str) -> pl.Series:

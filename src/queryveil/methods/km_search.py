@@ -37,6 +37,9 @@ def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.r
 
     Without `restore` the paper's greedy deletion decides; with it the best of several outcomes does.
     """
+    if m is not None:
+        # A longer combination than any history has is in none of them.
+        m = max(1, min(m, int(np.diff(histories.row_ptr).max(initial=1))))
     # One stream for the deletion, with and without restore: the same seed gives the same greedy outcome.
     deleting, ordering = rng.spawn(2)
     liking = _liking(histories, wish.target, wish.worth, k=k, m=m)

@@ -55,9 +55,10 @@ def check_values(target: Target, values: pl.DataFrame | None) -> None:
         raise BadParameter("values", "none", allowed=f"a table with the columns term, {', '.join(needed)} for {target}")
     missing = [name for name in ("term", *needed) if name not in values.columns]
     if missing:
+        # Privacy: the table may be a log without a header, so its own names are not quoted.
         raise BadInput(
             f"the table of term values has no column {', '.join(missing)}, which the target {target} needs; "
-            f"it has {', '.join(values.columns)}"
+            f"its first line must name its columns"
         )
 
 

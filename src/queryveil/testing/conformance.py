@@ -102,7 +102,7 @@ def _the_edits_add_up(method: Any, log: QueryLog) -> None:
     assert counts.n_rows_before == log.n_rows
     assert counts.n_rows_after == release.data.n_rows == log.n_rows - rows_removed
     assert counts.n_users_before == log.n_users
-    assert counts.n_users_after == release.data.n_users
+    assert counts.n_users_after == release.log.n_users
 
 
 def _the_input_is_untouched(method: Any, log: QueryLog) -> None:

@@ -50,15 +50,17 @@ def normalize(queries: pl.Series) -> pl.Series:
     return lower.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
 
 
-def tokenize(queries: pl.Series) -> Tokens:
+def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
     """Take the terms out of a column of queries; each distinct query is looked at once.
+
+    With `by_blanks` the terms are items of transactions: as they stand, with blanks between them.
 
     >>> tokens = tokenize(pl.Series(["Red wine", "wine; red!", "RED  WINE"]))
     >>> tokens
     Tokens(n_rows=3, n_queries=2, n_terms=2)
     """
     row_raw, raw = encode(queries)
-    raw_query, distinct = encode(normalize(raw))
+    raw_query, distinct = encode(raw.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(raw))
     words = distinct.str.split(" ")
     flat = words.explode(empty_as_null=True) if len(words) else pl.Series([], dtype=pl.String)
     codes, vocabulary = encode(flat)

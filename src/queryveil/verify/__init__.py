@@ -6,8 +6,18 @@
 from queryveil.callable_package import make_callable
 from queryveil.verify.judging import judge, verify
 from queryveil.verify.km import verify_km, verify_km_by_force
+from queryveil.verify.transactions import verify_transactions, verify_transactions_by_force
 from queryveil.verify.verdict import Verdict, Witness
 
-__all__ = ["Verdict", "Witness", "judge", "verify", "verify_km", "verify_km_by_force"]
+__all__ = [
+    "Verdict",
+    "Witness",
+    "judge",
+    "verify",
+    "verify_km",
+    "verify_km_by_force",
+    "verify_transactions",
+    "verify_transactions_by_force",
+]
 
 make_callable(__name__, verb="verify")

@@ -44,7 +44,7 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
     """
     blur = why_windows_blur(log, promise, time_unit=time_unit)
     window = parse_window(promise.window) if promise.window and not blur else None
-    histories, first_rows = _read(log, window)
+    histories, first_rows = _read(log, window, items=promise.items)
     rare = _rare(histories, promise)
     verdict = Verdict(
         promise=promise,
@@ -61,7 +61,9 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
     return verdict.joined(witnesses=linked, n_violations=len(linked))
 
 
-def _read(log: QueryLog, window: timedelta | None) -> tuple[dict[_Owner, _History], dict[str, list[int]]]:
+def _read(
+    log: QueryLog, window: timedelta | None, *, items: bool
+) -> tuple[dict[_Owner, _History], dict[str, list[int]]]:
     """Give the histories, and the first row of each user in each of the user's windows."""
     histories: dict[_Owner, _History] = {}
     first_rows: dict[str, list[int]] = defaultdict(list)
@@ -71,7 +73,7 @@ def _read(log: QueryLog, window: timedelta | None) -> tuple[dict[_Owner, _Histor
         if owner not in histories:
             histories[owner] = {}
             first_rows[owner.user].append(row)
-        for position, term in enumerate(terms_of(record["query"]), start=1):
+        for position, term in enumerate(terms_of(record["query"], items=items), start=1):
             histories[owner].setdefault(term, (row, position))
     return histories, first_rows
 

@@ -24,9 +24,11 @@ class Histories:
     `line` holds them one after another, each ascending and ended by -1; history i begins at `starts[i]`. An item
     stands for a term, or for a term in one window: the same term in another window is another item, so that
     supports never mix windows. Items are numbered by rising support. `n_occurrences` counts each word in all rows.
+    `by_blanks` tells that terms are what stands between blanks.
     """
 
     log: QueryLog
+    by_blanks: bool
     line: npt.NDArray[np.int32]
     starts: Ints
     support: Ints
@@ -46,7 +48,8 @@ class Histories:
         missing = {str(self.words[int(self.word_of_item[item])]) for item in items}
         found: list[tuple[int, int]] = []
         for row in np.flatnonzero(self.history_of_row == history):
-            for position, term in enumerate(terms_of(self.log.frame["query"][int(row)]), start=1):
+            terms = terms_of(self.log.frame["query"][int(row)], items=self.by_blanks)
+            for position, term in enumerate(terms, start=1):
                 if term in missing:
                     missing.remove(term)
                     found.append((int(row) + 1, position))
@@ -56,10 +59,10 @@ class Histories:
         return Witness(kind=kind, size=len(items), support=support, needed=needed, rows=rows, positions=positions)
 
 
-def read_histories(log: QueryLog, *, windows: pl.Series | None = None) -> Histories:
+def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False) -> Histories:
     """Gather the terms of each user, or of each user and window."""
     queries, owners = number(log.frame["query"]), _owners(log, windows)
-    tokens = tokenise(queries.distinct)
+    tokens = tokenise(queries.distinct, items=by_blanks)
     n_words = len(tokens.words)
     starts, terms = gather_histories(
         owners.of_row.astype(np.uint32),
@@ -81,6 +84,7 @@ def read_histories(log: QueryLog, *, windows: pl.Series | None = None) -> Histor
     rank[rare_first] = np.arange(rare_first.size)
     return Histories(
         log=log,
+        by_blanks=by_blanks,
         line=lay_out(starts, rank[items]),
         starts=starts + np.arange(starts.size),
         support=support[rare_first],

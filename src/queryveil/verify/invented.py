@@ -1,4 +1,4 @@
-"""Does a release hold anything that its original does not? Deleting terms never adds."""
+"""Does a release hold anything that its original does not? Deleting terms never adds, nor does moving them up."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ import numpy as np
 import polars as pl
 
 from queryveil.guarantees import KmAnonymity
-from queryveil.log import QueryLog
+from queryveil.log import Format, QueryLog
 from queryveil.verify.histories import Histories, read_histories
+from queryveil.verify.nodes import accounted_for, is_marked
+from queryveil.verify.tree import Tree
 from queryveil.verify.verdict import Verdict, Witness
 from queryveil.verify.windows import window_column
 
 
-def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity) -> tuple[int, list[Witness]]:
+def invented(
+    log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None
+) -> tuple[int, list[Witness]]:
     """Count what the released log has more of than the original, and point at it.
 
     Users have new ids, so they cannot be matched. What can be seen: a term that is not in the original, or has more
     users or more occurrences than there; more users or more rows. Under a promise with windows a user of the
     original counts once per window, for that is how ids are given out anew.
+
+    Under a promise about items, nodes of the `taxonomy` may stand for what is below them; without it they are not
+    judged. The original is cut at blanks only if it is a transaction file.
     """
-    released, before = _counted(log, window=None), _counted(original, window=promise.window)
+    by_blanks = promise.items and original.layout.format is Format.TRANSACTIONS
+    released = _counted(log, window=None, by_blanks=promise.items)
+    before = _counted(original, window=promise.window, by_blanks=by_blanks)
     totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]
     found = [
         Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())
@@ -36,6 +45,10 @@ def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity) -> tupl
         )
         .sort("n_users", "term")
     )
+    if promise.items and taxonomy is not None:
+        more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
+    elif promise.items:
+        more = more.filter(~is_marked())
     found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
     return more.height + sum(now > then for now, then in totals), found
 
@@ -49,9 +62,9 @@ class _Counted:
     n_owners: int
 
 
-def _counted(log: QueryLog, *, window: str | None) -> _Counted:
+def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> _Counted:
     windows = window_column(log, window) if window and "time" in log.columns else None
-    histories = read_histories(log, windows=windows)
+    histories = read_histories(log, windows=windows, by_blanks=by_blanks)
     n_words = len(histories.words)
     n_users = np.zeros(n_words, np.int64)
     np.add.at(n_users, histories.word_of_item, histories.support)

@@ -5,30 +5,70 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from queryveil.formats import read_log
-from queryveil.guarantees import Guarantee
+from queryveil.errors import BadInput, BadParameter
+from queryveil.formats import read_log, read_transactions
+from queryveil.guarantees import Guarantee, TransactionAnonymity
 from queryveil.log import QueryLog
 from queryveil.release import Release, read_release
+from queryveil.transactions import Transactions
 from queryveil.verify.invented import invented
 from queryveil.verify.km import verify_km
+from queryveil.verify.transactions import verify_transactions
+from queryveil.verify.tree import Tree
 from queryveil.verify.verdict import Verdict
 
+_NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
 
-def verify(release: Release | Path | str, *, original: QueryLog | Path | str | None = None) -> Verdict:
+
+def verify(
+    release: Release | Path | str,
+    *,
+    original: QueryLog | Transactions | Path | str | None = None,
+    taxonomy: Tree | None = None,
+) -> Verdict:
     """Judge the promise of a release, given as a value or as its folder.
 
-    With the `original` log, or its file, also look for what the release holds and the original does not.
+    With the `original`, or its file, also look for what the release holds and the original does not: a log where a log
+    was released, transactions where transactions were. Where terms or items have moved up in a `taxonomy`, this
+    needs that taxonomy.
     """
     if not isinstance(release, Release):
         release = read_release(release)
-    verdict = judge(release.data, release.promise, time_unit=release.manifest.columns.time.unit)
+    promise, unit = release.promise, release.manifest.columns.time.unit
+    if isinstance(promise, TransactionAnonymity):
+        baskets = None if original is None else _as_transactions(original)
+        return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+    verdict = judge(release.data, promise, time_unit=unit)
     if original is None:
         return verdict
-    log = original if isinstance(original, QueryLog) else read_log(original)
-    n_invented, witnesses = invented(release.data, original=log, promise=release.promise)
-    return verdict.joined(witnesses=witnesses, n_violations=n_invented)
+    log = _as_log(original)
+    n_invented, witnesses = invented(release.log, original=log, promise=promise, taxonomy=taxonomy)
+    has_nodes = promise.items and taxonomy is None and _has_nodes(release.log)
+    return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
 
 
-def judge(log: QueryLog, promise: Guarantee, *, time_unit: timedelta | None = None) -> Verdict:
-    """Judge any promise of a released log; `time_unit` is what its times were rounded to."""
-    return verify_km(log, promise, time_unit=time_unit)
+def judge(data: QueryLog | Transactions, promise: Guarantee, *, time_unit: timedelta | None = None) -> Verdict:
+    """Judge any promise of released data; `time_unit` is what the times of a log were rounded to."""
+    if isinstance(promise, TransactionAnonymity):
+        if not isinstance(data, Transactions):
+            raise BadInput("this promise is about transactions, and the data is a log")
+        return verify_transactions(data, promise)
+    if not isinstance(data, QueryLog):
+        raise BadInput("this promise is about a log, and the data is transactions")
+    return verify_km(data, promise, time_unit=time_unit)
+
+
+def _as_transactions(original: QueryLog | Transactions | Path | str) -> Transactions:
+    if isinstance(original, QueryLog):
+        raise BadParameter("original", "a log", allowed="transactions, made from the log as those of the release were")
+    return original if isinstance(original, Transactions) else read_transactions(original)
+
+
+def _as_log(original: QueryLog | Transactions | Path | str) -> QueryLog:
+    if isinstance(original, Transactions):
+        raise BadParameter("original", "transactions", allowed="a log, because the release is one")
+    return original if isinstance(original, QueryLog) else read_log(original)
+
+
+def _has_nodes(log: QueryLog) -> bool:
+    return bool(log.frame["query"].str.contains(r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)").any())

@@ -43,7 +43,7 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
     step("histories")
     blur = why_windows_blur(log, promise, time_unit=time_unit)
     windows = window_column(log, promise.window) if promise.window and not blur else None
-    histories = read_histories(log, windows=windows)
+    histories = read_histories(log, windows=windows, by_blanks=promise.items)
     rare = _rare_histories(histories, k=promise.k) if promise.m is None else _smallest_rare(histories, promise)
     verdict = Verdict(
         promise=promise,

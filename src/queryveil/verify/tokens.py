@@ -3,10 +3,13 @@
 A term is a run of letters, marks and digits of any script in the lower-cased query, in Unicode's composed form (NFC);
 everything else separates.
 A code point that this Python does not know yet counts as part of a term.
+
+Where a promise is about items, a term is whatever stands between blanks (space, tab, line ends), just as it is written.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 _CHUNK = 500_000
+_ITEM = re.compile(r"[^ \t\r\n]+")
 
 
 class _Separators(dict[int, int]):
@@ -31,12 +35,16 @@ class _Separators(dict[int, int]):
 _SEPARATORS = _Separators()
 
 
-def terms_of(query: str) -> list[str]:
+def terms_of(query: str, *, items: bool = False) -> list[str]:
     """Give the terms of one query, in their order.
 
     >>> terms_of("Wi-Fi für 2 Gäste?")
     ['wi', 'fi', 'für', '2', 'gäste']
+    >>> terms_of("Wi-Fi <body_of_water>", items=True)
+    ['Wi-Fi', '<body_of_water>']
     """
+    if items:
+        return _ITEM.findall(query)
     return unicodedata.normalize("NFC", query.lower()).translate(_SEPARATORS).split()
 
 
@@ -52,11 +60,11 @@ class Tokens:
     words: pl.Series
 
 
-def tokenise(queries: pl.Series) -> Tokens:
+def tokenise(queries: pl.Series, *, items: bool = False) -> Tokens:
     """Cut queries into terms; the numbers do not depend on the order of the queries."""
     lengths, codes, words = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], [pl.Series([], dtype=pl.String)]
     n_words = 0
-    for lists in _term_lists(queries):
+    for lists in _term_lists(queries, items=items):
         numbered = number(lists.explode(empty_as_null=False))
         lengths.append(lists.list.len().to_numpy().astype(np.int64))
         codes.append(numbered.codes + n_words)
@@ -87,9 +95,12 @@ def number(values: pl.Series) -> Numbered:
     return Numbered(codes=codes.to_numpy().astype(np.int64), distinct=distinct["value"])
 
 
-def _term_lists(queries: pl.Series) -> Iterator[pl.Series]:
+def _term_lists(queries: pl.Series, *, items: bool) -> Iterator[pl.Series]:
     for chunk in queries.to_frame("query").iter_slices(_CHUNK):
         query = chunk["query"]
+        if items:
+            yield query.str.extract_all(_ITEM.pattern)
+            continue
         is_ascii = query.str.len_bytes() == query.str.len_chars()
         # In ASCII there is nothing to look up, so Polars may do it; any other query is cut by the definition itself.
         spaced = query.str.to_lowercase().str.replace_all("[^a-z0-9]", " ")

@@ -9,11 +9,20 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from queryveil.errors import BadInput
-from queryveil.guarantees import Guarantee
+from queryveil.guarantees import Guarantee, KmAnonymity, TransactionAnonymity
 from queryveil.log import QueryLog
+from queryveil.transactions import Transactions
 from queryveil.verify.tokens import terms_of
 
-Kind = Literal["combination", "history", "linked_windows", "invented"]
+Kind = Literal[
+    "combination",
+    "history",
+    "transaction",
+    "linked_windows",
+    "invented",
+    "invented_transactions",
+    "invented_items",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -28,6 +37,10 @@ class Witness:
       No terms, so `size` is 0.
     - invented: something that `support` users or rows have in the release and only `needed` in the original: a term
       (`size` 1, with its first row), or with `size` 0 the users or rows as a whole.
+    - transaction: a bag of `size` items that only `support` rows hold where `needed` should; the first of these rows.
+    - invented_items: `support` items of a kind in the release, only `needed` in the original; with `size` 1 an item and
+      all below it in the taxonomy, with one place where it stands, with `size` 0 all items.
+    - invented_transactions: `support` transactions in the release, only `needed` in the original.
     """
 
     size: int
@@ -45,6 +58,13 @@ class Witness:
         if self.kind == "invented":
             what = f"a term ({rows})" if self.rows else "the log as a whole"
             return f"{what} has {self.support} users or rows in the release, the original {self.needed}"
+        if self.kind == "transaction":
+            same = _count(self.support, "transaction")
+            return f"a bag of {_count(self.size, 'item')} is held by {same}, {self.needed} are needed ({rows})"
+        if self.kind in ("invented_items", "invented_transactions"):
+            what = f"an item and what is below it ({rows})" if self.rows else "the release as a whole"
+            noun = "transaction" if self.kind == "invented_transactions" else "item"
+            return f"{what} has {_count(self.support, noun)}, the original {self.needed}"
         what = "whole history of " if self.kind == "history" else "combination of "
         users = _count(self.support, "user")
         return f"a {what}{_count(self.size, 'term')} is shared by {users}, {self.needed} are needed ({rows})"
@@ -55,9 +75,10 @@ class Verdict:
     """Whether a log keeps a promise, and where it does not.
 
     `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
-    violated too and not counted; within each window by itself), or distinct histories, or ids, or invented terms; it is
-    exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one term, which
-    are more than the users where ids stand in several windows. At most ten witnesses are kept, the smallest first.
+    violated too and not counted; within each window by itself), or distinct histories, bags or ids, or what is
+    invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
+    term, which are more than the users where ids stand in several windows. Of transactions each counts as a user. At
+    most ten witnesses are kept, the smallest first.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -86,7 +107,8 @@ class Verdict:
     def in_words(self) -> str:
         """Say the verdict in one line."""
         if self.holds:
-            return f"The promise holds for {_count(self.n_users, 'user')}."
+            noun = "transaction" if isinstance(self.promise, TransactionAnonymity) else "user"
+            return f"The promise holds for {_count(self.n_users, noun)}."
         count = _count(self.n_violations, "violation")
         return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
 
@@ -95,25 +117,37 @@ class Verdict:
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def show(self, log: QueryLog) -> list[str]:
-        """Give the terms of each witness as text; `log` must be the one that was judged.
+    def show(self, data: QueryLog | Transactions) -> list[str]:
+        """Give the terms of each witness as text; `data` must be what was judged.
 
         Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
         """
-        queries = log.frame["query"]
         lines = []
         for witness in self.witnesses:
             try:
-                places = zip(witness.rows, witness.positions, strict=False)
-                terms = [terms_of(queries[row - 1])[position - 1] for row, position in places]
+                terms = self._terms(witness, data)
             except IndexError:
                 raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
             lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
         return lines
 
+    def _terms(self, witness: Witness, data: QueryLog | Transactions) -> list[str]:
+        if witness.kind == "transaction":
+            return sorted(_terms_in(data, witness.rows[0], items=True))
+        items = isinstance(self.promise, KmAnonymity) and self.promise.items
+        places = zip(witness.rows, witness.positions, strict=False)
+        return [_terms_in(data, row, items=items)[position - 1] for row, position in places]
+
+
+def _terms_in(data: QueryLog | Transactions, row: int, *, items: bool) -> list[str]:
+    if isinstance(data, Transactions):
+        found: list[str] = data.frame["items"][row - 1].to_list()
+        return found
+    return terms_of(data.frame["query"][row - 1], items=items)
+
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _listed(rows: tuple[int, ...]) -> str:

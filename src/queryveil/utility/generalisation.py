@@ -1,0 +1,67 @@
+"""What generalising transactions cost, from the files alone.
+
+Which transaction became which is not in a release, and is not needed: each released item stands for one item of its
+transaction and the others are suppressed, so that totals give the distortion exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from queryveil.errors import BadInput
+from queryveil.kernels.arrays import Int32s
+from queryveil.text.codes import encode
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.transactions import Transactions
+from queryveil.utility.score import Score
+
+
+def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
+    """Give the distortion of the whole release (GGD in the paper): LM of every released item plus suppressed items.
+
+    LM is `Taxonomy.loss`. The items of transactions that were not released count as suppressed, and so do items of the
+    original that the taxonomy does not know; leave them out of the original to leave them out here.
+
+    >>> fruit = Taxonomy.from_pairs([("apple", "fruit"), ("pear", "fruit"), ("plum", "fruit")])
+    >>> before = Transactions.from_frame({"items": [["apple", "pear"], ["pear"]]})
+    >>> after = Transactions.from_frame({"items": [["pear"], ["pear"]]})
+    >>> ggd(after, original=before, taxonomy=fruit).value
+    1.0
+    """
+    value = _distortion(released, original=original, taxonomy=taxonomy)
+    return Score(name="ggd", value=value, better="less", about="items lost, a generalised one in part")
+
+
+def ncp(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
+    """Give the distortion per item of the original: 0 if nothing changed, 1 if everything is suppressed or the root."""
+    value = _distortion(released, original=original, taxonomy=taxonomy) / max(1, original.n_items)
+    return Score(name="ncp", value=value, better="less", about="of each item lost, between 0 and 1")
+
+
+def average_length(released: Transactions) -> Score:
+    """Give the average number of items of a released transaction; 0 for a release without any."""
+    value = released.n_items / max(1, released.n_transactions)
+    return Score(name="average_length", value=value, better="more", about="items that a transaction has left")
+
+
+def average_level(released: Transactions, *, taxonomy: Taxonomy) -> Score:
+    """Give the average level of a released item, the root being at level 1; 0 for a release without items."""
+    levels = taxonomy.level[_nodes(released, taxonomy=taxonomy)]
+    value = float(levels.mean()) if levels.size else 0.0
+    return Score(name="average_level", value=value, better="more", about="levels down to an item, the root is 1")
+
+
+def _distortion(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> float:
+    n_suppressed = original.n_items - released.n_items
+    if n_suppressed < 0:
+        raise BadInput("the release has more items than the original; measure it against the one it was made from")
+    return float(taxonomy.loss[_nodes(released, taxonomy=taxonomy)].sum()) + n_suppressed
+
+
+def _nodes(released: Transactions, *, taxonomy: Taxonomy) -> Int32s:
+    codes, distinct = encode(released.frame["items"].explode(empty_as_null=False))
+    named = taxonomy.named(distinct)
+    nodes = np.where(named >= 0, named, taxonomy.find_all(distinct)).astype(np.int32)
+    if (nodes < 0).any():
+        raise BadInput("the release has items that the taxonomy does not know; give the one it was made with")
+    return nodes[codes]

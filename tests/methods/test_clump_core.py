@@ -1,0 +1,301 @@
+"""Clump over arrays: the paper's example, algorithm 1 against plain Python, and what refinement must keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queryveil.errors import BadParameter
+from queryveil.kernels.arrays import Floats, Int32s, Int64s
+from queryveil.kernels.exchange import WORK_ROWS, exchange
+from queryveil.kernels.lcg import close
+from queryveil.kernels.neighbourhoods import split
+from queryveil.kernels.rows import group
+from queryveil.methods import clump_core
+from queryveil.methods.clump_core import Clustering, clump
+from queryveil.methods.clump_measures import cost, total_distortion, without_duplicates
+from queryveil.methods.clump_refinement import gather_near, refine_clusters, vectors_of
+from queryveil.testing.plain_clump import ancestors, losses, plain_clump, plain_ggd, plain_lcg
+
+Bags = list[tuple[int, ...]]
+
+NAMES = ["food", "fruit", "meat", "dairy", "apple", "orange", "banana", "chicken", "beef", "milk", "butter", "cheese"]
+FOOD = [-1, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
+MEALS = ["orange chicken beef", "banana beef cheese", "chicken milk butter", "apple chicken", "chicken beef"]
+PAPER: dict[str, Any] = {"lcg": "paper", "rule": "least", "refine": False}
+
+
+def bag(text: str) -> tuple[int, ...]:
+    return tuple(NAMES.index(name) for name in text.split())
+
+
+def arrays(bags: Bags, parent: list[int]) -> tuple[Int64s, Int32s, Int32s, Floats]:
+    ptr = np.cumsum([0] + [len(items) for items in bags]).astype(np.int64)
+    flat = np.array([item for items in bags for item in items], np.int32)
+    return ptr, flat, np.array(parent, np.int32), np.array(losses(parent))
+
+
+def run(bags: Bags, parent: list[int], *, k: int, seed: int = 0, **settings: Any) -> Clustering:
+    return clump(*arrays(bags, parent), k=k, rng=np.random.default_rng(seed), **settings)
+
+
+def releases(found: Clustering) -> list[tuple[int, ...]]:
+    pairs = zip(found.released_ptr, found.released_ptr[1:], strict=False)
+    return [tuple(found.released[a:b].tolist()) for a, b in pairs]
+
+
+def as_sets(found: Clustering) -> dict[frozenset[int], tuple[int, ...]]:
+    """Give the release of each set of transactions, numbered from 1 as in the paper."""
+    return {
+        frozenset((np.flatnonzero(found.cluster_of == c) + 1).tolist()): tuple(sorted(release))
+        for c, release in enumerate(releases(found))
+    }
+
+
+@st.composite
+def cases(draw: st.DrawFn, max_bags: int = 14) -> tuple[list[int], Bags, int]:
+    n = draw(st.integers(3, 16))
+    parent = [-1] + [draw(st.integers(max(0, node - 4), node - 1)) for node in range(1, n)]
+    bags = draw(st.lists(st.lists(st.integers(0, n - 1), max_size=6).map(tuple), min_size=2, max_size=max_bags))
+    return parent, bags, draw(st.integers(2, min(5, len(bags))))
+
+
+def made_up(n_rows: int, *, seed: int = 0) -> tuple[list[int], Bags]:
+    """Make transactions of uneven length over a tree of uneven depth."""
+    rng = np.random.default_rng(seed)
+    parent = [-1] + [int(rng.integers(max(0, node - 40), node)) for node in range(1, 300)]
+    bags = [tuple(rng.choice(300, size=1 + rng.geometric(0.1)).tolist()) for _ in range(n_rows)]
+    return parent, bags
+
+
+def test_the_papers_five_meals_come_out_as_in_its_second_table() -> None:
+    found = run([bag(meal) for meal in MEALS], FOOD, k=2, **PAPER)
+    assert as_sets(found) == {
+        frozenset({1, 2}): tuple(sorted(bag("fruit beef food"))),
+        frozenset({3, 4, 5}): tuple(sorted(bag("chicken food"))),
+    }
+    assert round(found.distortion, 2) == 6.57
+
+
+def test_the_default_is_no_worse_on_the_papers_five_meals() -> None:
+    bags = [bag(meal) for meal in MEALS]
+    assert run(bags, FOOD, k=2).distortion <= run(bags, FOOD, k=2, **PAPER).distortion
+
+
+@given(cases(), st.integers(1, 4), st.booleans(), st.booleans())
+def test_algorithm_1_assigns_as_plain_python_does(
+    case: tuple[list[int], Bags, int], r: int, carry: bool, by_rise: bool
+) -> None:
+    parent, bags, k = case
+    settings: dict[str, Any] = {"lcg": "carry" if carry else "paper", "rule": "rise" if by_rise else "least"}
+    found = run(bags, parent, k=k, r=r, refine=False, **settings)
+    expected = plain_clump(bags, parent, k=k, r=r, carry=carry, by_rise=by_rise)
+    assert [np.flatnonzero(found.cluster_of == c).tolist() for c in range(found.n_clusters)] == [
+        sorted(members) for members, _ in expected
+    ]
+    assert releases(found) == [release for _, release in expected]
+    loss = losses(parent)
+    assert found.distortion == pytest.approx(
+        sum(plain_ggd([bags[t] for t in members], release, loss) for members, release in expected)
+    )
+
+
+@given(cases(), st.integers(0, 3))
+def test_every_cluster_has_k_members_and_releases_their_lcg(case: tuple[list[int], Bags, int], seed: int) -> None:
+    parent, bags, k = case
+    found = run(bags, parent, k=k, seed=seed)
+    assert np.bincount(found.cluster_of, minlength=found.n_clusters).min() >= k
+    for c, release in enumerate(releases(found)):
+        members = [bags[t] for t in np.flatnonzero(found.cluster_of == c)]
+        assert release == plain_lcg(members, parent, carry=True)
+
+
+@given(cases(), st.integers(0, 3))
+def test_the_default_is_never_above_the_paper_nor_above_algorithm_1(
+    case: tuple[list[int], Bags, int], seed: int
+) -> None:
+    parent, bags, k = case
+    best = run(bags, parent, k=k, seed=seed).distortion
+    assert best <= run(bags, parent, k=k, **PAPER).distortion + 1e-9
+    assert best <= run(bags, parent, k=k, refine=False).distortion + 1e-9
+
+
+@given(cases(), st.integers(0, 3))
+def test_gathering_and_swapping_keep_k_and_swapping_never_adds_distortion(
+    case: tuple[list[int], Bags, int], seed: int
+) -> None:
+    parent, bags, k = case
+    ptr, flat, parents, loss = arrays(bags, parent)
+    rng = np.random.default_rng(seed)
+    vectors = vectors_of(close(ptr, flat, parents), parents, loss, at_least=k)
+    gathered = gather_near(vectors, k=k, rng=rng)
+    refined = refine_clusters(gathered, vectors, k=k, rng=rng)
+    for cluster_of in (gathered, refined):
+        assert np.bincount(cluster_of).min() >= k
+    assert plain_total(refined, bags, parent) <= plain_total(gathered, bags, parent) + 1e-9
+
+
+@given(cases(), st.integers(0, 5))
+def test_swapping_reports_the_gain_it_makes_and_stops_where_no_single_swap_or_move_gains(
+    case: tuple[list[int], Bags, int], seed: int
+) -> None:
+    parent, bags, k = case
+    ptr, flat, parents, loss = arrays(bags, parent)
+    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
+    n_clusters = len(bags) // k
+    before = np.random.default_rng(seed).permutation(np.arange(len(bags)) % n_clusters).astype(np.int32)
+    after = before.copy()
+    work = np.zeros((2, WORK_ROWS, len(v.weight)), np.int32)
+    gain = exchange(
+        np.arange(n_clusters), np.array([0, n_clusters]), *group(before, n_clusters), v.ptr, v.nodes, v.under,
+        v.weight, k, work, after,
+    )  # fmt: skip
+    total = plain_total(after, bags, parent)
+    assert plain_total(before, bags, parent) - total == pytest.approx(gain, abs=1e-6)
+    for a in range(len(bags)):
+        for b in range(a):
+            swapped = after.copy()
+            swapped[[a, b]] = after[[b, a]]
+            assert plain_total(swapped, bags, parent) >= total - 1e-6
+        if (after == after[a]).sum() > k:
+            for c in set(after.tolist()):
+                moved = after.copy()
+                moved[a] = c
+                assert plain_total(moved, bags, parent) >= total - 1e-6
+    assert not work[:, 0].any()
+
+
+def plain_total(cluster_of: Int32s, bags: Bags, parent: list[int]) -> float:
+    loss, total = losses(parent), 0.0
+    for c in set(cluster_of.tolist()):
+        members = [bags[t] for t in np.flatnonzero(cluster_of == c)]
+        total += plain_ggd(members, plain_lcg(members, parent, carry=True), loss)
+    return total
+
+
+def test_a_cluster_of_more_members_than_leavers_still_counts_its_gains_right() -> None:
+    parent, bags = made_up(60)
+    ptr, flat, parents, loss = arrays(bags, parent)
+    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
+    before = (np.arange(60) % 3).astype(np.int32)
+    after = before.copy()
+    work = np.zeros((1, WORK_ROWS, len(v.weight)), np.int32)
+    gain = exchange(
+        np.arange(3), np.array([0, 3]), *group(before, 3), v.ptr, v.nodes, v.under, v.weight, 15, work, after
+    )
+    assert gain > 0
+    assert np.bincount(after).min() >= 15
+    # A member that is not among the leavers is judged as if nothing were gained by its leaving: the gain is a floor.
+    assert plain_total(before, bags, parent) - plain_total(after, bags, parent) >= gain - 1e-6
+
+
+def test_refinement_lowers_the_distortion_by_a_third_on_uneven_transactions() -> None:
+    parent, bags = made_up(400)
+    assert run(bags, parent, k=5).distortion < 0.67 * run(bags, parent, k=5, **PAPER).distortion
+
+
+def test_large_sets_skip_the_comparison_and_keep_k(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clump_core, "COMPARE_UP_TO", 0)
+    parent, bags = made_up(403)
+    found = run(bags, parent, k=5)
+    assert found.n_clusters <= 80
+    assert np.bincount(found.cluster_of).min() >= 5
+    assert found.distortion == pytest.approx(plain_total(found.cluster_of, bags, parent))
+
+
+def test_a_seed_repeats_the_outcome() -> None:
+    parent, bags = made_up(300)
+    first, second = run(bags, parent, k=4, seed=7), run(bags, parent, k=4, seed=7)
+    assert first.cluster_of.tolist() == second.cluster_of.tolist()
+    assert first.distortion == second.distortion
+
+
+def test_blocks_hold_every_row_once_in_steps_of_k() -> None:
+    parent, bags = made_up(403)
+    ptr, flat, parents, loss = arrays(bags, parent)
+    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
+    rows, ends = split(np.arange(403), v.ptr, v.nodes, v.under, v.weight, 50, 7, np.random.default_rng(1).random(9))
+    assert sorted(rows.tolist()) == list(range(403))
+    assert ends[0] == 0
+    assert ends[-1] == 403
+    assert (np.diff(ends) <= 50).all()
+    assert (np.diff(ends)[:-1] % 7 == 0).all()
+
+
+def test_those_left_over_of_a_kind_join_their_kind_in_clusters_of_more_than_k() -> None:
+    """Clusters of exactly 3 would have to mix kinds: 4 apples, 4 oranges, 4 milks."""
+    found = run([bag(kind) for kind in ("apple", "orange", "milk") for _ in range(4)], FOOD, k=3)
+    assert np.bincount(found.cluster_of).tolist() == [4, 4, 4]
+    assert found.distortion == 0
+
+
+def test_equal_transactions_end_together_at_no_cost() -> None:
+    parent, some = made_up(8, seed=3)
+    bags = [items for items in some for _ in range(4)]
+    found = run(bags, parent, k=4)
+    own_loss = sum(losses(parent)[item] for items in bags for item in items)
+    assert found.distortion == pytest.approx(own_loss)
+
+
+def test_transactions_without_items_are_released_without_items() -> None:
+    found = run([(), (), (4,), (4,)], FOOD, k=2)
+    assert sorted(releases(found)) == [(), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 6}, "k must be at most the number of transactions, 5, got 6"),
+        ({"k": 1}, "k must be 2 or more, got 1"),
+        ({"k": 2, "r": 0}, "r must be 1 or more, got 0"),
+        ({"k": 2, "lcg": "other"}, "lcg must be carry or paper, got other"),
+        ({"k": 2, "rule": "other"}, "rule must be rise or least, got other"),
+        ({"k": 2, "lcg": "paper"}, "refine must be off with the paper's LCG"),
+    ],
+)
+def test_a_setting_out_of_range_is_a_clear_error(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadParameter, match=message):
+        run([bag(meal) for meal in MEALS], FOOD, **settings)
+
+
+def test_without_duplicates_each_item_is_released_once_and_the_rest_counts_as_suppressed() -> None:
+    bags = [bag("orange apple"), bag("orange banana milk"), bag("banana apple beef")]
+    found = run(bags, FOOD, k=3, **PAPER)
+    assert releases(found) == [bag("fruit fruit")]
+    ptr, items = without_duplicates(found.released_ptr, found.released)
+    assert items.tolist() == list(bag("fruit"))
+    row_ptr, _, _, loss = arrays(bags, FOOD)
+    distortion = total_distortion(found.cluster_of, ptr, items, row_ptr=row_ptr, loss=loss)
+    assert distortion == pytest.approx(3 * 2 / 7 + 5)
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_the_measures_are_those_of_their_definitions(case: tuple[list[int], Bags, int]) -> None:
+    parent, bags, k = case
+    found = run(bags, parent, k=k)
+    row_ptr, flat, parents, loss = arrays(bags, parent)
+    level = np.array([len(list(ancestors(node, parent))) for node in range(len(parent))], np.int32)
+    measured = cost(
+        found.cluster_of, found.released_ptr, found.released,
+        row_ptr=row_ptr, items=flat, parent=parents, loss=loss, level=level,
+    )  # fmt: skip
+    mine = [releases(found)[c] for c in found.cluster_of]
+    n_items, n_released = max(1, len(flat)), max(1, sum(map(len, mine)))
+    assert measured.distortion == pytest.approx(found.distortion)
+    assert measured.ncp == pytest.approx(
+        sum(sum(loss[g] for g in release) + len(b) - len(release) for b, release in zip(bags, mine, strict=True))
+        / n_items
+    )
+    covers = [
+        next((loss[a] for a in ancestors(item, parent) if a in release), 1.0)
+        for items, release in zip(bags, mine, strict=True)
+        for item in items
+    ]
+    assert measured.set_ncp == pytest.approx(sum(covers) / n_items)
+    assert measured.average_length == pytest.approx(sum(map(len, mine)) / len(bags))
+    assert measured.average_level == pytest.approx(sum(level[g] for release in mine for g in release) / n_released)
