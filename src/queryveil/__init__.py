@@ -12,26 +12,34 @@ if TYPE_CHECKING:
     from queryveil.columns import ColumnPolicy
     from queryveil.demo import demo
     from queryveil.errors import QueryveilError
-    from queryveil.formats import read_log, write_log
-    from queryveil.guarantees import KmAnonymity
+    from queryveil.formats import read_log, read_transactions, write_log
+    from queryveil.guarantees import KmAnonymity, TransactionAnonymity
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
-    from queryveil.methods import Km
+    from queryveil.methods import Clump, Km, Partition
     from queryveil.release import Release, read_release
     from queryveil.reproduce import reproduce
+    from queryveil.text.taxonomy import Taxonomy
+    from queryveil.transactions import Transactions
     from queryveil.verify import verify
 
 # Polars and Numba take a quarter of a second each to load; a name is loaded when it is first asked for.
 _HOMES = {
+    "Clump": "queryveil.methods",
     "ColumnPolicy": "queryveil.columns",
     "Km": "queryveil.methods",
     "KmAnonymity": "queryveil.guarantees",
     "QueryLog": "queryveil.log",
     "QueryveilError": "queryveil.errors",
+    "Partition": "queryveil.methods",
     "Release": "queryveil.release",
+    "Taxonomy": "queryveil.text.taxonomy",
+    "TransactionAnonymity": "queryveil.guarantees",
+    "Transactions": "queryveil.transactions",
     "demo": "queryveil.demo",
     "inspect": "queryveil.inspection",
     "read_log": "queryveil.formats",
+    "read_transactions": "queryveil.formats",
     "read_release": "queryveil.release",
     "reproduce": "queryveil.reproduce",
     "synth": "queryveil.synth",
@@ -40,17 +48,23 @@ _HOMES = {
 }
 
 __all__ = [
+    "Clump",
     "ColumnPolicy",
     "Km",
     "KmAnonymity",
+    "Partition",
     "QueryLog",
     "QueryveilError",
     "Release",
+    "Taxonomy",
+    "TransactionAnonymity",
+    "Transactions",
     "__version__",
     "demo",
     "inspect",
     "read_log",
     "read_release",
+    "read_transactions",
     "reproduce",
     "synth",
     "verify",

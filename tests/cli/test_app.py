@@ -60,7 +60,16 @@ def test_every_command_and_every_option_is_explained(path: tuple[str, ...]) -> N
 
 def test_the_commands_are_the_verbs() -> None:
     verbs = [" ".join(path) for path, command in commands() if not hasattr(command, "commands")]
-    assert sorted(verbs) == ["anonymize km", "demo", "inspect", "reproduce", "synth", "verify"]
+    assert sorted(verbs) == [
+        "anonymize clump",
+        "anonymize km",
+        "anonymize partition",
+        "demo",
+        "inspect",
+        "reproduce",
+        "synth",
+        "verify",
+    ]
 
 
 def test_the_version_is_printed(run: Run) -> None:

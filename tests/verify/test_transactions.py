@@ -217,8 +217,18 @@ def test_a_promise_is_judged_on_the_data_it_is_about() -> None:
             judge(data, promise)
         with pytest.raises(BadInput, match=r"this (release|promise)"):
             verify(release_of(data, promise))
-    with pytest.raises(BadParameter, match="original must be transactions"):
-        verify(release_of(baskets([]), TWO), original=log)
     with pytest.raises(BadParameter, match="original must be a log"):
         verify(release_of(log, KmAnonymity(k=2, m=1)), original=baskets([]))
     assert judge(baskets(CLUMP), TWO).holds
+
+
+def test_the_original_may_be_a_log_whose_users_are_the_transactions() -> None:
+    log = QueryLog.from_frame(
+        {
+            "user": [str(i) for i, row in enumerate(BEFORE) for _ in row],
+            "query": [item for row in BEFORE for item in row],
+        }
+    )
+    assert verify(release_of(baskets(CLUMP), TWO), original=log, taxonomy=FOOD).holds
+    fewer = log.with_frame(log.frame.filter(log.frame["user"] != "0"))
+    assert not verify(release_of(baskets(CLUMP), TWO), original=fewer, taxonomy=FOOD).holds

@@ -13,6 +13,7 @@ from queryveil.cli.options import (
     FormatOption,
     JsonOption,
     LogArgument,
+    load_taxonomy,
     parse_list,
     read,
 )
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
 
+OutputOption = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace DIR.")]
+SeedOption = Annotated[int | None, typer.Option(help="Repeat a run; not for releases.")]
 _RELEASE = "What leaves beside the queries"
 
 
@@ -37,13 +41,16 @@ def _methods() -> None:
 @app.command("km")
 def km(
     log: LogArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")],
+    output: OutputOption,
     k: Annotated[int, typer.Option(help="Users who must share terms, 2 or more.")] = 10,
     m: Annotated[str, typer.Option(help="Terms that may be known, or none: all.")] = "3",
     target: Annotated[
         str, typer.Option(help="Keep most log_size, users, bid, clicks, impressions, revenue; or random, fis.")
     ] = "log_size",
     values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="wordnet|FILE", help="Move terms up in it before deleting.")
+    ] = None,
     window: Annotated[str | None, typer.Option(help="Cut histories by time: 12h, 1d, 7d.")] = None,
     no_restore: Annotated[bool, typer.Option("--no-restore", help="Only delete, as the paper does.")] = False,
     bots: Annotated[int, typer.Option(help="A bot asks more in a session; 0: no bots.")] = 100,
@@ -55,8 +62,8 @@ def km(
     keep: Annotated[
         str | None, typer.Option(metavar="NAME,..", help="Other columns to keep.", rich_help_panel=_RELEASE)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace DIR.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Repeat a run; not for releases.")] = None,
+    force: ForceOption = False,
+    seed: SeedOption = None,
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
@@ -74,11 +81,83 @@ def km(
         target=Target(target) if target in list(Target) else target,  # type: ignore[arg-type]
         values=read_values(values) if values else None,
         restore=not no_restore,
+        taxonomy=load_taxonomy(taxonomy),
         window=window,
         bot_threshold=bots or None,
         columns=ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key)),  # type: ignore[arg-type]
         seed=seed,
     )
+    check_target(output, force=force)
+    with progress_bar():
+        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
+        release.save(output, force=force)
+    _print_manifest(release.manifest, output, as_json=as_json)
+
+
+TaxonomyOption = Annotated[str, typer.Option(metavar="wordnet|FILE", help="WordNet's nouns, or a CSV of child,parent.")]
+UnitOption = Annotated[str, typer.Option(help="A transaction is a user, or a query.")]
+
+
+@app.command("clump")
+def clump(
+    log: LogArgument,
+    output: OutputOption,
+    k: Annotated[int, typer.Option(help="Transactions that must be identical, 2 or more.")] = 5,
+    taxonomy: TaxonomyOption = "wordnet",
+    unit: UnitOption = "user",
+    distinct: Annotated[bool, typer.Option("--distinct", help="Take each item of a transaction once.")] = False,
+    dedupe: Annotated[bool, typer.Option("--dedupe", help="Release each item of a cluster once (Clump2).")] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's algorithm to the letter.")] = False,
+    r: Annotated[int, typer.Option(help="Open clusters that are compared.")] = 10,
+    force: ForceOption = False,
+    seed: SeedOption = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Put similar users together and release what all of a cluster have in common."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.methods import Clump
+    from queryveil.release import check_target
+
+    method = Clump(
+        k=k,
+        r=r,
+        taxonomy=load_taxonomy(taxonomy),
+        unit=unit,  # type: ignore[arg-type]
+        distinct=distinct,
+        dedupe=dedupe,
+        paper=paper,
+        seed=seed,
+    )
+    check_target(output, force=force)
+    with progress_bar():
+        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
+        release.save(output, force=force)
+    _print_manifest(release.manifest, output, as_json=as_json)
+
+
+@app.command("partition")
+def partition(
+    log: LogArgument,
+    output: OutputOption,
+    k: Annotated[int, typer.Option(help="Transactions that must be identical, 2 or more.")] = 5,
+    taxonomy: TaxonomyOption = "wordnet",
+    unit: UnitOption = "user",
+    force: ForceOption = False,
+    seed: SeedOption = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Say of each user what at least k say in common, from the top of a taxonomy down."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.methods import Partition
+    from queryveil.release import check_target
+
+    method = Partition(k=k, taxonomy=load_taxonomy(taxonomy), unit=unit, seed=seed)  # type: ignore[arg-type]
     check_target(output, force=force)
     with progress_bar():
         release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
@@ -126,28 +205,41 @@ def read_values(path: Path) -> pl.DataFrame:
 
 
 def _print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
-    from queryveil.cli.output import print_facts, print_json, share
+    from queryveil.cli.output import print_facts, print_json
 
     if as_json:
         print_json(manifest)
         return
-    counts = manifest.counts
     print_facts(
-        {
-            "promise": manifest.promise.in_words(),
-            "rows": f"{counts.n_rows_after:,} of {counts.n_rows_before:,} kept "
-            f"({share(counts.n_rows_after, counts.n_rows_before)})",
-            "users": f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
-            if getattr(manifest.promise, "window", None)
-            else f"{counts.n_users_after:,} of {counts.n_users_before:,} kept "
-            f"({share(counts.n_users_after, counts.n_users_before)})",
-        }
+        {"promise": manifest.promise.in_words()}
+        | _sizes(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
+        | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
+        | {name.replace("_", " "): value for name, value in manifest.measures.items()}
         | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)
+
+
+def _sizes(manifest: Manifest) -> dict[str, object]:
+    from queryveil.cli.output import share
+    from queryveil.guarantees import TransactionAnonymity
+
+    counts = manifest.counts
+    users = f"{counts.n_users_after:,} of {counts.n_users_before:,} kept"
+    if isinstance(manifest.promise, TransactionAnonymity):
+        return {
+            "transactions": counts.n_rows_after,
+            "made from": f"{counts.n_rows_before:,} rows of {counts.n_users_before:,} users",
+        }
+    if getattr(manifest.promise, "window", None):
+        users = f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
+    else:
+        users += f" ({share(counts.n_users_after, counts.n_users_before)})"
+    rows = f"{counts.n_rows_after:,} of {counts.n_rows_before:,} kept"
+    return {"rows": f"{rows} ({share(counts.n_rows_after, counts.n_rows_before)})", "users": users}
 
 
 def _dropped(report: ColumnReport) -> str:

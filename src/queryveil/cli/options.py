@@ -10,6 +10,7 @@ from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
+    from queryveil.text.taxonomy import Taxonomy
 
 LogArgument = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
 _READING = "How to read the log"
@@ -17,7 +18,7 @@ FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="aol, excite, csv, tsv, jsonl, parquet or ubi; found out if left out.",
+        help="aol, excite, csv, tsv, jsonl, parquet, ubi or transactions.",
         rich_help_panel=_READING,
     ),
 ]
@@ -61,3 +62,12 @@ def parse_list(text: str | None) -> tuple[str, ...]:
     ('url', 'rank')
     """
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def load_taxonomy(name: str | None) -> Taxonomy | None:
+    """Give WordNet's nouns, or the taxonomy in a file of pairs."""
+    from queryveil.text.taxonomy import Taxonomy
+
+    if name is None:
+        return None
+    return Taxonomy.wordnet() if name == "wordnet" else Taxonomy.read_csv(name)

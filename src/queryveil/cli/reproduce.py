@@ -12,7 +12,11 @@ from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, Js
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="km-table3, km-table5, km-table6, km-table7, km-fig1 or km-fig2.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, or clump-fig3 to clump-fig7.",
+        ),
     ],
     log: Annotated[
         str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, load_taxonomy, read
 
 
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")],
     original: Annotated[
         str | None, typer.Option(metavar="LOG", help="The log it was made from: nothing may be invented.")
+    ] = None,
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms of what breaks the promise.")] = False,
     file_format: FormatOption = None,
@@ -33,7 +36,7 @@ def verify(
             if original is not None
             else None
         )
-        verdict = judge(release, original=log)
+        verdict = judge(release, original=log, taxonomy=load_taxonomy(taxonomy))
     texts = verdict.show(release.data) if show else []
     if as_json:
         print_json(verdict.to_dict() | ({"texts": texts} if show else {}))

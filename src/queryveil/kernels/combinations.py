@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 from queryveil.kernels.arrays import Int8s, Int32s, Int64s
+from queryveil.kernels.sorting import sort_in_place
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +29,8 @@ def _block(
                 local[t] = 1
                 met[n_met] = t
                 n_met += 1
-    meaning = np.sort(met[:n_met])
+    meaning = met[:n_met].copy()
+    sort_in_place(meaning)
     for i in range(n_met):
         local[meaning[i]] = i
     for j in range(len(rest)):

@@ -22,6 +22,8 @@ _N_COLUMNS = _N_LEAVERS + 1
 _ANY = _N_LEAVERS
 """The last column of a cluster: its least counts with all its members."""
 _MARGIN = 1e-9
+_MAX_STEPS = 200
+"""Changes to one block in one call: a bound on the time for very large clusters, seldom met by small ones."""
 WORK_ROWS = 5
 _SEEN, _LOW, _WHO, _NEXT, _SUM = range(WORK_ROWS)
 
@@ -90,7 +92,7 @@ def _improve(
         _fill_table(c, rows, ptr, nodes, under, weight, n_nodes, least, count, work[_SEEN], table)
     gain = 0.0
     tried = np.zeros(len(clusters), np.bool_)
-    while True:
+    for _ in range(_MAX_STEPS):
         a, b, best = _best_exchange(home, size, keeps, without, column, table, k)
         if a >= 0:
             gain += best
@@ -100,29 +102,15 @@ def _improve(
                 home[b] = old
             changed = np.array([old, new])
         else:
-            c = _worst_cluster(home, size, keeps, table, tried)
+            c = _worst_cluster(home, size, keeps, table, tried, k)
             if c < 0:
                 break
             tried[c] = True
             before = home.copy()
             best = _dissolve(
-                c,
-                rows,
-                home,
-                ptr,
-                nodes,
-                under,
-                weight,
-                work,
-                size,
-                keeps,
-                without,
-                column,
-                n_nodes,
-                least,
-                count,
-                table,
-            )
+                c, rows, home, ptr, nodes, under, weight, work, size, keeps, without, column, n_nodes, least, count,
+                table, k,
+            )  # fmt: skip
             if best > _MARGIN:
                 gain += best
                 changed = np.array([c])
@@ -165,11 +153,14 @@ def _best_exchange(
 
 
 @njit(cache=True, nogil=True)
-def _best_home(a: int, home: Int64s, size: Int64s, keeps: Floats, table: Floats) -> tuple[int, float]:
-    """Give the other cluster that gains most, or loses least, from taking row a, and how much; -1 if there is none."""
+def _best_home(a: int, home: Int64s, size: Int64s, keeps: Floats, table: Floats, k: int) -> tuple[int, float]:
+    """Give the other cluster that gains most, or loses least, from taking row a, and how much; -1 if there is none.
+
+    None grows to 2k, since two of k would keep more.
+    """
     best_cluster, best = -1, -np.inf
     for c in range(len(size)):
-        if c != home[a] and size[c] > 0:
+        if c != home[a] and 0 < size[c] < 2 * k - 1:
             gain = (size[c] + 1) * table[a, c * _N_COLUMNS + _ANY] - size[c] * keeps[c]
             if gain > best:
                 best_cluster, best = c, gain
@@ -177,11 +168,11 @@ def _best_home(a: int, home: Int64s, size: Int64s, keeps: Floats, table: Floats)
 
 
 @njit(cache=True, nogil=True)
-def _worst_cluster(home: Int64s, size: Int64s, keeps: Floats, table: Floats, tried: Bools) -> int:
+def _worst_cluster(home: Int64s, size: Int64s, keeps: Floats, table: Floats, tried: Bools, k: int) -> int:
     """Give the cluster not tried yet whose members would gain most in others, each by itself; -1 if none would."""
     gain = -size * keeps
     for a in range(len(home)):
-        gain[home[a]] += _best_home(a, home, size, keeps, table)[1]
+        gain[home[a]] += _best_home(a, home, size, keeps, table, k)[1]
     worst, most = -1, _MARGIN
     for c in range(len(size)):
         if size[c] > 0 and not tried[c] and gain[c] > most:
@@ -207,11 +198,16 @@ def _dissolve(
     least: Int32s,
     count: Int32s,
     table: Floats,
+    k: int,
 ) -> float:
     """Give the members of cluster c to others one by one; give the gain, which may be negative."""
-    gain = -size[c] * keeps[c]
-    for a in np.flatnonzero(home == c):
-        new, more = _best_home(a, home, size, keeps, table)
+    gain = float(-size[c] * keeps[c])
+    for a in range(len(home)):
+        if home[a] != c:
+            continue
+        new, more = _best_home(a, home, size, keeps, table, k)
+        if new < 0:
+            return -np.inf
         home[a] = new
         gain += more
         _leave_out(

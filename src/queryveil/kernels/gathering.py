@@ -15,7 +15,8 @@ _CLAIM = 0.5
 """How much of what a partner brings counts against it.
 
 At 1 a partner is chosen by how little the distortion rises, which favours small partners, since what they lose is
-little; at 0 by what the cluster keeps, which favours large ones. On six made-up logs 0.5 to 0.7 did best.
+little; at 0 by what the cluster keeps, which favours large ones. On two made-up logs of nouns 0.3 to 0.7 came within
+one percent of each other; 0 and 1 were mostly one to two percent worse.
 """
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from queryveil.kernels.arrays import Int32s, Int64s
+from queryveil.kernels.sorting import sort_in_place
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +31,7 @@ def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int3
                 users[n] = user
                 n += 1
         new_ptr[user + 1] = n
-        keys[new_ptr[user] : n].sort()
+        sort_in_place(keys[new_ptr[user] : n])
     labels = np.empty(n_kept, np.int32)
     source = np.empty(n_kept, np.int64)
     for i in range(n_kept):

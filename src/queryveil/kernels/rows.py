@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from queryveil.kernels.arrays import Int32s, Int64s
+from queryveil.kernels.sorting import sort_in_place
 
 
 @njit(cache=True, nogil=True)
@@ -49,7 +50,7 @@ def collect_histories(
             for j in range(query_ptr[query], query_ptr[query + 1]):
                 seen[size] = query_terms[j]
                 size += 1
-        seen.sort()
+        sort_in_place(seen)
         for i in range(size):
             if i == 0 or seen[i] != seen[i - 1]:
                 terms[n], counts[n] = seen[i], 0

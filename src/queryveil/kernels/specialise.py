@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from queryveil.kernels.arrays import Floats, Int32s, Int64s, UInt64s
+from queryveil.kernels.sorting import order_of
 
 
 @njit(cache=True, nogil=True)
@@ -37,7 +38,7 @@ def by_parent(
             if own[i] > 0 and has_child[nodes[i]]:
                 out[n], up[n], behind[n] = nodes[i], nodes[i], own[i]
                 n += 1
-        order = np.argsort(up[first:n].astype(np.int64) * len(parent) + out[first:n])
+        order = order_of(up[first:n].astype(np.int64) * len(parent) + out[first:n])
         out[first:n], up[first:n], behind[first:n] = out[first:n][order], up[first:n][order], behind[first:n][order]
         out_ptr[row + 1] = n
     return out_ptr, out, up, behind
@@ -70,7 +71,7 @@ def split_by(node: int, rows: Int64s, ptr: Int64s, nodes: Int32s, up: Int32s, mi
         first, last = children_in(node, rows[i], ptr, up)
         for j in range(first, last):
             key[i] += mixed[nodes[j]]
-    rows = rows[np.argsort(key, kind="mergesort")]
+    rows = rows[order_of(key)]
     ends = np.empty(len(rows) + 1, np.int64)
     ends[0], n = 0, 0
     for i in range(1, len(rows) + 1):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from queryveil.methods.clump import Clump
 from queryveil.methods.km import Km
 from queryveil.methods.km_targets import Target
+from queryveil.methods.partition import Partition
 
-__all__ = ["Km", "Target"]
+__all__ = ["Clump", "Km", "Partition", "Target"]

@@ -24,8 +24,9 @@ from queryveil.kernels.neighbourhoods import split
 from queryveil.kernels.rows import group
 
 _BLOCK = 4000
-"""Transactions gathered at once; with more the distortion hardly falls and the time grows."""
+"""Transactions gathered at once; four times as many gave one percent less distortion in more than twice the time."""
 _EXCHANGE_BLOCK = 200
+"""Transactions among which all swaps are weighed; more for large k, so that a few clusters meet."""
 _MAX_ROUNDS = 6
 _LEAST_PROGRESS = 0.0005
 """Stop when a round gains less than this share of the number of items."""
@@ -107,9 +108,9 @@ def refine_clusters(cluster_of: Int32s, vectors: Vectors, *, k: int, rng: np.ran
         member_ptr, members = group(cluster_of, n_clusters)
         # A member drawn at random speaks for its cluster, so an ill-placed one gets to meet its own kind.
         drawn = member_ptr[:-1] + (rng.random(n_clusters) * np.diff(member_ptr)).astype(np.int64)
-        speakers, ends = split(
-            members[drawn], v.ptr, v.nodes, v.under, v.weight, max(2, _EXCHANGE_BLOCK // k), 1, rng.random(_N_DRAWS)
-        )
+        n_meeting = max(2, _EXCHANGE_BLOCK // k, min(8, 3 * _EXCHANGE_BLOCK // k))
+        draws = rng.random(_N_DRAWS)
+        speakers, ends = split(members[drawn], v.ptr, v.nodes, v.under, v.weight, n_meeting, 1, draws)
         gain = exchange(
             cluster_of[speakers].astype(np.int64), ends, member_ptr, members, v.ptr, v.nodes, v.under, v.weight, k,
             work, cluster_of,

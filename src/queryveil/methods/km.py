@@ -15,6 +15,7 @@ from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.histories import Histories, collect, rewrite
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.log import Format, QueryLog
+from queryveil.methods.bags import name_of
 from queryveil.methods.bots import bots
 from queryveil.methods.km_generalise import generalise, items_of, loss
 from queryveil.methods.km_search import Wish, choose
@@ -60,11 +61,11 @@ class Km:
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", parse_target(self.target))
         KmAnonymity(k=self.k, m=self.m, window=self.window)
-        check_values(self.target, self.values)
         if self.taxonomy is not None and self.target is not Target.LOG_SIZE:
             raise BadParameter("target", str(self.target), allowed="log_size with a taxonomy")
         if self.taxonomy is not None and self.m is None:
             raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
+        check_values(self.target, self.values)
         if self.bot_threshold is not None and self.bot_threshold < 1:
             raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
         if self.seed is not None and self.seed < 0:
@@ -205,7 +206,7 @@ class Km:
                 "m": self.m,
                 "target": str(self.target),
                 "restore": self.restore,
-                "taxonomy": self.taxonomy is not None,
+                "taxonomy": None if self.taxonomy is None else name_of(self.taxonomy),
                 "window": self.window,
                 "bot_threshold": self.bot_threshold,
             },

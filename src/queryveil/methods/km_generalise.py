@@ -43,21 +43,23 @@ def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
     own = np.flatnonzero(~is_node)
     of_term = nodes.astype(np.int32)
     of_term[own] = n_nodes + np.arange(len(own), dtype=np.int32)
-    inner = np.zeros(n_nodes, np.bool_)
-    inner[taxonomy.parent[1:]] = True
+    # A node looks like a term only where it is one: a leaf that somebody searched for by its name.
+    marked = np.ones(n_nodes, np.bool_)
+    marked[nodes[is_node]] = False
+    marked[taxonomy.parent[1:]] = True
     return Items(
         parent=np.concatenate([taxonomy.parent, np.maximum(nodes[own], 0)]).astype(np.int32),
         loss=np.concatenate([taxonomy.loss, np.zeros(len(own))]),
-        names=pl.concat([_marked(names, inner), vocabulary.gather(own)]),
+        names=pl.concat([_marked(names, marked), vocabulary.gather(own)]),
         of_term=of_term,
         n_unknown_terms=int((~known).sum()),
     )
 
 
-def _marked(names: pl.Series, inner: Bools) -> pl.Series:
+def _marked(names: pl.Series, marked: Bools) -> pl.Series:
     """Write a node as one word between angle brackets, so that nobody takes it for something that was searched for."""
     one_word = "<" + names.str.replace_all(r"\s+", "_") + ">"
-    return pl.select(pl.when(pl.Series(inner)).then(one_word).otherwise(names)).to_series()
+    return pl.select(pl.when(pl.Series(marked)).then(one_word).otherwise(names)).to_series()
 
 
 def generalise(

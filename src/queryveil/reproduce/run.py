@@ -8,12 +8,26 @@ import polars as pl
 
 from queryveil.errors import BadParameter
 from queryveil.log import QueryLog
-from queryveil.reproduce import km_fig1, km_fig2, km_table3, km_table5, km_table6, km_table7
-from queryveil.reproduce.km_material import gather
+from queryveil.reproduce import (
+    clump_fig3,
+    clump_fig4,
+    clump_fig5,
+    clump_fig6,
+    clump_fig7,
+    clump_material,
+    km_fig1,
+    km_fig2,
+    km_material,
+    km_table3,
+    km_table5,
+    km_table6,
+    km_table7,
+)
+from queryveil.reproduce.clump_runs import Runs
 from queryveil.reproduce.km_outcomes import Outcomes
 from queryveil.reproduce.table import Table
 
-_BUILDERS: dict[str, Callable[[Outcomes], Table]] = {
+_KM: dict[str, Callable[[Outcomes], Table]] = {
     "km-table3": km_table3.build,
     "km-table5": km_table5.build,
     "km-table6": km_table6.build,
@@ -21,8 +35,15 @@ _BUILDERS: dict[str, Callable[[Outcomes], Table]] = {
     "km-fig1": km_fig1.build,
     "km-fig2": km_fig2.build,
 }
+_CLUMP: dict[str, Callable[[Runs], Table]] = {
+    "clump-fig3": clump_fig3.build,
+    "clump-fig4": clump_fig4.build,
+    "clump-fig5": clump_fig5.build,
+    "clump-fig6": clump_fig6.build,
+    "clump-fig7": clump_fig7.build,
+}
 
-NAMES = tuple(_BUILDERS)
+NAMES = (*_KM, *_CLUMP)
 """The tables and figures that can be reproduced."""
 
 
@@ -37,17 +58,20 @@ def reproduce(
     """Measure what a paper's table or figure shows, and put theirs beside ours.
 
     Without a log, one of the paper's shape is made up, with `users` users (left out: as many as the paper's).
-    `values` is the table of term values (term, bid, clicks, impressions); without it, values are made up.
-    The same arguments give the same figures.
+    `values` is the table of term values (term, bid, clicks, impressions) for the km tables; without it, values are
+    made up. The same arguments give the same figures, but for the seconds of clump-fig7.
 
     Examples
     --------
     >>> reproduce("km-table3", users=200).rows[4][:5]
     ('term frq.', 'user frq.', 0.761, 0.0, 117916)
     """
-    if name not in _BUILDERS:
+    if name not in NAMES:
         raise BadParameter("name", name, allowed="one of " + ", ".join(NAMES))
     if log is not None and users is not None:
         raise BadParameter("users", users, allowed="left out when a log is given")
-    material = gather(log, users=users, values=values, seed=seed)
-    return _BUILDERS[name](Outcomes(material, seed=seed))
+    if name in _KM:
+        return _KM[name](Outcomes(km_material.gather(log, users=users, values=values, seed=seed), seed=seed))
+    if values is not None:
+        raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
+    return _CLUMP[name](Runs(clump_material.gather(log, users=users, seed=seed), seed=seed))

@@ -12,6 +12,20 @@ from queryveil.log import ROLES, QueryLog
 TERMS = ("amber", "Birch", "cedar", "dahlia", "elm", "FERN", "grape", "été", "हिन्दी", "7up")
 
 
+PLANTS = (
+    ("tree", "plant"),
+    ("birch", "tree"),
+    ("cedar", "tree"),
+    ("elm", "tree"),
+    ("flower", "plant"),
+    ("dahlia", "flower"),
+    ("amber", "flower"),
+    ("fern", "plant"),
+    ("grape", "plant"),
+)
+"""Pairs of child and parent: a taxonomy that knows most of the terms, but not all."""
+
+
 @st.composite
 def logs(draw: st.DrawFn, *, max_users: int = 8, with_time: bool = True) -> QueryLog:
     """Draw a log of a few users over a few terms, so that both shared and lonely combinations occur."""

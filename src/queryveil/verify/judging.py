@@ -5,14 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
+
 from queryveil.errors import BadInput, BadParameter
 from queryveil.formats import read_log, read_transactions
 from queryveil.guarantees import Guarantee, TransactionAnonymity
-from queryveil.log import QueryLog
+from queryveil.log import Format, QueryLog
 from queryveil.release import Release, read_release
 from queryveil.transactions import Transactions
 from queryveil.verify.invented import invented
 from queryveil.verify.km import verify_km
+from queryveil.verify.tokens import terms_of
 from queryveil.verify.transactions import verify_transactions
 from queryveil.verify.tree import Tree
 from queryveil.verify.verdict import Verdict
@@ -36,7 +39,7 @@ def verify(
         release = read_release(release)
     promise, unit = release.promise, release.manifest.columns.time.unit
     if isinstance(promise, TransactionAnonymity):
-        baskets = None if original is None else _as_transactions(original)
+        baskets = None if original is None else _as_transactions(original, unit=release.manifest.parameters.get("unit"))
         return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
     verdict = judge(release.data, promise, time_unit=unit)
     if original is None:
@@ -58,10 +61,17 @@ def judge(data: QueryLog | Transactions, promise: Guarantee, *, time_unit: timed
     return verify_km(data, promise, time_unit=time_unit)
 
 
-def _as_transactions(original: QueryLog | Transactions | Path | str) -> Transactions:
-    if isinstance(original, QueryLog):
-        raise BadParameter("original", "a log", allowed="transactions, made from the log as those of the release were")
-    return original if isinstance(original, Transactions) else read_transactions(original)
+def _as_transactions(original: QueryLog | Transactions | Path | str, *, unit: object) -> Transactions:
+    if isinstance(original, Transactions):
+        return original
+    if not isinstance(original, QueryLog):
+        return read_transactions(original)
+    by_blanks = original.layout.format is Format.TRANSACTIONS
+    lists = [query.split() if by_blanks else terms_of(query) for query in original.frame["query"]]
+    rows = original.frame.select("user").with_columns(items=pl.Series(lists, dtype=pl.List(pl.String)))
+    if unit != "query":
+        rows = rows.group_by("user", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
+    return Transactions.from_frame(rows.select("items"))
 
 
 def _as_log(original: QueryLog | Transactions | Path | str) -> QueryLog:

@@ -13,6 +13,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from queryveil.verify.kernels.sorting import sort_numbers
+
 Ints = npt.NDArray[np.int64]
 Line = npt.NDArray[np.int32]
 
@@ -148,7 +150,7 @@ def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int)
     for item in nexts:
         if n_users - counts[item] > lacking[0]:
             lacking[0] = n_users - counts[item]
-            lacking.sort()
+            sort_numbers(lacking)
     return bool(n_users - lacking.sum() >= k)
 
 

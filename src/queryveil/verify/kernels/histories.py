@@ -6,6 +6,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from queryveil.verify.kernels.sorting import sort_numbers
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -58,6 +60,7 @@ def lay_out(starts: Ints, items: Ints) -> npt.NDArray[np.int32]:
     line = np.empty(items.size + n_owners, np.int32)
     for i in nb.prange(n_owners):
         a, b = starts[i], starts[i + 1]
-        line[a + i : b + i] = np.sort(items[a:b])
+        line[a + i : b + i] = items[a:b]
+        sort_numbers(line[a + i : b + i])
         line[b + i] = -1
     return line

@@ -1,0 +1,176 @@
+"""Clump and Partition from a log or transactions to a release that is verified."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from queryveil import Clump, Partition, QueryLog, Taxonomy, TransactionAnonymity, Transactions, read_release, verify
+from queryveil.errors import BadParameter, BadRow
+from queryveil.testing import log_of
+from queryveil.testing.strategies import PLANTS, logs
+
+FOOD = Taxonomy.from_pairs(
+    [("fruit", "food"), ("meat", "food"), ("dairy", "food")]
+    + [(item, "fruit") for item in ("apple", "orange", "banana")]
+    + [(item, "meat") for item in ("chicken", "beef")]
+    + [(item, "dairy") for item in ("milk", "butter", "cheese")]
+)
+EXAMPLE = Transactions.from_frame(
+    {
+        "items": [
+            ["orange", "chicken", "beef"],
+            ["banana", "beef", "cheese"],
+            ["chicken", "milk", "butter"],
+            ["apple", "chicken"],
+            ["chicken", "beef"],
+        ]
+    }
+)
+
+
+def released(method: Clump | Partition) -> list[list[str]]:
+    return sorted(sorted(items) for items in method.anonymize(EXAMPLE).transactions.frame["items"].to_list())
+
+
+def test_the_papers_example_gives_the_papers_clusters_and_distortion() -> None:
+    paper = Clump(k=2, taxonomy=FOOD, paper=True)
+    assert released(paper) == [["beef", "food", "fruit"]] * 2 + [["chicken", "food"]] * 3
+    assert paper.anonymize(EXAMPLE).manifest.measures["ggd"] == 6.57
+
+
+def test_partition_gives_the_papers_classes() -> None:
+    partition = Partition(k=2, taxonomy=FOOD)
+    assert released(partition) == [["food"]] * 3 + [["fruit", "meat"]] * 2
+    # The paper prints 8.85 for 2 x (2/7 + 1/7) + 1 + 3 x 1 + 5, which is 9.86.
+    assert partition.anonymize(EXAMPLE).manifest.measures["ggd"] == 9.86
+
+
+def test_the_default_is_never_above_the_paper_on_the_example() -> None:
+    assert Clump(k=2, taxonomy=FOOD).anonymize(EXAMPLE).manifest.measures["ggd"] <= 6.57
+
+
+PLANT = Taxonomy.from_pairs(PLANTS)
+METHODS = [
+    Clump(k=2, taxonomy=PLANT),
+    Clump(k=3, distinct=True, taxonomy=PLANT),
+    Clump(k=2, dedupe=True, taxonomy=PLANT),
+    Clump(k=2, paper=True, taxonomy=PLANT),
+    Clump(k=2, unit="query", taxonomy=PLANT),  # type: ignore[arg-type]
+    Partition(k=2, taxonomy=PLANT),
+    Partition(k=3, taxonomy=PLANT),
+]
+
+
+def n_with_items(log: QueryLog, *, by_query: bool) -> int:
+    known = {child for child, _ in PLANTS}
+    rows = enumerate(log.frame.select("user", "query").iter_rows())
+    words = [(str(row) if by_query else user, set(re.findall(r"\w+", query.lower()))) for row, (user, query) in rows]
+    return len({owner for owner, mine in words if mine & known})
+
+
+@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@settings(max_examples=15)
+@given(log=logs())
+def test_a_release_of_any_log_keeps_the_promise_or_says_that_there_are_too_few(
+    method: Clump | Partition, log: QueryLog
+) -> None:
+    n_transactions = n_with_items(log, by_query=method.unit == "query")
+    if 0 < n_transactions < method.k:
+        with pytest.raises(BadParameter, match="k must be"):
+            method.anonymize(log)
+        return
+    release = method.anonymize(log)
+    assert release.transactions.n_transactions == n_transactions
+    assert release.promise == method.promise == TransactionAnonymity(k=method.k)
+    verdict = verify(release, original=log, taxonomy=PLANT)
+    assert verdict.holds, verdict.in_words()
+    texts = {text for text in log.frame["query"] if len(text) > 6}
+    assert not any(text in msgspec.json.encode(release.manifest).decode() for text in texts)
+
+
+@settings(max_examples=15)
+@given(log=logs(), seed=st.integers(0, 99))
+def test_a_seed_repeats(log: QueryLog, seed: int) -> None:
+    assume(log.n_users > 4)
+    try:
+        once = Clump(k=2, seed=seed, taxonomy=PLANT).anonymize(log)
+    except BadParameter:
+        return
+    assert once.transactions.frame.equals(Clump(k=2, seed=seed, taxonomy=PLANT).anonymize(log).transactions.frame)
+    assert any("seed" in warning for warning in once.manifest.warnings)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    log = log_of({"1": ["kitten zzyzx", "kitten"], "2": ["kittens dog"], "3": ["qwfpg"]})
+    removed = Clump(k=2, distinct=True).anonymize(log).manifest.removed
+    assert removed["words_outside_the_taxonomy"] == 2
+    assert removed["duplicate_items"] == 1
+    assert removed["transactions_without_items"] == 1
+
+
+def test_a_transaction_may_be_a_query() -> None:
+    log = log_of({"1": ["kitten", "dog"], "2": ["kitten", "dog"]})
+    assert Clump(k=2, unit="query").anonymize(log).transactions.n_transactions == 4  # type: ignore[arg-type]
+    assert Clump(k=2).anonymize(log).transactions.n_transactions == 2
+
+
+def test_the_files_are_written_read_back_and_verified(tmp_path: Path) -> None:
+    folder = Clump(k=2, taxonomy=FOOD).anonymize(EXAMPLE).save(tmp_path / "release")
+    assert {path.name for path in folder.iterdir()} == {"manifest.json", "transactions.parquet"}
+    assert verify(read_release(folder), original=EXAMPLE, taxonomy=FOOD).holds
+
+
+def test_an_item_outside_the_taxonomy_is_an_error_that_names_the_line() -> None:
+    bags = Transactions.from_frame({"items": [["apple"], ["apple", "gravel"]]})
+    with pytest.raises(BadRow, match="line 2: an item is outside the taxonomy") as caught:
+        Clump(k=2, taxonomy=FOOD).anonymize(bags)
+    assert "gravel" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", [Clump(k=6, taxonomy=FOOD), Partition(k=6, taxonomy=FOOD)])
+def test_k_larger_than_the_number_of_transactions_is_an_error(method: Clump | Partition) -> None:
+    with pytest.raises(BadParameter, match="k must be"):
+        method.anonymize(EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "message"),
+    [({"k": 1}, "k must be 2 or more, got 1"), ({"unit": "day"}, "unit must be user or query")],
+)
+def test_bad_settings_say_what_to_write_instead(settings_: dict[str, object], message: str) -> None:
+    for kind in (Clump, Partition):
+        with pytest.raises(BadParameter, match=message):
+            kind(**settings_)  # type: ignore[arg-type]
+
+
+def test_rows_do_not_come_in_the_order_of_the_original() -> None:
+    bags = Transactions.from_frame({"items": [[name] for name in ("apple", "beef") for _ in range(50)]})
+    items = Clump(k=2, taxonomy=FOOD).anonymize(bags).transactions.frame["items"].to_list()
+    assert items != sorted(items)
+
+
+@pytest.mark.real_data
+def test_a_benchmark_set_is_verified_at_every_k() -> None:
+    path = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "bms-webview-1.txt"
+    if not path.exists():
+        pytest.skip("bms-webview-1.txt is not beside the checkout")
+    from queryveil import read_transactions
+
+    bags = read_transactions(path)
+    tree = Taxonomy.balanced(bags.frame["items"].explode(), fan_out=5)
+    for k in (5, 50):
+        release = Clump(k=k, taxonomy=tree).anonymize(bags)
+        assert verify(release, original=bags, taxonomy=tree).holds
+        assert release.manifest.measures["ggd"] < Partition(k=k, taxonomy=tree).anonymize(bags).manifest.measures["ggd"]
+
+
+def test_frames_of_other_libraries_are_taken() -> None:
+    frame = pl.DataFrame({"items": [["apple"], ["pear"]]}).to_pandas()
+    assert Transactions.from_frame(frame).n_transactions == 2
