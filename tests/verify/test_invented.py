@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from queryveil import Km, verify
 from queryveil.guarantees import KmAnonymity
 from queryveil.log import QueryLog
 from queryveil.verify.invented import invented
@@ -55,3 +56,11 @@ def test_with_windows_a_user_of_the_original_may_come_back_once_per_window() -> 
     assert invented(release, original=original, promise=PROMISE)[0] == 2
     assert invented(release, original=original, promise=KmAnonymity(k=2, m=2, window="1d")) == (0, [])
     assert invented(release, original=original, promise=KmAnonymity(k=2, m=2, window="7d"))[0] == 2
+
+
+def test_a_sign_newer_than_this_python_may_have_parted_two_terms() -> None:
+    query = "jaguar\U0001fae9 \u0377x"
+    log = QueryLog.from_frame({"user": ["1", "2"], "query": [query, query]})
+    assert verify(Km(k=2, m=2).anonymize(log), original=log).holds
+    other = QueryLog.from_frame({"user": ["1", "2"], "query": ["lion", "lion"]})
+    assert not verify(Km(k=2, m=2).anonymize(log), original=other).holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from unicodedata import category
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,22 @@ def invented(
         for now, then in totals
         if now > then
     ]
-    more = (
+    more = _more(released, before)
+    if more.height and not by_blanks:
+        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+        other = _counted(_without_unknown(original), window=promise.window, by_blanks=False)
+        more = more.join(_more(released, other).select("term"), on="term", how="semi", maintain_order="left")
+    if promise.items and taxonomy is not None:
+        more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
+    elif promise.items:
+        more = more.filter(~is_marked())
+    found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
+    return more.height + sum(now > then for now, then in totals), found
+
+
+def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
+    """Give the terms that have more users or occurrences in the release than before."""
+    return (
         released.terms.join(before.terms, on="term", how="left", suffix="_before")
         .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
         .filter(
@@ -45,12 +61,14 @@ def invented(
         )
         .sort("n_users", "term")
     )
-    if promise.items and taxonomy is not None:
-        more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
-    elif promise.items:
-        more = more.filter(~is_marked())
-    found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
-    return more.height + sum(now > then for now, then in totals), found
+
+
+def _without_unknown(log: QueryLog) -> QueryLog:
+    """Give the log with blanks for the code points that this Python does not know."""
+    queries = log.frame["query"]
+    strange = queries.filter(queries.str.contains(r"[^\x00-\x7f]")).unique()
+    blanked = ["".join(" " if category(c) == "Cn" else c for c in query) for query in strange]
+    return log.with_frame(log.frame.with_columns(query=queries.replace(strange, pl.Series(blanked, dtype=pl.String))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
