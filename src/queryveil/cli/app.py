@@ -66,9 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail("not enough memory for this log; cut it into parts by time, or use a larger machine")
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has stopped; Typer would exit with 1, which means a broken promise here.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         sys.exit(_READER_GONE)
     except OSError as error:
+        if error.filename is None:
+            _forget_output()
         _fail(": ".join(str(part) for part in (error.filename, error.strerror or type(error).__name__) if part))
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
@@ -79,6 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == _STOPPED:
         _fail("stopped; nothing was released", code=_STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _forget_output() -> None:
+    """Let what is still to be printed go nowhere: Python would try again on its way out, and fail aloud."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        # Under a test's capture there is no real file.
+        return
 
 
 def _write_whatever_comes() -> None:
