@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 	$(BIN)/queryveil demo
 
 test: $(VENV)/installed-test
-	@echo "No Debian packages are needed by the tests so far; real logs are read from ../shared/data if it is there."
+	@tools/debian_packages.sh
 	$(BIN)/python -m pytest -n $(WORKERS) -r s
 
 check: $(VENV)/installed-test
@@ -23,9 +23,10 @@ check: $(VENV)/installed-test
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.km
+	$(BIN)/python -m benchmarks.clump
 
 soak: $(VENV)/installed-test
-	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -r s -m soak
+	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) -r s tests/kernels tests/methods tests/verify tests/formats
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
