@@ -282,7 +282,7 @@ def test_keyed_ids_are_not_the_same_in_two_windows() -> None:
 
 def test_windows_that_a_receiver_cannot_tell_apart_are_refused_or_warned_of() -> None:
     log = timed([("1", "wine", NOON)])
-    with pytest.raises(BadParameter, match="window must be whole days, or times by the hour"):
+    with pytest.raises(BadParameter, match="window must be a multiple of the released times"):
         Km(k=2, window="12h")
     Km(k=2, window="12h", columns=ColumnPolicy(time="hour"))  # type: ignore[arg-type]
     without_times = Km(k=2, window="12h", columns=ColumnPolicy(time="drop"))  # type: ignore[arg-type]

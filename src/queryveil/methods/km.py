@@ -74,7 +74,11 @@ class Km:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
         unit = self.columns.time.unit
         if self.window is not None and unit is not None and parse_window(self.window) % unit:
-            raise BadParameter("window", self.window, allowed="whole days, or times by the hour: nobody could check it")
+            raise BadParameter(
+                "window",
+                self.window,
+                allowed="a multiple of the released times: whole days, or whole hours with --time hour",
+            )
 
     @property
     def promise(self) -> KmAnonymity:

@@ -108,7 +108,8 @@ class Verdict:
         """Say the verdict in one line."""
         if self.holds:
             noun = "transaction" if isinstance(self.promise, TransactionAnonymity) else "user"
-            return f"The promise holds for {_count(self.n_users, noun)}."
+            limit = ", as far as it can be checked" if self.notes else ""
+            return f"The promise holds for {_count(self.n_users, noun)}{limit}."
         count = _count(self.n_violations, "violation")
         return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
 
