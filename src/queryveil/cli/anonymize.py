@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from queryveil.columns import ColumnReport
+    from queryveil.methods import Clump, Km, Partition
     from queryveil.release import Manifest
 
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
@@ -70,10 +72,8 @@ def km(
     as_json: JsonOption = False,
 ) -> None:
     """Delete terms until any m terms of a user are shared by k users."""
-    from queryveil.cli.output import progress_bar
     from queryveil.columns import ColumnPolicy
     from queryveil.methods import Km, Target
-    from queryveil.release import check_target
 
     method = Km(
         k=k,
@@ -87,11 +87,17 @@ def km(
         columns=ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key)),  # type: ignore[arg-type]
         seed=seed,
     )
-    check_target(output, force=force)
-    with progress_bar():
-        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
-        release.save(output, force=force)
-    _print_manifest(release.manifest, output, as_json=as_json)
+    reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
+    _make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The options that say how to read the log."""
+
+    file_format: str | None
+    columns: str | None
+    bad_rows: str
 
 
 TaxonomyOption = Annotated[str, typer.Option(metavar="wordnet|FILE", help="WordNet's nouns, or a CSV of child,parent.")]
@@ -117,9 +123,7 @@ def clump(
     as_json: JsonOption = False,
 ) -> None:
     """Put similar users together and release what all of a cluster have in common."""
-    from queryveil.cli.output import progress_bar
     from queryveil.methods import Clump
-    from queryveil.release import check_target
 
     method = Clump(
         k=k,
@@ -131,11 +135,8 @@ def clump(
         paper=paper,
         seed=seed,
     )
-    check_target(output, force=force)
-    with progress_bar():
-        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
-        release.save(output, force=force)
-    _print_manifest(release.manifest, output, as_json=as_json)
+    reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
+    _make_release(method, log, output, reading=reading, force=force, as_json=as_json)
 
 
 @app.command("partition")
@@ -153,16 +154,11 @@ def partition(
     as_json: JsonOption = False,
 ) -> None:
     """Say of each user what at least k say in common, from the top of a taxonomy down."""
-    from queryveil.cli.output import progress_bar
     from queryveil.methods import Partition
-    from queryveil.release import check_target
 
     method = Partition(k=k, taxonomy=load_taxonomy(taxonomy), unit=unit, seed=seed)  # type: ignore[arg-type]
-    check_target(output, force=force)
-    with progress_bar():
-        release = method.anonymize(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
-        release.save(output, force=force)
-    _print_manifest(release.manifest, output, as_json=as_json)
+    reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
+    _make_release(method, log, output, reading=reading, force=force, as_json=as_json)
 
 
 def parse_m(text: str) -> int | None:
@@ -202,6 +198,21 @@ def read_values(path: Path) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         # Privacy: the cause would quote the rows, so it is dropped.
         raise BadFile(str(path), "not a CSV or Parquet table with the columns term,bid,clicks,impressions") from None
+
+
+def _make_release(
+    method: Clump | Km | Partition, log: list[str], output: Path, *, reading: Reading, force: bool, as_json: bool
+) -> None:
+    from queryveil.cli.output import progress_bar
+    from queryveil.release import check_target
+
+    check_target(output, force=force)
+    with progress_bar():
+        release = method.anonymize(
+            read(log, file_format=reading.file_format, columns=reading.columns, bad_rows=reading.bad_rows)
+        )
+        release.save(output, force=force)
+    _print_manifest(release.manifest, output, as_json=as_json)
 
 
 def _print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
