@@ -13,26 +13,11 @@ from hypothesis import strategies as st
 
 from queryveil import Clump, Partition, QueryLog, Taxonomy, TransactionAnonymity, Transactions, read_release, verify
 from queryveil.errors import BadParameter, BadRow
-from queryveil.testing import log_of
+from queryveil.testing import five_baskets, food, log_of
 from queryveil.testing.strategies import PLANTS, logs
 
-FOOD = Taxonomy.from_pairs(
-    [("fruit", "food"), ("meat", "food"), ("dairy", "food")]
-    + [(item, "fruit") for item in ("apple", "orange", "banana")]
-    + [(item, "meat") for item in ("chicken", "beef")]
-    + [(item, "dairy") for item in ("milk", "butter", "cheese")]
-)
-EXAMPLE = Transactions.from_frame(
-    {
-        "items": [
-            ["orange", "chicken", "beef"],
-            ["banana", "beef", "cheese"],
-            ["chicken", "milk", "butter"],
-            ["apple", "chicken"],
-            ["chicken", "beef"],
-        ]
-    }
-)
+FOOD = food()
+EXAMPLE = five_baskets()
 
 
 def released(method: Clump | Partition) -> list[list[str]]:

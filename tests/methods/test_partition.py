@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from queryveil import Partition, Taxonomy, Transactions, verify
+from queryveil import Partition, Transactions, verify
+from queryveil.testing import five_baskets, food
 
-FOOD = Taxonomy.from_pairs(
-    [("fruit", "food"), ("meat", "food"), ("dairy", "food")]
-    + [(item, "fruit") for item in ("apple", "orange", "banana")]
-    + [(item, "meat") for item in ("chicken", "beef")]
-    + [(item, "dairy") for item in ("milk", "butter", "cheese")]
-)
-EXAMPLE = Transactions.from_frame(
-    {
-        "items": [
-            ["orange", "chicken", "beef"],
-            ["banana", "beef", "cheese"],
-            ["chicken", "milk", "butter"],
-            ["apple", "chicken"],
-            ["chicken", "beef"],
-        ]
-    }
-)
+FOOD = food()
+EXAMPLE = five_baskets()
 
 
 def released(method: Partition, data: Transactions) -> list[list[str]]:

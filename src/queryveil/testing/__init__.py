@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from queryveil.testing.conformance import Check, checks_for
-from queryveil.testing.logs import log_of, tiny_log
+from queryveil.testing.logs import five_baskets, food, log_of, tiny_log
 
-__all__ = ["Check", "checks_for", "log_of", "tiny_log"]
+__all__ = ["Check", "checks_for", "five_baskets", "food", "log_of", "tiny_log"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from queryveil.log import QueryLog
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.transactions import Transactions
 
 
 def log_of(histories: Mapping[str, Iterable[str]]) -> QueryLog:
@@ -31,3 +33,24 @@ def tiny_log() -> QueryLog:
             "u4": ["red carpet", "zanzibar"],
         }
     )
+
+
+def food() -> Taxonomy:
+    """Give the taxonomy of Fard and Wang's figure 1.
+
+    >>> food()
+    Taxonomy(n_nodes=12, n_leaves=8, depth=3)
+    """
+    kinds = {"fruit": "apple orange banana", "meat": "chicken beef", "dairy": "milk butter cheese"}
+    pairs = [(kind, "food") for kind in kinds]
+    return Taxonomy.from_pairs(pairs + [(item, kind) for kind, items in kinds.items() for item in items.split()])
+
+
+def five_baskets() -> Transactions:
+    """Give the transactions of Fard and Wang's table 1.
+
+    >>> five_baskets()
+    Transactions(n_transactions=5, n_items=13)
+    """
+    baskets = ["orange chicken beef", "banana beef cheese", "chicken milk butter", "apple chicken", "chicken beef"]
+    return Transactions.from_frame({"items": [basket.split() for basket in baskets]})
