@@ -17,7 +17,7 @@ def total_distortion(
     """Give the sum over the clusters of size times loss of what they release, plus the number of suppressed items.
 
     Every released item stands for one item of each member; the others are suppressed. That holds for Partition and
-    for releases without duplicates too, as the paper's 8.85 for Partition shows.
+    for releases without duplicates too, as the paper's formula for Partition shows.
     """
     size = np.bincount(cluster_of, minlength=len(released_ptr) - 1)
     lost = _sums(loss[released] - 1.0, released_ptr)

@@ -139,7 +139,8 @@ def _move_up(
         moving = here[~labelled.marks(alive, len(released))[place]]
         if len(moving) == 0:
             return standing
-        # What the cheap moves settle need not move at a higher price: a quarter less loss than moving all at once.
+        # What the cheap moves settle need not move at a higher price. On BMS-WebView-1 at k=5 this loses 0.0058 for
+        # 0.0077 when all move at once (m=2), and 0.0197 for 0.0225 (m=3).
         price = step[standing[moving]]
         moving = moving[price <= np.median(price)]
         above = items.parent[standing[moving]]
