@@ -12,7 +12,7 @@ from subprocess import CompletedProcess
 import polars as pl
 import pytest
 
-from queryveil.cli.anonymize import parse_m
+from queryveil.cli.anonymize.km import parse_m
 from queryveil.release import read_release
 
 Run = Callable[..., CompletedProcess[str]]

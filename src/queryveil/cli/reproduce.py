@@ -30,7 +30,7 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> None:
     """Print a paper's table or figure, theirs beside ours."""
-    from queryveil.cli.anonymize import read_values
+    from queryveil.cli.anonymize.km import read_values
     from queryveil.cli.output import print_json, print_table, progress_bar
     from queryveil.reproduce import reproduce as run
 

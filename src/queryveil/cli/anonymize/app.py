@@ -1,0 +1,19 @@
+"""The commands of `queryveil anonymize`."""
+
+from __future__ import annotations
+
+import typer
+
+from queryveil.cli.anonymize.clump import clump
+from queryveil.cli.anonymize.km import km
+from queryveil.cli.anonymize.partition import partition
+
+app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
+app.command("km")(km)
+app.command("clump")(clump)
+app.command("partition")(partition)
+
+
+@app.callback()
+def _methods() -> None:
+    pass

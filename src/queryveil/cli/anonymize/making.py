@@ -1,0 +1,93 @@
+"""From a log to a release folder, and what is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from queryveil.cli.options import read
+
+if TYPE_CHECKING:
+    from queryveil.columns import ColumnReport
+    from queryveil.log import QueryLog
+    from queryveil.release import Manifest, Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The options that say how to read the log."""
+
+    file_format: str | None
+    columns: str | None
+    bad_rows: str
+
+
+class Method(Protocol):
+    """Whatever makes a release of a log."""
+
+    def anonymize(self, log: QueryLog, /) -> Release:
+        """Give a release of the log that keeps the promise."""
+
+
+def make_release(method: Method, log: list[str], output: Path, *, reading: Reading, force: bool, as_json: bool) -> None:
+    """Read the log, anonymize it, write the release and say what it is."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.release import check_target
+
+    check_target(output, force=force)
+    with progress_bar():
+        release = method.anonymize(
+            read(log, file_format=reading.file_format, columns=reading.columns, bad_rows=reading.bad_rows)
+        )
+        release.save(output, force=force)
+    print_manifest(release.manifest, output, as_json=as_json)
+
+
+def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
+    """Say what was released and what it cost."""
+    from queryveil.cli.output import print_facts, print_json
+
+    if as_json:
+        print_json(manifest)
+        return
+    print_facts(
+        {"promise": manifest.promise.in_words()}
+        | _sizes(manifest)
+        | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
+        | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
+        | {name.replace("_", " "): value for name, value in manifest.measures.items()}
+        | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
+    )
+    for warning in manifest.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)
+
+
+def _sizes(manifest: Manifest) -> dict[str, object]:
+    from queryveil.cli.output import share
+    from queryveil.guarantees import Linkability, TransactionAnonymity
+
+    counts = manifest.counts
+    users = f"{counts.n_users_after:,} of {counts.n_users_before:,} kept"
+    if isinstance(manifest.promise, Linkability):
+        return {"groups": counts.n_rows_after, "people in them": users}
+    if isinstance(manifest.promise, TransactionAnonymity):
+        return {
+            "transactions": counts.n_rows_after,
+            "made from": f"{counts.n_rows_before:,} rows of {counts.n_users_before:,} users",
+        }
+    if getattr(manifest.promise, "window", None):
+        users = f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
+    else:
+        users += f" ({share(counts.n_users_after, counts.n_users_before)})"
+    n_kept = counts.n_rows_after - manifest.changed.get("rows_added", 0)
+    rows = f"{n_kept:,} of {counts.n_rows_before:,} kept ({share(n_kept, counts.n_rows_before)})"
+    return {"rows": rows, "users": users}
+
+
+def _dropped(report: ColumnReport) -> str:
+    others = report.n_others_dropped
+    return ", ".join([*report.dropped, *([f"{others} more" if report.dropped else str(others)] if others else [])])
