@@ -222,3 +222,15 @@ def test_the_key_is_never_shown() -> None:
     with pytest.raises(BadParameter) as caught:
         ColumnPolicy(ids=Ids.KEYED, key=KEY[:8])
     assert KEY[:8].decode() not in str(caught.value)
+
+
+def test_a_protected_column_leaves_unasked_and_without_a_warning() -> None:
+    policy = ColumnPolicy()
+    owners = np.arange(FRAME.height, dtype=np.int32)
+    out = policy.apply(FRAME, owners, rng=generator(1), protected=("url",))
+    assert "url" in out.columns
+    assert "rank" not in out.columns
+    report = policy.report(FRAME.columns, protected=("url",))
+    assert "url" not in report.kept
+    assert "url" not in report.dropped
+    assert not any("url" in warning for warning in policy.warnings(FRAME.columns, protected=("url",)))

@@ -102,9 +102,9 @@ class ColumnPolicy:
                     "keep", name, allowed=f"columns of the log, such as {', '.join(there) or 'none here'}"
                 )
 
-    def report(self, columns: list[str]) -> ColumnReport:
-        """Say what becomes of the columns of a log."""
-        others = [name for name in columns if name not in ("user", "query", "time")]
+    def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
+        """Say what becomes of the columns of a log; those that a promise covers are `protected` and leave unasked."""
+        others = [name for name in columns if name not in ("user", "query", "time", *protected)]
         return ColumnReport(
             ids=self.ids,
             time=self.time if "time" in columns else TimeDetail.DROP,
@@ -113,7 +113,7 @@ class ColumnPolicy:
             n_others_dropped=sum(name not in ROLES and name not in self.keep for name in others),
         )
 
-    def warnings(self, columns: list[str]) -> list[str]:
+    def warnings(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> list[str]:
         """Say what leaves that the promise does not cover."""
         found = []
         if self.ids is Ids.KEEP:
@@ -122,16 +122,19 @@ class ColumnPolicy:
             found.append("user ids are the same in every release under this key: releases can be joined by them")
         if self.time is TimeDetail.KEEP and "time" in columns:
             found.append("times are exact: whoever knows when a person searched finds the person's rows")
-        found += [f"column {name} was kept and is not covered by the promise" for name in self.report(columns).kept]
+        kept = self.report(columns, protected=protected).kept
+        found += [f"column {name} was kept and is not covered by the promise" for name in kept]
         return found
 
-    def apply(self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator) -> pl.DataFrame:
+    def apply(
+        self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator, protected: tuple[str, ...] = ()
+    ) -> pl.DataFrame:
         """Give the rows with released columns only, users renamed and rows shuffled.
 
         `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller
         has made the user column distinct for each owner.
         """
-        names = [name for name in frame.columns if name in ("user", "query") or name in self.keep]
+        names = [name for name in frame.columns if name in ("user", "query", *protected) or name in self.keep]
         if "time" in frame.columns and self.time is not TimeDetail.DROP:
             names = [name for name in frame.columns if name in (*names, "time")]
         out = frame.select(names).with_columns(self._user(frame["user"], owners, rng))

@@ -3,6 +3,8 @@
 QueryveilError
 ├── BadParameter      a setting has a value it may not have
 ├── MissingExtra      an optional part is not installed
+├── TooFewUsers       a promise about groups of people needs more of them
+├── NothingPromised   a release makes no promise that could be judged
 ├── BadInput          a file or frame cannot be read as a query log
 │   ├── BadFile       the file itself: missing, truncated, not in the format
 │   ├── BadRows       some of its rows, by file and line
@@ -46,6 +48,32 @@ class MissingExtra(QueryveilError):
 
     def __init__(self, what: str, *, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'queryveil[{extra}]'")
+
+
+class TooFewUsers(QueryveilError):
+    """A promise about groups of people needs more of them than there are.
+
+    >>> raise TooFewUsers(3, needed=5, way_out="a smaller k")
+    Traceback (most recent call last):
+    queryveil.errors.TooFewUsers: 5 users with something to release are needed and there are 3; try a smaller k
+    """
+
+    def __init__(self, n_users: int, *, needed: int, way_out: str) -> None:
+        self.n_users, self.needed = n_users, needed
+        there = "there is 1" if n_users == 1 else f"there are {n_users}"
+        super().__init__(f"{needed} users with something to release are needed and {there}; try {way_out}")
+
+
+class NothingPromised(QueryveilError):
+    """A release makes no promise that could be judged.
+
+    >>> raise NothingPromised("its counts were rounded")
+    Traceback (most recent call last):
+    queryveil.errors.NothingPromised: nothing to verify, this release promises nothing: its counts were rounded
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"nothing to verify, this release promises nothing: {reason}")
 
 
 class BadInput(QueryveilError):

@@ -72,11 +72,87 @@ class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="trans
 
     def in_words(self) -> str:
         """Say the promise to somebody who has not read the paper."""
-        others = "1 other" if self.k == 2 else f"{self.k - 1} others"
-        return f"Every transaction in this release has exactly the same items, as often, as at least {others}."
+        return f"Every transaction in this release has exactly the same items, as often, as at least {_others(self.k)}."
 
 
-Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity
+class KdeltaAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="kdelta", tag_field="model"):
+    """Every user has the same shares of queries and clicked URLs as at least k-1 others.
+
+    The shares are those of a user's rows in each cell, a cell being a cluster of queries and a URL. Within a cluster
+    any two queries differ in at most `delta` of the URLs clicked for them (1 minus the Jaccard similarity), in the
+    released log itself. The number of a user's rows may differ.
+
+    >>> print(KdeltaAnonymity(k=5, delta=0.5).in_words())
+    Every person in this log has the same shares of queries and clicked URLs as at least 4 others, where queries count
+    as the same if the URLs clicked for them differ by 50 % at most.
+    """
+
+    k: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        _check_k(self.k)
+        if not 0 <= self.delta <= 1:
+            raise BadParameter("delta", self.delta, allowed="between 0 and 1")
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        return (
+            f"Every person in this log has the same shares of queries and clicked URLs as at least {_others(self.k)}, "
+            f"where queries count as the same if the URLs clicked for them differ by {100 * self.delta:.4g} % at most."
+        )
+
+
+class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_field="model"):
+    """A term of a group links to a member of it with a probability of at most p.
+
+    As in the paper: the average profile is at most the share p of all terms that a group's members bring in. With
+    `strict`: no term of a group is held by more than the share p of its members.
+
+    >>> print(Linkability(p=0.4).in_words())
+    Of all the terms that the members of a group bring in, an average person's are at most 40 %; a term that most
+    members share is not covered.
+    >>> print(Linkability(p=0.4, strict=True).in_words())
+    No term of a group is held by more than 40 % of its members.
+    """
+
+    p: float
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p <= 1:
+            raise BadParameter("p", self.p, allowed="above 0 and at most 1")
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        share = f"{100 * self.p:.4g} %"
+        if self.strict:
+            return f"No term of a group is held by more than {share} of its members."
+        return (
+            f"Of all the terms that the members of a group bring in, an average person's are at most {share}; "
+            "a term that most members share is not covered."
+        )
+
+
+class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field="model"):
+    """Nothing is promised, and why.
+
+    >>> print(NoPromise(reason="counts were rounded as in the paper").in_words())
+    This release promises nothing: counts were rounded as in the paper.
+    """
+
+    reason: str
+
+    def in_words(self) -> str:
+        """Say that there is no promise."""
+        return f"This release promises nothing: {self.reason}."
+
+
+Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | NoPromise
+
+
+def _others(k: int) -> str:
+    return "1 other" if k == 2 else f"{k - 1} others"
 
 
 def _check_k(k: int) -> None:

@@ -22,12 +22,15 @@ from queryveil.columns import ColumnReport
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
 from queryveil.formats import (
     extension,
+    read_groups,
     read_log,
     read_transactions,
     transactions_layout,
+    write_groups,
     write_log,
     write_transactions,
 )
+from queryveil.groups import Groups
 from queryveil.guarantees import Guarantee
 from queryveil.log import ROLES, Format, QueryLog
 from queryveil.transactions import Transactions
@@ -59,11 +62,16 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     names: dict[str, str]
     has_header: bool
-    kind: Literal["log", "transactions"] = "log"
+    kind: Literal["log", "transactions", "groups"] = "log"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release says of itself: no query text, no user ids."""
+    """What a release says of itself: no query text, no user ids.
+
+    `query_clusters` numbers the clusters of queries that a promise is about: one number for each distinct query of the
+    release, in ascending order of their texts, with blanks between them. It names no query and says nothing of those
+    that were left out; what it adds to the log is which queries count as the same.
+    """
 
     method: str
     promise: Guarantee
@@ -73,6 +81,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     columns: ColumnReport
     changed: dict[str, int] = {}
     measures: dict[str, float] = {}
+    query_clusters: str = ""
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=_versions)
@@ -83,7 +92,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Release:
     """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
 
-    data: QueryLog | Transactions
+    data: QueryLog | Transactions | Groups
     manifest: Manifest
 
     @property
@@ -95,14 +104,21 @@ class Release:
     def log(self) -> QueryLog:
         """The data, for a method that releases a log."""
         if not isinstance(self.data, QueryLog):
-            raise BadInput("this release holds transactions, not a log")
+            raise BadInput(f"this release holds {_kind(self.data)}, not a log")
         return self.data
 
     @property
     def transactions(self) -> Transactions:
         """The data, for a method that releases transactions."""
         if not isinstance(self.data, Transactions):
-            raise BadInput("this release holds a log, not transactions")
+            raise BadInput(f"this release holds {_kind(self.data)}, not transactions")
+        return self.data
+
+    @property
+    def groups(self) -> Groups:
+        """The data, for a method that releases groups of profiles."""
+        if not isinstance(self.data, Groups):
+            raise BadInput(f"this release holds {_kind(self.data)}, not groups")
         return self.data
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
@@ -114,6 +130,10 @@ class Release:
             text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.manifest, data=data)), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path
+
+
+def _kind(data: QueryLog | Transactions | Groups) -> str:
+    return {QueryLog: "a log", Transactions: "transactions", Groups: "groups"}[type(data)]
 
 
 def check_target(folder: str | Path, *, force: bool = False) -> None:
@@ -147,7 +167,13 @@ def read_release(folder: str | Path) -> Release:
     return Release(data=_read_data(data, manifest.data), manifest=manifest)
 
 
-def _write_data(data: QueryLog | Transactions, folder: Path) -> DataFile:
+def _write_data(data: QueryLog | Transactions | Groups, folder: Path) -> DataFile:
+    if isinstance(data, Groups):
+        path = folder / "groups.jsonl"
+        write_groups(data, path)
+        return DataFile(
+            name=path.name, sha256=_sha256(path), format=Format.JSONL, names={}, has_header=False, kind="groups"
+        )
     if isinstance(data, Transactions):
         layout = transactions_layout(data.layout)
         path = folder / f"transactions.{extension(layout)}"
@@ -171,7 +197,9 @@ def _write_data(data: QueryLog | Transactions, folder: Path) -> DataFile:
     )
 
 
-def _read_data(path: Path, data: DataFile) -> QueryLog | Transactions:
+def _read_data(path: Path, data: DataFile) -> QueryLog | Transactions | Groups:
+    if data.kind == "groups":
+        return read_groups(path)
     if data.kind == "transactions":
         return read_transactions(path, format=data.format)
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)

@@ -1,6 +1,7 @@
 """Query logs and transactions as files: read in whatever format they come, written back the way they came."""
 
 from queryveil.formats.bad_rows import BadRowPolicy
+from queryveil.formats.groups import read_groups, write_groups
 from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.read import read_log
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
@@ -13,9 +14,11 @@ __all__ = [
     "Layout",
     "extension",
     "layout_for",
+    "read_groups",
     "read_log",
     "read_transactions",
     "transactions_layout",
+    "write_groups",
     "write_log",
     "write_transactions",
 ]

@@ -1,0 +1,55 @@
+"""Groups of profiles as a file: one JSON object a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from queryveil.errors import BadFile, BadInput
+from queryveil.groups import SCHEMA, Groups
+
+
+class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    group: int
+    members: int
+    size: int
+    terms: dict[str, float]
+    holders: dict[str, int] | None = None
+
+
+def write_groups(groups: Groups, path: Path) -> None:
+    """Write a group a line: its number, members, size, terms with weights, and holders where they are released."""
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as file:
+        for number, members, size, terms, weights, holders in groups.frame.select(list(SCHEMA)).iter_rows():
+            line = _Line(
+                group=number,
+                members=members,
+                size=size,
+                terms=dict(zip(terms, weights, strict=True)),
+                holders=None if holders is None else dict(zip(terms, holders, strict=True)),
+            )
+            file.write(encoder.encode(line) + b"\n")
+
+
+def read_groups(path: Path) -> Groups:
+    """Read the groups that `write_groups` has written."""
+    decoder = msgspec.json.Decoder(_Line)
+    rows = []
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            try:
+                line = decoder.decode(text)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                # Privacy: the cause would name terms, so it is dropped.
+                raise BadFile(path.name, f"line {number} is not a group with members, size and terms") from None
+            if line.holders is not None and line.holders.keys() != line.terms.keys():
+                raise BadFile(path.name, f"line {number} has holders of other terms than it has")
+            holders = None if line.holders is None else [line.holders[term] for term in line.terms]
+            rows.append((line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders))
+    try:
+        return Groups(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+    except BadInput as error:
+        raise BadFile(path.name, str(error)) from None

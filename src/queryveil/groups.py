@@ -1,0 +1,89 @@
+"""Groups of profiles: what is released of them, and nothing of who is in which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from queryveil.errors import BadInput
+from queryveil.frames import to_pandas
+from queryveil.profiles import check_weighted
+
+SCHEMA: Mapping[str, pl.DataType] = {
+    "group": pl.Int64(),
+    "members": pl.Int64(),
+    "size": pl.Int64(),
+    "terms": pl.List(pl.String()),
+    "weights": pl.List(pl.Float64()),
+    "holders": pl.List(pl.Int64()),
+}
+"""The columns of groups, and their types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Groups:
+    """One row per group: how many `members`, what they have in common, never changed once made.
+
+    `size` is the number of terms in the profiles of all members, a term counted once for each member that has it (|G|
+    in the paper). `terms` and `weights` are the group's profile. `holders` says of each term how many members have it;
+    it is null where that is not released.
+
+    Examples
+    --------
+    >>> Groups(frame=pl.DataFrame([(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], None)], schema=SCHEMA, orient="row"))
+    Groups(n_groups=1, n_members=3)
+    """
+
+    frame: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        frame = self.frame
+        if frame.schema != pl.Schema(SCHEMA):
+            raise BadInput(f"groups have the columns {', '.join(SCHEMA)}")
+        if frame.drop("holders").null_count().sum_horizontal().sum() or frame["group"].is_duplicated().any():
+            raise BadInput("a group has no number, the number of another, or lacks members, size, terms or weights")
+        if ((frame["members"] < 1) | (frame["size"] < 0)).any():
+            raise BadInput("a group has at least one member, and its size is a count")
+        check_weighted(frame, what="group")
+        known = frame.filter(pl.col("holders").is_not_null())
+        if (known["holders"].list.len() != known["terms"].list.len()).any():
+            raise BadInput("a group has another number of terms than of holders")
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return self.frame.height
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, one per group."""
+        return self.frame.height
+
+    @property
+    def n_members(self) -> int:
+        """The number of people in all groups."""
+        return int(self.frame["members"].sum())
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.frame.columns
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the rows as a Polars frame."""
+        return self.frame.clone()
+
+    def to_arrow(self) -> Any:
+        """Give the rows as an Arrow table."""
+        return self.frame.to_arrow()
+
+    def to_pandas(self) -> Any:
+        """Give the rows as a pandas frame."""
+        return to_pandas(self.frame)
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show terms.
+        return f"Groups(n_groups={self.n_groups}, n_members={self.n_members})"
