@@ -79,6 +79,8 @@ def test_a_group_without_members_or_with_a_number_twice_is_refused() -> None:
         groups((1, 2, 1, ["kitten"], [1.0], None), (1, 2, 1, ["pup"], [1.0], None))
     with pytest.raises(BadInput, match="holders"):
         groups((1, 2, 1, ["kitten"], [1.0], [1, 1]))
+    with pytest.raises(BadInput, match="and not of others"):
+        groups((1, 2, 2, ["kitten", "pup"], [1.0, 1.0], [1, None]))
 
 
 def test_groups_are_the_same_when_read_back(tmp_path: Path) -> None:
@@ -99,6 +101,8 @@ def test_groups_are_the_same_when_read_back(tmp_path: Path) -> None:
         b'{"group": 1, "members": 2, "size": 2, "terms": {"secret": 1.0}, "names": ["jo"]}',
         b'{"group": 1, "members": 2, "size": 2, "terms": {"secret": -1.0}}',
         b'{"group": 1, "members": 2, "size": 2, "terms": {"\xff": 1.0}}',
+        b'{"group": 1, "members": 9223372036854775808, "size": 2, "terms": {"secret": 1.0}}',
+        b'{"group": 1, "members": 2, "size": 2, "terms": {"secret": 1.0}, "holders": {"secret": 18446744073709551616}}',
     ],
 )
 def test_a_damaged_file_of_groups_is_a_clear_error_without_its_text(tmp_path: Path, line: bytes) -> None:

@@ -17,6 +17,7 @@ import pytest
 from queryveil.columns import ColumnPolicy
 from queryveil.errors import BadParameter, BadRelease, QueryveilError, ReleaseExists
 from queryveil.formats import Format, Layout, extension, layout_for, read_log, write_log
+from queryveil.guarantees import KmAnonymity
 from queryveil.log import QueryLog
 from queryveil.methods import Km
 from queryveil.release import MANIFEST, Release, read_release
@@ -78,8 +79,8 @@ def test_a_release_comes_back_the_same_in_the_format_of_the_log(tmp_path: Path, 
     back = read_release(release.save(tmp_path / "out"))
     assert release.data.n_rows > 0
     assert back.data.frame.select(release.data.columns).equals(release.data.frame)
-    assert back.data.layout.format is log.layout.format
-    assert back.data.layout.compression == log.layout.compression
+    assert back.log.layout.format is log.layout.format
+    assert back.log.layout.compression == log.layout.compression
     assert msgspec.structs.replace(back.manifest, data=None) == release.manifest
     assert verify(back, original=log).holds
 
@@ -228,13 +229,13 @@ def test_an_existing_folder_is_refused_and_left_as_it_is(folder: Path) -> None:
 def test_force_replaces_a_release_and_leaves_nothing_of_it(folder: Path) -> None:
     (folder / "report.html").write_text("made from the old release")
     a_release(k=3).save(folder, force=True)
-    assert read_release(folder).promise.k == 3
+    assert read_release(folder).promise == KmAnonymity(k=3, m=2)
     assert names(folder.parent) == {"out", "out/log.parquet", f"out/{MANIFEST}"}
 
 
 def test_force_fills_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    assert read_release(a_release().save(tmp_path / "out", force=True)).promise.k == 2
+    assert read_release(a_release().save(tmp_path / "out", force=True)).promise == KmAnonymity(k=2, m=2)
 
 
 def test_force_refuses_whatever_is_no_release_and_leaves_it_untouched(tmp_path: Path) -> None:
@@ -258,8 +259,8 @@ def test_the_folder_around_it_must_be_there(tmp_path: Path) -> None:
 
 def test_a_release_is_written_relative_to_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert read_release(a_release().save("out")).promise.k == 2
-    assert read_release(a_release(k=3).save("out/", force=True)).promise.k == 3
+    assert read_release(a_release().save("out")).promise == KmAnonymity(k=2, m=2)
+    assert read_release(a_release(k=3).save("out/", force=True)).promise == KmAnonymity(k=3, m=2)
     assert names(tmp_path) == {"out", "out/log.parquet", f"out/{MANIFEST}"}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install the Debian packages that some tests compare with, where that is possible; say what is left out where it is not.
 set -u
-declare -A needed=([wordnet-base]="rebuilding the WordNet table from its source")
+declare -A needed=([wordnet-base]="rebuilding the WordNet table and the corpus from their source")
 for package in "${!needed[@]}"; do
   if dpkg -s "$package" >/dev/null 2>&1; then
     continue

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from queryveil.columns import ColumnPolicy
     from queryveil.demo import demo
     from queryveil.errors import QueryveilError
-    from queryveil.formats import read_log, read_transactions, write_log
-    from queryveil.guarantees import KmAnonymity, TransactionAnonymity
+    from queryveil.formats import read_log, read_profiles, read_transactions, write_log
+    from queryveil.groups import Groups
+    from queryveil.guarantees import KdeltaAnonymity, KmAnonymity, Linkability, TransactionAnonymity
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
-    from queryveil.methods import Clump, Km, Partition
+    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink
+    from queryveil.profiles import Profiles
     from queryveil.release import Release, read_release
     from queryveil.reproduce import reproduce
     from queryveil.text.taxonomy import Taxonomy
@@ -27,11 +29,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clump": "queryveil.methods",
     "ColumnPolicy": "queryveil.columns",
+    "Groups": "queryveil.groups",
+    "Kdelta": "queryveil.methods",
+    "KdeltaAnonymity": "queryveil.guarantees",
     "Km": "queryveil.methods",
     "KmAnonymity": "queryveil.guarantees",
+    "Linkability": "queryveil.guarantees",
     "QueryLog": "queryveil.log",
     "QueryveilError": "queryveil.errors",
     "Partition": "queryveil.methods",
+    "Plink": "queryveil.methods",
+    "Profiles": "queryveil.profiles",
     "Release": "queryveil.release",
     "Taxonomy": "queryveil.text.taxonomy",
     "TransactionAnonymity": "queryveil.guarantees",
@@ -39,6 +47,7 @@ _HOMES = {
     "demo": "queryveil.demo",
     "inspect": "queryveil.inspection",
     "read_log": "queryveil.formats",
+    "read_profiles": "queryveil.formats",
     "read_transactions": "queryveil.formats",
     "read_release": "queryveil.release",
     "reproduce": "queryveil.reproduce",
@@ -50,9 +59,15 @@ _HOMES = {
 __all__ = [
     "Clump",
     "ColumnPolicy",
+    "Groups",
+    "Kdelta",
+    "KdeltaAnonymity",
     "Km",
     "KmAnonymity",
+    "Linkability",
     "Partition",
+    "Plink",
+    "Profiles",
     "QueryLog",
     "QueryveilError",
     "Release",
@@ -63,6 +78,7 @@ __all__ = [
     "demo",
     "inspect",
     "read_log",
+    "read_profiles",
     "read_release",
     "read_transactions",
     "reproduce",

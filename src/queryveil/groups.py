@@ -51,6 +51,8 @@ class Groups:
         known = frame.filter(pl.col("holders").is_not_null())
         if (known["holders"].list.len() != known["terms"].list.len()).any():
             raise BadInput("a group has another number of terms than of holders")
+        if known["holders"].explode(empty_as_null=False).null_count():
+            raise BadInput("a group says of some of its terms how many members have them, and not of others")
 
     @property
     def n_groups(self) -> int:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from queryveil.cli.anonymize.km import parse_m
+from queryveil.guarantees import KmAnonymity
 from queryveil.release import read_release
 
 Run = Callable[..., CompletedProcess[str]]
@@ -161,7 +162,7 @@ def test_force_replaces_a_release_but_nothing_else(
 ) -> None:
     command = ["anonymize", "km", log_file, "--k", 4, "--m", 1, "--force", "-o"]
     assert run(*command, release).returncode == 0
-    assert read_release(release).promise.k == 4
+    assert read_release(release).promise == KmAnonymity(k=4, m=1)
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "one.jpg").write_bytes(b"x")
     assert "a release folder or an empty one" in refused(*command, tmp_path / "photos")

@@ -29,4 +29,18 @@ def test_wrong_usage_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "name must be one of km-table3" in refused("reproduce", "km-table99")
     assert "there is no such file" in refused("reproduce", "km-table3", tmp_path / "nowhere.tsv")
     assert "users must be 1 or more" in refused("reproduce", "km-table3", "--users", -1)
+    assert "there is no such file or folder" in refused("reproduce", "plink-fig2", "--corpus", tmp_path / "nowhere")
     assert refused("reproduce") == "Missing argument 'NAME'."
+
+
+def test_a_given_corpus_is_searched(run: Run, refused: Refused, tmp_path: Path) -> None:
+    words = ("recipe", "music", "garden", "doctor", "computer", "lamp")
+    lines = [{"text": " ".join({words[i % 6], words[i % 5], words[i % 4]})} for i in range(240)]
+    corpus = tmp_path / "docs.jsonl"
+    corpus.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    done = run("reproduce", "plink-fig5", "--users", 300, "--corpus", corpus, "--json")
+    assert done.returncode == 0
+    assert "the corpus: a corpus that was given, 240 documents" in json.loads(done.stdout)["notes"]
+    assert "corpus must be left out for km-table3" in refused(
+        "reproduce", "km-table3", "--users", 300, "--corpus", corpus
+    )

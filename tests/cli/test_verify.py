@@ -8,7 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import polars as pl
 import pytest
+
+from queryveil.columns import ColumnReport, Ids, TimeDetail
+from queryveil.groups import SCHEMA, Groups
+from queryveil.guarantees import Guarantee, KdeltaAnonymity, Linkability, NoPromise
+from queryveil.log import QueryLog
+from queryveil.release import Counts, Manifest, Release
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -99,3 +106,72 @@ def test_the_exit_codes_are_those_of_a_real_process(run_apart: Run, release: Pat
     assert shown.returncode == 1
     assert "quincech\\u0142eb" in shown.stdout
     assert run_apart("verify", tmp_path / "nowhere").returncode == 2
+
+
+def save_by_hand(data: QueryLog | Groups, promise: Guarantee, folder: Path, *, clusters: str = "") -> Path:
+    manifest = Manifest(
+        method="by hand",
+        promise=promise,
+        parameters={},
+        counts=Counts(n_rows_before=9, n_rows_after=data.n_rows, n_users_before=9, n_users_after=9),
+        removed={},
+        columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
+        query_clusters=clusters,
+    )
+    return Release(data=data, manifest=manifest).save(folder)
+
+
+CLICKS = QueryLog.from_frame(
+    {
+        "user": ["1", "2", "1", "2"],
+        "query": ["quincebread", "quincebread", "kestrel", "kestrel"],
+        "url": ["https://shop.example/q"] * 2 + ["https://shop.example/k"] * 2,
+    }
+)
+
+
+def test_clusters_and_shares_are_judged_and_shown_only_when_asked_for(
+    run: Run, refused: Refused, tmp_path: Path
+) -> None:
+    promise = KdeltaAnonymity(k=2, delta=0.5)
+    good = save_by_hand(CLICKS, promise, tmp_path / "good", clusters="1 2")
+    lying = save_by_hand(CLICKS, promise, tmp_path / "lying", clusters="1 1")
+    short = save_by_hand(CLICKS, promise, tmp_path / "short", clusters="1")
+    assert run("verify", good).stdout == "The promise holds for 2 users.\n"
+    CLICKS.frame.write_parquet(tmp_path / "log.parquet")
+    assert run("verify", good, "--original", tmp_path / "log.parquet").returncode == 0
+    broken = run("verify", lying)
+    assert broken.returncode == 1
+    assert broken.stdout.startswith("The promise is broken: 1 violation, for example two queries of a cluster of 2")
+    assert "quincebread" not in broken.stdout + broken.stderr
+    assert "quincebread + kestrel: two queries" in run("verify", lying, "--show").stdout
+    assert "query_clusters of the manifest needs a number" in refused("verify", short)
+
+
+def test_groups_are_judged_and_compared_with_profiles_or_a_log(run: Run, tmp_path: Path) -> None:
+    frame = pl.DataFrame([(1, 2, 3, ["quincebread", "pup"], [1.0, 0.5], [2, 1])], schema=SCHEMA, orient="row")
+    good = save_by_hand(Groups(frame=frame), Linkability(p=0.5), tmp_path / "good")
+    broken = save_by_hand(Groups(frame=frame), Linkability(p=0.5, strict=True), tmp_path / "broken")
+    assert run("verify", good).stdout == "The promise holds for 2 users.\n"
+    done = run("verify", broken)
+    assert done.returncode == 1
+    assert "a term of a group is held by 2 of its members, 1 is allowed (row 1)" in done.stdout
+    assert "quincebread" not in done.stdout
+    assert json.loads(run("verify", broken, "--json", "--show").stdout)["texts"][0].startswith("quincebread: ")
+    profiles, log = tmp_path / "before.jsonl", tmp_path / "log.csv"
+    profiles.write_text('{"user": "1", "terms": ["quincebread", "pup"]}\n{"user": "2", "terms": ["quincebread"]}\n')
+    log.write_text("user,query\n1,Quincebread pup\n2,quincebread\n")
+    for original, options in (
+        (profiles, []),
+        (profiles, ["--format", "profiles"]),
+        (log, []),
+        (log, ["--format", "csv"]),
+    ):
+        assert run("verify", good, "--original", original, *options).returncode == 0
+    log.write_text("user,query\n1,pup\n2,pup\n")
+    assert run("verify", good, "--original", log).returncode == 1
+
+
+def test_a_release_without_a_promise_is_exit_2(refused: Refused, tmp_path: Path) -> None:
+    folder = save_by_hand(CLICKS, NoPromise(reason="counts were rounded"), tmp_path / "out")
+    assert "this release promises nothing: counts were rounded" in refused("verify", folder)

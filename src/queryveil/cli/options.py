@@ -10,6 +10,7 @@ from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
+    from queryveil.profiles import Profiles
     from queryveil.text.taxonomy import Taxonomy
 
 LogArgument = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
@@ -21,6 +22,10 @@ FormatOption = Annotated[
         help="aol, excite, csv, tsv, jsonl, parquet, ubi or transactions.",
         rich_help_panel=_READING,
     ),
+]
+PeopleFormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="profiles, aol, excite, csv, tsv, jsonl, parquet or ubi.", rich_help_panel=_READING),
 ]
 ColumnsOption = Annotated[
     str | None,
@@ -39,6 +44,17 @@ def read(source: str | list[str], *, file_format: str | None, columns: str | Non
     from queryveil.formats import read_log
 
     return read_log(source, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+
+
+def read_people(
+    source: str | list[str], *, file_format: str | None, columns: str | None, bad_rows: str
+) -> QueryLog | Profiles:
+    """Read profiles, if asked for or if it looks like them, else a log."""
+    from queryveil.formats import are_profiles, read_profiles
+
+    if file_format == "profiles" or (file_format is None and columns is None and are_profiles(source)):
+        return read_profiles(source, bad_rows=bad_rows)
+    return read(source, file_format=file_format, columns=columns, bad_rows=bad_rows)
 
 
 def parse_columns(text: str | None) -> dict[str, str] | None:

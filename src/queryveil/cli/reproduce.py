@@ -15,7 +15,8 @@ def reproduce(
         str,
         typer.Argument(
             metavar="NAME",
-            help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, or clump-fig3 to clump-fig7.",
+            help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, clump-fig3 to clump-fig7, "
+            "or plink-fig2 to plink-fig6.",
         ),
     ],
     log: Annotated[
@@ -23,6 +24,14 @@ def reproduce(
     ] = None,
     users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
     values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="What the plink figures search: a folder of .txt files, or JSON lines with text; left out: WordNet's "
+            "glosses.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
@@ -33,10 +42,18 @@ def reproduce(
     from queryveil.cli.anonymize.km import read_values
     from queryveil.cli.output import print_json, print_table, progress_bar
     from queryveil.reproduce import reproduce as run
+    from queryveil.utility.corpus import read_corpus
 
     with progress_bar():
         given = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows) if log is not None else None
-        table = run(name, given, users=users, values=read_values(values) if values else None, seed=seed)
+        table = run(
+            name,
+            given,
+            users=users,
+            values=read_values(values) if values else None,
+            corpus=read_corpus(corpus) if corpus else None,
+            seed=seed,
+        )
     if as_json:
         print_json(table)
         return

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, load_taxonomy, read
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    FormatOption,
+    JsonOption,
+    load_taxonomy,
+    read,
+    read_people,
+)
+
+if TYPE_CHECKING:
+    from queryveil.log import QueryLog
+    from queryveil.profiles import Profiles
 
 
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")],
     original: Annotated[
-        str | None, typer.Option(metavar="LOG", help="The log it was made from: nothing may be invented.")
+        str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
     ] = None,
     taxonomy: Annotated[
         str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
     ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the terms of what breaks the promise.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
@@ -26,17 +38,18 @@ def verify(
 ) -> None:
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
     from queryveil.cli.output import print_json, progress_bar
+    from queryveil.guarantees import Linkability
     from queryveil.release import read_release
     from queryveil.verify import verify as judge
 
     with progress_bar():
         release = read_release(folder)
-        log = (
-            read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
-            if original is not None
-            else None
-        )
-        verdict = judge(release, original=log, taxonomy=load_taxonomy(taxonomy))
+        before: QueryLog | Profiles | None = None
+        if original is not None and isinstance(release.promise, Linkability):
+            before = read_people(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        elif original is not None:
+            before = read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        verdict = judge(release, original=before, taxonomy=load_taxonomy(taxonomy))
     texts = verdict.show(release.data) if show else []
     if as_json:
         print_json(verdict.to_dict() | ({"texts": texts} if show else {}))

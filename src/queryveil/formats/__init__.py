@@ -3,6 +3,7 @@
 from queryveil.formats.bad_rows import BadRowPolicy
 from queryveil.formats.groups import read_groups, write_groups
 from queryveil.formats.layouts import extension, layout_for
+from queryveil.formats.profiles import are_profiles, read_profiles
 from queryveil.formats.read import read_log
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
@@ -12,10 +13,12 @@ __all__ = [
     "BadRowPolicy",
     "Format",
     "Layout",
+    "are_profiles",
     "extension",
     "layout_for",
     "read_groups",
     "read_log",
+    "read_profiles",
     "read_transactions",
     "transactions_layout",
     "write_groups",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import polars as pl
@@ -10,13 +11,15 @@ import polars as pl
 from queryveil.errors import BadFile, BadInput
 from queryveil.groups import SCHEMA, Groups
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
 
 class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    group: int
-    members: int
-    size: int
+    group: _Count
+    members: _Count
+    size: _Count
     terms: dict[str, float]
-    holders: dict[str, int] | None = None
+    holders: dict[str, _Count] | None = None
 
 
 def write_groups(groups: Groups, path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from queryveil.methods.clump import Clump
+from queryveil.methods.kdelta import Kdelta
 from queryveil.methods.km import Km
 from queryveil.methods.km_targets import Target
 from queryveil.methods.partition import Partition
+from queryveil.methods.plink import Grouping, Plink
 
-__all__ = ["Clump", "Km", "Partition", "Target"]
+__all__ = ["Clump", "Grouping", "Kdelta", "Km", "Partition", "Plink", "Target"]

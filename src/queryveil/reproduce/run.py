@@ -22,10 +22,18 @@ from queryveil.reproduce import (
     km_table5,
     km_table6,
     km_table7,
+    plink_fig2,
+    plink_fig3,
+    plink_fig4,
+    plink_fig5,
+    plink_fig6,
+    plink_material,
+    plink_runs,
 )
 from queryveil.reproduce.clump_runs import Runs
 from queryveil.reproduce.km_outcomes import Outcomes
 from queryveil.reproduce.table import Table
+from queryveil.utility.corpus import Corpus
 
 _KM: dict[str, Callable[[Outcomes], Table]] = {
     "km-table3": km_table3.build,
@@ -42,8 +50,15 @@ _CLUMP: dict[str, Callable[[Runs], Table]] = {
     "clump-fig6": clump_fig6.build,
     "clump-fig7": clump_fig7.build,
 }
+_PLINK: dict[str, Callable[[plink_runs.Runs], Table]] = {
+    "plink-fig2": plink_fig2.build,
+    "plink-fig3": plink_fig3.build,
+    "plink-fig4": plink_fig4.build,
+    "plink-fig5": plink_fig5.build,
+    "plink-fig6": plink_fig6.build,
+}
 
-NAMES = (*_KM, *_CLUMP)
+NAMES = (*_KM, *_CLUMP, *_PLINK)
 """The tables and figures that can be reproduced."""
 
 
@@ -53,13 +68,15 @@ def reproduce(
     *,
     users: int | None = None,
     values: pl.DataFrame | None = None,
+    corpus: Corpus | None = None,
     seed: int = 0,
 ) -> Table:
     """Measure what a paper's table or figure shows, and put theirs beside ours.
 
     Without a log, one of the paper's shape is made up, with `users` users (left out: as many as the paper's).
     `values` is the table of term values (term, bid, clicks, impressions) for the km tables; without it, values are
-    made up. The same arguments give the same figures, but for the seconds of clump-fig7.
+    made up. `corpus` is what the plink figures search; without it, WordNet's glosses. The same arguments give the same
+    figures, but for the seconds of clump-fig7.
 
     Examples
     --------
@@ -70,8 +87,13 @@ def reproduce(
         raise BadParameter("name", name, allowed="one of " + ", ".join(NAMES))
     if log is not None and users is not None:
         raise BadParameter("users", users, allowed="left out when a log is given")
+    if corpus is not None and name not in _PLINK:
+        raise BadParameter("corpus", "one", allowed=f"left out for {name}, which searches nothing")
     if name in _KM:
         return _KM[name](Outcomes(km_material.gather(log, users=users, values=values, seed=seed), seed=seed))
     if values is not None:
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
+    if name in _PLINK:
+        material = plink_material.gather(log, users=users, corpus=corpus, seed=seed)
+        return _PLINK[name](plink_runs.Runs(material, seed=seed))
     return _CLUMP[name](Runs(clump_material.gather(log, users=users, seed=seed), seed=seed))

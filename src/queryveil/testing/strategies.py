@@ -8,6 +8,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from queryveil.log import ROLES, QueryLog
+from queryveil.profiles import Profiles
 
 TERMS = ("amber", "Birch", "cedar", "dahlia", "elm", "FERN", "grape", "été", "हिन्दी", "7up")
 
@@ -24,6 +25,9 @@ PLANTS = (
     ("grape", "plant"),
 )
 """Pairs of child and parent: a taxonomy that knows most of the terms, but not all."""
+
+CLICKED_QUERIES = ("amber", " Amber", "birch tree", "birch  tree", "cedar", "dahlia bulbs", "elm", "fern", "été", "")
+"""Queries, two of them written in two ways, and an empty one."""
 
 
 @st.composite
@@ -44,3 +48,32 @@ def logs(draw: st.DrawFn, *, max_users: int = 8, with_time: bool = True) -> Quer
         frame["time"] = [datetime(2006, 3, 1) + timedelta(hours=hours) for _, _, _, hours in rows]
     schema = {name: ROLES[name] for name in frame}
     return QueryLog(frame=pl.DataFrame(frame, schema=schema))
+
+
+@st.composite
+def clicked_logs(draw: st.DrawFn, *, max_users: int = 8, max_rows: int = 40, with_time: bool = True) -> QueryLog:
+    """Draw a log of a few users, queries and URLs, some rows without a click, so that clusters of all kinds occur."""
+    row = st.tuples(
+        st.integers(1, max_users),
+        st.sampled_from(CLICKED_QUERIES),
+        st.sampled_from([None, "", *(f"www.{name}.example" for name in "abcdef")]),
+        st.integers(0, 3 * 24),
+    )
+    rows = draw(st.lists(row, max_size=max_rows))
+    frame: dict[str, list[object]] = {
+        "user": [f"user-{user:04}" for user, _, _, _ in rows],
+        "query": [query for _, query, _, _ in rows],
+        "url": [url for _, _, url, _ in rows],
+    }
+    if with_time:
+        frame["time"] = [datetime(2006, 3, 1) + timedelta(hours=hours) for _, _, _, hours in rows]
+    return QueryLog(frame=pl.DataFrame(frame, schema={name: ROLES[name] for name in frame}))
+
+
+@st.composite
+def profiles(draw: st.DrawFn, *, min_users: int = 0, max_users: int = 12, max_terms: int = 6) -> Profiles:
+    """Draw profiles over a few terms, so that some are alike, some have nothing in common, and some are empty."""
+    weights = st.sampled_from([0.25, 0.5, 1.0, 1.0, 1.0, 3.0])
+    one = st.dictionaries(st.sampled_from(TERMS), weights, max_size=max_terms)
+    drawn = draw(st.lists(one, min_size=min_users, max_size=max_users))
+    return Profiles.from_dicts({f"user-{number:04}": profile for number, profile in enumerate(drawn)})

@@ -49,13 +49,18 @@ class Lexicon:
 
     def find_all(self, words: pl.Series) -> Int32s:
         """Give the first sense of every word of a column, -1 where it has none."""
-        folded = fold_all(words)
-        at = places(folded, table=self.words)
-        if self.plurals is not None:
-            unknown = np.flatnonzero(at < 0)
-            at[unknown] = self.plurals.singulars(folded.gather(unknown), table=self.words)
         first = np.append(self.nodes[self.sense_ptr[:-1]], np.int32(-1))
-        return first[at]
+        return first[self._places(words)]
+
+    def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
+        """Give all senses of every word of a column as compressed rows, the first first; none for unknown words."""
+        at = self._places(words)
+        n_senses = np.append(np.diff(self.sense_ptr), 0)[at]
+        word = np.repeat(np.arange(len(at)), n_senses)
+        within = np.arange(len(word)) - np.repeat(np.cumsum(n_senses) - n_senses, n_senses)
+        nodes = self.nodes[self.sense_ptr[at[word]] + within]
+        counts = np.bincount(word[nodes >= 0], minlength=len(at))
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), nodes[nodes >= 0]
 
     def with_nodes(self, number: Int32s) -> Lexicon:
         """Give the same words for nodes that have been renumbered; `number` is -1 for those cut off."""
@@ -63,6 +68,14 @@ class Lexicon:
 
     def __repr__(self) -> str:
         return f"Lexicon(n_words={len(self.words)})"
+
+    def _places(self, words: pl.Series) -> Int32s:
+        folded = fold_all(words)
+        at = places(folded, table=self.words)
+        if self.plurals is not None:
+            unknown = np.flatnonzero(at < 0)
+            at[unknown] = self.plurals.singulars(folded.gather(unknown), table=self.words)
+        return at
 
     def _place(self, word: str) -> int:
         folded = fold(word)

@@ -125,6 +125,10 @@ class Taxonomy:
         """Give the nodes of all senses of a word, the first first."""
         return self.lexicon.senses(word)
 
+    def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
+        """Give the nodes of all senses of every word of a column, as compressed rows, the first first."""
+        return self.lexicon.all_senses(words)
+
     def named(self, names: pl.Series) -> Int32s:
         """Give the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
         return places(names, table=self.names)

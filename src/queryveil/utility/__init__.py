@@ -1,6 +1,21 @@
 """What a release cost: measures that see the original too, and nothing of how the release was made."""
 
+from queryveil.utility.corpus import Corpus, read_corpus
 from queryveil.utility.generalisation import average_length, average_level, ggd, ncp
+from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, personalised_search
 from queryveil.utility.score import Score
+from queryveil.utility.search_index import SearchIndex
 
-__all__ = ["Score", "average_length", "average_level", "ggd", "ncp"]
+__all__ = [
+    "Corpus",
+    "PersonalisedSearch",
+    "Score",
+    "SearchIndex",
+    "SearchPrecision",
+    "average_length",
+    "average_level",
+    "ggd",
+    "ncp",
+    "personalised_search",
+    "read_corpus",
+]

@@ -5,7 +5,9 @@
 
 from queryveil.callable_package import make_callable
 from queryveil.verify.judging import judge, verify
+from queryveil.verify.kdelta import verify_kdelta, verify_kdelta_by_force
 from queryveil.verify.km import verify_km, verify_km_by_force
+from queryveil.verify.plink import verify_linkability, verify_linkability_by_force
 from queryveil.verify.transactions import verify_transactions, verify_transactions_by_force
 from queryveil.verify.verdict import Verdict, Witness
 
@@ -14,8 +16,12 @@ __all__ = [
     "Witness",
     "judge",
     "verify",
+    "verify_kdelta",
+    "verify_kdelta_by_force",
     "verify_km",
     "verify_km_by_force",
+    "verify_linkability",
+    "verify_linkability_by_force",
     "verify_transactions",
     "verify_transactions_by_force",
 ]

@@ -41,7 +41,7 @@ def invented(
     more = _more(released, before)
     if more.height and not by_blanks:
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
-        other = _counted(_without_unknown(original), window=promise.window, by_blanks=False)
+        other = _counted(without_unknown(original), window=promise.window, by_blanks=False)
         more = more.join(_more(released, other).select("term"), on="term", how="semi", maintain_order="left")
     if promise.items and taxonomy is not None:
         more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
@@ -63,7 +63,7 @@ def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
     )
 
 
-def _without_unknown(log: QueryLog) -> QueryLog:
+def without_unknown(log: QueryLog) -> QueryLog:
     """Give the log with blanks for the code points that this Python does not know."""
     queries = log.frame["query"]
     strange = queries.filter(queries.str.contains(r"[^\x00-\x7f]")).unique()

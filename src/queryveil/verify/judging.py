@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
-from queryveil.errors import BadInput, BadParameter
-from queryveil.formats import read_log, read_transactions
-from queryveil.guarantees import Guarantee, TransactionAnonymity
+from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
+from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
+from queryveil.groups import Groups
+from queryveil.guarantees import (
+    Guarantee,
+    KdeltaAnonymity,
+    KmAnonymity,
+    Linkability,
+    NoPromise,
+    TransactionAnonymity,
+)
 from queryveil.log import Format, QueryLog
+from queryveil.profiles import Profiles
 from queryveil.release import Release, read_release
 from queryveil.transactions import Transactions
 from queryveil.verify.invented import invented
+from queryveil.verify.kdelta import verify_kdelta
 from queryveil.verify.km import verify_km
+from queryveil.verify.plink import verify_linkability
 from queryveil.verify.tokens import terms_of
 from queryveil.verify.transactions import verify_transactions
 from queryveil.verify.tree import Tree
@@ -23,28 +35,55 @@ from queryveil.verify.verdict import Verdict
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
 
 
-def verify(
-    release: Release | Path | str,
-    *,
-    original: QueryLog | Transactions | Path | str | None = None,
-    taxonomy: Tree | None = None,
-) -> Verdict:
+Original: TypeAlias = QueryLog | Transactions | Profiles | Path | str
+"""What a release was made from, or its file."""
+
+
+def verify(release: Release | Path | str, *, original: Original | None = None, taxonomy: Tree | None = None) -> Verdict:
     """Judge the promise of a release, given as a value or as its folder.
 
     With the `original`, or its file, also look for what the release holds and the original does not: a log where a log
-    was released, transactions where transactions were. Where terms or items have moved up in a `taxonomy`, this
-    needs that taxonomy.
+    was released, transactions where transactions were, a log or profiles where groups of profiles were. Where terms or
+    items have moved up in a `taxonomy`, this needs that taxonomy.
     """
-    if not isinstance(release, Release):
-        release = read_release(release)
-    promise, unit = release.promise, release.manifest.columns.time.unit
-    if isinstance(promise, TransactionAnonymity):
-        baskets = None if original is None else _as_transactions(original, unit=release.manifest.parameters.get("unit"))
-        return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+    folder = None if isinstance(release, Release) else str(release)
+    release = release if isinstance(release, Release) else read_release(release)
+    promise, parameters = release.promise, release.manifest.parameters
+    match promise:
+        case TransactionAnonymity():
+            baskets = None if original is None else _as_transactions(original, unit=parameters.get("unit"))
+            return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+        case KdeltaAnonymity():
+            log = None if original is None else _as_log(original)
+            return _verify_kdelta(release, promise, original=log, folder=folder)
+        case Linkability():
+            people = None if original is None else _as_people(original)
+            return verify_linkability(release.groups, promise, original=people)
+        case NoPromise():
+            raise NothingPromised(promise.reason)
+    return _verify_km(release, promise, original=original, taxonomy=taxonomy)
+
+
+def _verify_kdelta(
+    release: Release, promise: KdeltaAnonymity, *, original: QueryLog | None, folder: str | None
+) -> Verdict:
+    log, manifest = release.log, release.manifest
+    additions = manifest.parameters.get("additions") is not False
+    try:
+        return verify_kdelta(log, promise, clusters=manifest.query_clusters, original=original, additions=additions)
+    except BadInput as error:
+        # The manifest does not number the queries of this log.
+        if folder is None:
+            raise
+        raise BadRelease(folder, str(error)) from None
+
+
+def _verify_km(release: Release, promise: KmAnonymity, *, original: Original | None, taxonomy: Tree | None) -> Verdict:
+    unit = release.manifest.columns.time.unit
     # A format with fixed columns has an empty one for times that were dropped.
-    without_times = release.manifest.columns.time.unit is None and "time" in release.log.columns
+    without_times = unit is None and "time" in release.log.columns
     data = release.log.with_frame(release.log.frame.drop("time")) if without_times else release.log
-    verdict = judge(data, promise, time_unit=unit)
+    verdict = verify_km(data, promise, time_unit=unit)
     if original is None:
         return verdict
     log = _as_log(original)
@@ -53,20 +92,38 @@ def verify(
     return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
 
 
-def judge(data: QueryLog | Transactions, promise: Guarantee, *, time_unit: timedelta | None = None) -> Verdict:
-    """Judge any promise of released data; `time_unit` is what the times of a log were rounded to."""
-    if isinstance(promise, TransactionAnonymity):
-        if not isinstance(data, Transactions):
-            raise BadInput("this promise is about transactions, and the data is a log")
-        return verify_transactions(data, promise)
-    if not isinstance(data, QueryLog):
-        raise BadInput("this promise is about a log, and the data is transactions")
-    return verify_km(data, promise, time_unit=time_unit)
+def judge(
+    data: QueryLog | Transactions | Groups,
+    promise: Guarantee,
+    *,
+    time_unit: timedelta | None = None,
+    clusters: str = "",
+) -> Verdict:
+    """Judge any promise of released data.
+
+    `time_unit` is what the times of a log were rounded to; `clusters` are the manifest's `query_clusters`.
+    """
+    match promise, data:
+        case NoPromise(), _:
+            raise NothingPromised(promise.reason)
+        case TransactionAnonymity(), Transactions():
+            return verify_transactions(data, promise)
+        case Linkability(), Groups():
+            return verify_linkability(data, promise)
+        case KdeltaAnonymity(), QueryLog():
+            return verify_kdelta(data, promise, clusters=clusters)
+        case KmAnonymity(), QueryLog():
+            return verify_km(data, promise, time_unit=time_unit)
+    about = {TransactionAnonymity: "transactions", Linkability: "groups of profiles"}.get(type(promise), "a log")
+    kind = {QueryLog: "a log", Transactions: "transactions", Groups: "groups of profiles"}[type(data)]
+    raise BadInput(f"this promise is about {about}, and the data is {kind}")
 
 
-def _as_transactions(original: QueryLog | Transactions | Path | str, *, unit: object) -> Transactions:
+def _as_transactions(original: Original, *, unit: object) -> Transactions:
     if isinstance(original, Transactions):
         return original
+    if isinstance(original, Profiles):
+        raise BadParameter("original", "profiles", allowed="transactions or a log, because the release is transactions")
     if not isinstance(original, QueryLog):
         return read_transactions(original)
     by_blanks = original.layout.format is Format.TRANSACTIONS
@@ -77,10 +134,20 @@ def _as_transactions(original: QueryLog | Transactions | Path | str, *, unit: ob
     return Transactions.from_frame(rows.select("items"))
 
 
-def _as_log(original: QueryLog | Transactions | Path | str) -> QueryLog:
-    if isinstance(original, Transactions):
-        raise BadParameter("original", "transactions", allowed="a log, because the release is one")
+def _as_log(original: Original) -> QueryLog:
+    if isinstance(original, Transactions | Profiles):
+        found = "transactions" if isinstance(original, Transactions) else "profiles"
+        raise BadParameter("original", found, allowed="a log, because the release is one")
     return original if isinstance(original, QueryLog) else read_log(original)
+
+
+def _as_people(original: Original) -> QueryLog | Profiles:
+    """Give the log or the profiles that groups were made from."""
+    if isinstance(original, Transactions):
+        raise BadParameter("original", "transactions", allowed="a log or profiles, because the release is of groups")
+    if isinstance(original, QueryLog | Profiles):
+        return original
+    return read_profiles(original) if are_profiles(original) else read_log(original)
 
 
 def _has_nodes(log: QueryLog) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import msgspec
+import polars as pl
 
 from queryveil.errors import BadInput
+from queryveil.groups import Groups
 from queryveil.guarantees import Guarantee, KmAnonymity, TransactionAnonymity
 from queryveil.log import QueryLog
 from queryveil.transactions import Transactions
@@ -22,6 +24,15 @@ Kind = Literal[
     "invented",
     "invented_transactions",
     "invented_items",
+    "wide_cluster",
+    "shares",
+    "invented_pair",
+    "linked_group",
+    "linked_term",
+    "missing_holders",
+    "contradiction",
+    "invented_members",
+    "invented_term",
 ]
 
 
@@ -41,6 +52,20 @@ class Witness:
     - invented_items: `support` items of a kind in the release, only `needed` in the original; with `size` 1 an item and
       all below it in the taxonomy, with one place where it stands, with `size` 0 all items.
     - invented_transactions: `support` transactions in the release, only `needed` in the original.
+    - wide_cluster: two of `size` queries of a cluster, with `support` URLs clicked for both and `needed` for either;
+      the first row of each of the two.
+    - shares: shares over `size` pairs of cluster and URL that only `support` users have where `needed` should; the
+      first row of each of these users.
+    - invented_pair: a query with its URL in `support` rows of the release, in `needed` of the original; its first row.
+
+    Of groups of profiles a row is a group.
+
+    - linked_group: a group of `size` members who bring in `support` terms where `needed` should be.
+    - linked_term: a term that `support` members of its group hold where `needed` may.
+    - missing_holders: a group of `size` members that does not say how many of them hold each of its `needed` terms.
+    - contradiction: a group whose counts cannot all be true: `size` members, `support` terms in all, `needed` distinct.
+    - invented_members: `support` members in the release, only `needed` users in the original.
+    - invented_term: a term that at least `support` members hold, only `needed` users in the original; its first place.
     """
 
     size: int
@@ -65,9 +90,37 @@ class Witness:
             what = f"an item and what is below it ({rows})" if self.rows else "the release as a whole"
             noun = "transaction" if self.kind == "invented_transactions" else "item"
             return f"{what} has {_count(self.support, noun)}, the original {self.needed}"
+        if self.kind not in ("combination", "history"):
+            return self._of_objects_or_groups(rows)
         what = "whole history of " if self.kind == "history" else "combination of "
         users = _count(self.support, "user")
         return f"a {what}{_count(self.size, 'term')} is shared by {users}, {self.needed} are needed ({rows})"
+
+    def _of_objects_or_groups(self, rows: str) -> str:
+        n, needed = self.support, self.needed
+        match self.kind:
+            case "wide_cluster":
+                shared = f"share {n} of the {_count(needed, 'URL')} clicked for them"
+                return f"two queries of a cluster of {self.size:,} {shared} ({rows})"
+            case "shares":
+                cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
+                return f"shares over {cells} are those of {_count(n, 'user')}, {needed} are needed ({rows})"
+            case "invented_pair":
+                return f"a query with its URL stands in {_count(n, 'row')} of the release, in {needed} before ({rows})"
+            case "linked_group":
+                brought = f"bring in {_count(n, 'term')}, {needed} are needed"
+                return f"the members of a group ({self.size:,}) {brought} ({rows})"
+            case "linked_term":
+                allowed = f"{needed} {'is' if needed == 1 else 'are'} allowed"
+                return f"a term of a group is held by {n} of its members, {allowed} ({rows})"
+            case "missing_holders":
+                return f"a group of {_count(self.size, 'member')} does not say how many hold each term ({rows})"
+            case "contradiction":
+                return f"the counts of a group of {_count(self.size, 'member')} cannot all be true ({rows})"
+            case "invented_members":
+                return f"the release as a whole has {_count(n, 'member')}, the original {_count(needed, 'user')}"
+            case _:
+                return f"a term has at least {_count(n, 'holder')} in the release, {needed} in the original ({rows})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +128,11 @@ class Verdict:
     """Whether a log keeps a promise, and where it does not.
 
     `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
-    violated too and not counted; within each window by itself), or distinct histories, bags or ids, or what is
-    invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
-    term, which are more than the users where ids stand in several windows. Of transactions each counts as a user. At
-    most ten witnesses are kept, the smallest first.
+    violated too and not counted; within each window by itself), or distinct histories, bags, ids, clusters, vectors of
+    shares, groups or terms of groups, or what is invented; it is exact. `n_users` are the user ids in the log;
+    `n_checked_users` the histories with at least one term, which are more than the users where ids stand in several
+    windows. Of transactions each counts as a user, of groups each member. At most ten witnesses are kept, the smallest
+    first.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -118,8 +172,8 @@ class Verdict:
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def show(self, data: QueryLog | Transactions) -> list[str]:
-        """Give the terms of each witness as text; `data` must be what was judged.
+    def show(self, data: QueryLog | Transactions | Groups) -> list[str]:
+        """Give the terms or queries of each witness as text; `data` must be what was judged.
 
         Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
         """
@@ -127,12 +181,14 @@ class Verdict:
         for witness in self.witnesses:
             try:
                 terms = self._terms(witness, data)
-            except IndexError:
+            except (IndexError, pl.exceptions.ColumnNotFoundError):
                 raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
             lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
         return lines
 
-    def _terms(self, witness: Witness, data: QueryLog | Transactions) -> list[str]:
+    def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups) -> list[str]:
+        if witness.kind in ("wide_cluster", "shares", "invented_pair"):
+            return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
         if witness.kind == "transaction":
             return sorted(_terms_in(data, witness.rows[0], items=True))
         items = isinstance(self.promise, KmAnonymity) and self.promise.items
@@ -140,9 +196,10 @@ class Verdict:
         return [_terms_in(data, row, items=items)[position - 1] for row, position in places]
 
 
-def _terms_in(data: QueryLog | Transactions, row: int, *, items: bool) -> list[str]:
-    if isinstance(data, Transactions):
-        found: list[str] = data.frame["items"][row - 1].to_list()
+def _terms_in(data: QueryLog | Transactions | Groups, row: int, *, items: bool) -> list[str]:
+    if not isinstance(data, QueryLog):
+        column = "items" if isinstance(data, Transactions) else "terms"
+        found: list[str] = data.frame[column][row - 1].to_list()
         return found
     return terms_of(data.frame["query"][row - 1], items=items)
 

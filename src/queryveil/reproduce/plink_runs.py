@@ -1,0 +1,162 @@
+"""Group the same profiles with several settings, and let every grouping search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import fmean
+
+from queryveil.methods.plink import Plink
+from queryveil.progress import step, watch
+from queryveil.reproduce.plink_chance import by_chance
+from queryveil.reproduce.plink_material import Material
+from queryveil.reproduce.table import OURS, THEIRS, Cell
+from queryveil.rng import generator
+from queryveil.utility.personalised import N_RELEVANT, N_RESULTS, PersonalisedSearch
+
+P, A = 0.4, 1
+PS = (0.1, 0.2, 0.3, 0.4)
+STEPS = (0, 1, 2, 3)
+THEIR_PRECISION = 0.7886
+
+N_GROUPINGS = 3
+"""The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
+
+DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The settings of a grouping; `strict` drops the terms that more than p of a group's members have."""
+
+    p: float = P
+    a: int = A
+    strict: bool = False
+
+    @property
+    def promise(self) -> str:
+        """What the rows of tables call it."""
+        return "strict" if self.strict else "as in the paper"
+
+
+PROMISES = (False, True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run came to, as the mean over its groupings; the largest figures are the largest of all of them.
+
+    `by_chance` is the precision of groups as large whose members are drawn at random, nothing dropped. `spread` is how
+    far the precision of its groupings lies apart.
+    """
+
+    without_profile: float
+    by_chance: float
+    precision: float
+    spread: float
+    group_size: float
+    average_linkability: float
+    largest_linkability: float
+    largest_share: float
+    dropped: float
+    n_queries: int
+
+
+class Runs:
+    """The runs on one material, each made once."""
+
+    def __init__(self, material: Material, *, seed: int) -> None:
+        self.material, self.seed = material, seed
+        self._search = PersonalisedSearch(material.profiles, index=material.index, seed=seed)
+        self._found: dict[Run, Outcome] = {}
+
+    def make(self, runs: Iterable[Run]) -> None:
+        """Make those of the runs that were not made yet."""
+        missing = [run for run in dict.fromkeys(runs) if run not in self._found]
+        for i, run in enumerate(missing):
+            step(f"p={run.p}, a={run.a}, {run.promise}", i / len(missing))
+            # The steps inside a run would hide which run it is.
+            with watch(lambda _name, _share: None):
+                self._found[run] = self._outcome(run)
+
+    def outcome(self, run: Run) -> Outcome:
+        """Give the measures of a run."""
+        self.make([run])
+        return self._found[run]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all figures of these runs."""
+        return (
+            *self.material.notes,
+            f"{self._search.n_queries:,} queries of {self._search.n_users:,} users, of their own terms, as many words "
+            f"as it takes to find {N_RESULTS} documents; the first {N_RELEVANT} by the user's own profile are relevant",
+            f"every figure is the mean over {N_GROUPINGS} groupings, which begin with different users",
+        )
+
+    def _outcome(self, run: Run) -> Outcome:
+        found = [self._grouping(run, seed=self.seed + i) for i in range(N_GROUPINGS)]
+        precisions = [outcome.precision for outcome in found]
+        return Outcome(
+            without_profile=found[0].without_profile,
+            by_chance=fmean(outcome.by_chance for outcome in found),
+            precision=fmean(precisions),
+            spread=max(precisions) - min(precisions),
+            group_size=fmean(outcome.group_size for outcome in found),
+            average_linkability=fmean(outcome.average_linkability for outcome in found),
+            largest_linkability=max(outcome.largest_linkability for outcome in found),
+            largest_share=max(outcome.largest_share for outcome in found),
+            dropped=fmean(outcome.dropped for outcome in found),
+            n_queries=found[0].n_queries,
+        )
+
+    def _grouping(self, run: Run, *, seed: int) -> Outcome:
+        profiles = self.material.profiles
+        grouping = Plink(p=run.p, a=run.a, strict=run.strict, seed=seed).group(profiles)
+        found = self._search.measure(grouping.release.groups, membership=grouping.membership)
+        dealt, membership = by_chance(profiles, membership=grouping.membership, rng=generator(seed))
+        manifest = grouping.release.manifest
+        return Outcome(
+            without_profile=found.without_profile,
+            by_chance=self._search.measure(dealt, membership=membership).group_profile,
+            precision=found.group_profile,
+            spread=0.0,
+            group_size=manifest.measures["average_group_size"],
+            average_linkability=manifest.measures["average_linkability"],
+            largest_linkability=manifest.measures["largest_linkability"],
+            largest_share=manifest.measures["largest_share"],
+            dropped=manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
+            n_queries=found.n_queries,
+        )
+
+
+def curve(runs: Runs, settings: Iterable[Run], measure: Callable[[Outcome], float]) -> list[float]:
+    """Measure runs one after the other."""
+    wanted = list(settings)
+    runs.make(wanted)
+    return [measure(runs.outcome(run)) for run in wanted]
+
+
+def ours_row(name: str, figures: Iterable[float], *, digits: int = 4) -> tuple[Cell, ...]:
+    """Give a row of ours."""
+    return (name, OURS, *(round(figure, digits) for figure in figures))
+
+
+def theirs_row(name: str, *, n: int) -> tuple[Cell, ...]:
+    """Give a row of theirs: the figures are only drawn in the paper."""
+    return (name, THEIRS, *(None,) * n)
+
+
+def at_each(names: Iterable[object], figures: Iterable[float], *, digits: int = 4) -> str:
+    """Write one figure for each setting.
+
+    >>> at_each(["p=0.1", "p=0.2"], [0.5, 0.25])
+    '0.5000 (p=0.1), 0.2500 (p=0.2)'
+    """
+    return ", ".join(f"{figure:.{digits}f} ({name})" for name, figure in zip(names, figures, strict=True))
+
+
+def spread_note(runs: Runs, settings: Iterable[Run]) -> str:
+    """Say how far groupings with the same settings lie apart; smaller differences mean nothing."""
+    widest = max(runs.outcome(run).spread for run in settings)
+    return f"groupings of the same settings lie up to {widest:.4f} apart in precision"

@@ -1,0 +1,200 @@
+"""Personalised search: how much of a search's order is left if the group's profile stands in for the user's own.
+
+Paper: Zhu and Xiong, section 4. A query is searched, its results are ranked again by their similarity to a profile, and
+the order under the user's own profile is taken as the truth: its first 30 results are relevant, the rest are not.
+
+Each user asks words of the user's own profile: terms are drawn at random and put into one query until it finds 100
+documents, so that there are always more results than relevant ones. The similarity is the cosine between a document's
+tf-idf and the profile's weights, over the tokens of the index. It alone decides the new order; only where two documents
+are equally similar does the search's own order count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.errors import BadInput, BadParameter
+from queryveil.groups import Groups
+from queryveil.kernels.arrays import Bools, Floats, Int32s, Int64s
+from queryveil.kernels.reranking import similarities
+from queryveil.profiles import Profiles
+from queryveil.progress import step
+from queryveil.rng import generator
+from queryveil.text.codes import encode
+from queryveil.utility.average_precision import average_precision
+from queryveil.utility.score import Score
+from queryveil.utility.search_index import SearchIndex
+
+N_RESULTS = 100
+N_RELEVANT = 30
+AT = 10
+MOST_TERMS = 6
+"""A query of so many terms that still finds too little is given up, and others are drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPrecision:
+    """Average precision at 10, over all queries, of the search alone and with the group's profile.
+
+    With the user's own profile it is 1, since that is what the others are measured by.
+    """
+
+    without_profile: float
+    group_profile: float
+    n_queries: int
+    n_users: int
+
+    @property
+    def score(self) -> Score:
+        """The measure of the group's profile."""
+        return Score(
+            name="average_precision_at_10",
+            value=self.group_profile,
+            better="more",
+            about=f"of the users' own order is kept, 1 is all of it, {self.without_profile:.4f} is no profile",
+        )
+
+
+class PersonalisedSearch:
+    """Queries of users and the order their own profiles give the results, ready to try groups on.
+
+    The same arguments give the same queries. Users of whose terms no query finds enough ask none.
+    """
+
+    def __init__(self, profiles: Profiles, *, index: SearchIndex, queries_per_user: int = 5, seed: int = 0) -> None:
+        if queries_per_user < 1:
+            raise BadParameter("queries_per_user", queries_per_user, allowed="1 or more")
+        if index.n_documents < N_RESULTS:
+            raise BadInput(f"the corpus has {index.n_documents} documents; personalised search needs {N_RESULTS}")
+        self._index = index
+        self._users = profiles.frame["user"]
+        self._asking, self._found = _ask(profiles, index=index, per_user=queries_per_user, rng=generator(seed))
+        if not len(self._asking):
+            raise BadInput(f"no query of the users' terms finds {N_RESULTS} documents; give a larger corpus")
+        truth = self._order(profiles.frame, self._asking)
+        self._is_relevant = np.zeros(self._found.shape, np.bool_)
+        np.put_along_axis(self._is_relevant, truth[:, :N_RELEVANT], values=True, axis=1)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self._asking)
+
+    @property
+    def n_users(self) -> int:
+        """The number of users who ask."""
+        return len(np.unique(self._asking))
+
+    def measure(self, groups: Groups, *, membership: pl.DataFrame) -> SearchPrecision:
+        """Rank by the profiles of groups; `membership` has the columns user and group.
+
+        A user in no group searches without a profile.
+        """
+        rows = groups.frame.select("group").with_row_index("row")
+        joined = self._users.to_frame().join(
+            membership.select("user", "group").join(rows, on="group", how="left"),
+            on="user",
+            how="left",
+            maintain_order="left",
+        )
+        if joined.height != len(self._users) or (joined["group"].is_not_null() & joined["row"].is_null()).any():
+            raise BadInput("membership must name each user once, with a group that there is")
+        group_of = joined["row"].cast(pl.Int64).fill_null(-1).to_numpy()
+        return SearchPrecision(
+            without_profile=self._precision(self._is_relevant),
+            group_profile=self._precision(self._ranked(groups.frame, group_of[self._asking])),
+            n_queries=self.n_queries,
+            n_users=self.n_users,
+        )
+
+    def _ranked(self, profiles: pl.DataFrame, profile_of: Int64s) -> Bools:
+        order = self._order(profiles, profile_of)
+        return np.asarray(np.take_along_axis(self._is_relevant, order, axis=1), np.bool_)
+
+    def _order(self, profiles: pl.DataFrame, profile_of: Int64s) -> Int64s:
+        index = self._index
+        ptr, tokens, weights = _vectors(profiles, index=index)
+        alike = similarities(
+            self._found, profile_of, index.doc_ptr, index.tokens, index.weights, ptr, tokens, weights, index.n_tokens
+        )
+        # Rounded, since sums that should be equal may differ in the last bits.
+        return np.argsort(-alike.round(9), axis=1, kind="stable")
+
+    @staticmethod
+    def _precision(relevant: Bools) -> float:
+        return float(average_precision(relevant, n_relevant=N_RELEVANT, at=AT).mean())
+
+    def __repr__(self) -> str:
+        return f"PersonalisedSearch(n_queries={self.n_queries}, n_users={self.n_users}, index={self._index!r})"
+
+
+def personalised_search(
+    groups: Groups,
+    *,
+    profiles: Profiles,
+    membership: pl.DataFrame,
+    index: SearchIndex | None = None,
+    queries_per_user: int = 5,
+    seed: int = 0,
+) -> SearchPrecision:
+    """Measure groups once; to measure several groupings of the same profiles, keep a `PersonalisedSearch`.
+
+    Without an index, the corpus of the package is searched.
+    """
+    search = PersonalisedSearch(profiles, index=index or SearchIndex.of(), queries_per_user=queries_per_user, seed=seed)
+    return search.measure(groups, membership=membership)
+
+
+def _ask(profiles: Profiles, *, index: SearchIndex, per_user: int, rng: np.random.Generator) -> tuple[Int64s, Int32s]:
+    """Draw queries and search them: the row of the user who asks each, and the documents it finds."""
+    asking, found = [], []
+    for row, terms in enumerate(profiles.frame["terms"].to_list()):
+        if row % 50 == 0:
+            step("searching", row / profiles.n_users)
+        known = [term for term in terms if index.tokens_of(term)]
+        drawn = [known[i] for i in rng.permutation(len(known))]
+        n_asked = 0
+        while drawn and n_asked < per_user:
+            documents, drawn = _one_query(drawn, index=index)
+            if len(documents) == N_RESULTS:
+                asking.append(row)
+                found.append(documents)
+                n_asked += 1
+    return np.array(asking, np.int64), np.array(found, np.int32).reshape(-1, N_RESULTS)
+
+
+def _one_query(drawn: list[str], *, index: SearchIndex) -> tuple[Int32s, list[str]]:
+    """Put terms into a query until it finds enough; gives what it finds, and the terms that are left."""
+    documents = np.empty(0, np.int32)
+    for n_terms in range(1, 1 + min(MOST_TERMS, len(drawn))):
+        documents = index.search(drawn[:n_terms], limit=N_RESULTS)
+        if len(documents) == N_RESULTS:
+            return documents, drawn[n_terms:]
+    return documents, drawn[MOST_TERMS:]
+
+
+def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Int64s, Int32s, Floats]:
+    """Give profiles over the index's tokens, scaled to length 1; the tokens of a phrase all get its weight."""
+    lengths = profiles["terms"].list.len().to_numpy()
+    codes, distinct = encode(profiles["terms"].explode(empty_as_null=False))
+    split = [index.tokens_of(term) for term in distinct.to_list()]
+    n_tokens = np.array([len(tokens) for tokens in split], np.int64)
+    start = np.cumsum(n_tokens) - n_tokens
+    flat = np.array([token for tokens in split for token in tokens], np.int32)
+    entry = np.repeat(np.arange(len(codes)), n_tokens[codes])
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(n_tokens[codes]) - n_tokens[codes], n_tokens[codes])
+    owner = np.repeat(np.arange(profiles.height), lengths)[entry]
+    frame = pl.DataFrame(
+        {
+            "owner": owner,
+            "token": flat[start[codes[entry]] + within],
+            "weight": profiles["weights"].explode(empty_as_null=False).to_numpy()[entry],
+        }
+    )
+    summed = frame.group_by("owner", "token").agg(pl.col("weight").sum()).sort("owner", "token")
+    scaled = summed.select(pl.col("weight") / (pl.col("weight") ** 2).sum().sqrt().over("owner"))["weight"]
+    ptr = np.searchsorted(summed["owner"].to_numpy(), np.arange(profiles.height + 1))
+    return ptr.astype(np.int64), summed["token"].to_numpy().astype(np.int32), scaled.to_numpy()

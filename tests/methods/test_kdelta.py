@@ -1,0 +1,272 @@
+"""kdelta from a log to a release: the promise by its definition, what is added, what is left out, what is said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queryveil.columns import ColumnPolicy
+from queryveil.errors import BadParameter, TooFewUsers
+from queryveil.guarantees import KdeltaAnonymity, NoPromise
+from queryveil.log import QueryLog
+from queryveil.methods.kdelta import Kdelta
+from queryveil.release import Release
+from queryveil.synth import synthesize
+from queryveil.testing import Check, checks_for, tiny_log
+from queryveil.testing.plain_kdelta import clicks_of, diameter, shares
+from queryveil.testing.strategies import clicked_logs, logs
+
+KEEP = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
+METHODS = [
+    Kdelta(k=2),
+    Kdelta(k=3, delta=0.7, min_cluster_users=1),
+    Kdelta(k=2, delta=0.0, centroids="paper"),
+    Kdelta(k=2, delta=1.0),
+    Kdelta(k=2, additions=False, min_cluster_users=1),
+    Kdelta(k=3, additions=False, delta=0.8, min_query_users=2),
+]
+
+
+def clicked(rows: Sequence[tuple[str, str, str | None]], **columns: list[Any]) -> QueryLog:
+    user, query, url = map(list, zip(*rows, strict=True))
+    return QueryLog.from_frame({"user": user, "query": query, "url": url} | columns)
+
+
+def released(release: Release) -> list[tuple[str, str, str | None]]:
+    frame = release.log.frame
+    url = frame["url"].to_list() if "url" in frame.columns else [None] * frame.height
+    return list(zip(frame["user"], frame["query"], url, strict=True))
+
+
+def asked(log: QueryLog) -> Counter[tuple[str, str, str | None]]:
+    """Give the users, queries and URLs of the original as they would be released."""
+    rows = released(Release(data=log, manifest=None))  # type: ignore[arg-type]
+    return Counter((user, " ".join(query.lower().split()), url or None) for user, query, url in rows)
+
+
+def broken(release: Release, *, k: int, delta: float) -> list[str]:
+    """Say what a release breaks of the definition, read from its rows and its clusters."""
+    rows = released(release)
+    queries = sorted({query for _, query, _ in rows})
+    numbers = release.manifest.query_clusters.split(" ") if queries else []
+    cluster = dict(zip(queries, numbers, strict=True))
+    clicks = clicks_of((query, url) for _, query, url in rows)
+    found = []
+    for number in set(numbers):
+        if diameter([query for query in queries if cluster[query] == number], clicks) > Fraction(delta) + Fraction(
+            1, 10**9
+        ):
+            found.append("a cluster is wider than delta")
+    cells: dict[str, Counter[Any]] = {}
+    for user, query, url in rows:
+        cells.setdefault(user, Counter())[cluster[query], url] += 1
+    alike = Counter(frozenset(shares(mine).items()) for mine in cells.values())
+    return found + ["shares of fewer than k users" for n in alike.values() if n < k]
+
+
+def anonymize(method: Kdelta, log: QueryLog) -> Release | None:
+    try:
+        return method.anonymize(log)
+    except TooFewUsers:
+        assert log.n_users
+        return None
+
+
+@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@settings(max_examples=60)
+@given(log=clicked_logs())
+def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: QueryLog) -> None:
+    release = anonymize(method, log)
+    if release is not None:
+        assert release.promise == KdeltaAnonymity(k=method.k, delta=method.delta)
+        assert not broken(release, k=method.k, delta=method.delta)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@settings(max_examples=60)
+@given(log=clicked_logs())
+def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_own(
+    method: Kdelta, log: QueryLog
+) -> None:
+    release = anonymize(replace(method, columns=KEEP), log)
+    if release is None:
+        return
+    assert {row[1:] for row in released(release)} <= {row[1:] for row in asked(log)}
+    times = set(zip(log.frame["user"], log.frame["time"], strict=True))
+    assert set(zip(release.log.frame["user"], release.log.frame["time"], strict=True)) <= times
+
+
+@pytest.mark.parametrize("method", [each for each in METHODS if not each.additions], ids=["0", "1"])
+@settings(max_examples=100)
+@given(log=clicked_logs())
+def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelta, log: QueryLog) -> None:
+    release = anonymize(replace(method, columns=KEEP), log)
+    if release is not None:
+        assert Counter(released(release)) <= asked(log)
+        assert release.manifest.changed == {"rows_added": 0, "queries_exchanged": 0}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@pytest.mark.parametrize("check", list(checks_for(Kdelta())), ids=lambda check: check.name)
+@settings(max_examples=15)
+@given(log=st.one_of(clicked_logs(), clicked_logs(with_time=False), logs()))
+def test_kdelta_keeps_the_house_rules(check: Check, method: Kdelta, log: QueryLog) -> None:
+    next(each for each in checks_for(method) if each.name == check.name).run(log)
+
+
+@settings(max_examples=60)
+@given(log=clicked_logs())
+def test_the_papers_rounding_makes_no_promise_and_says_how_far_it_is_off(log: QueryLog) -> None:
+    method = Kdelta(k=2, mode="paper")
+    release = anonymize(method, log)
+    if release is None or not log.n_rows:
+        return
+    assert isinstance(release.promise, NoPromise)
+    measures = release.manifest.measures
+    assert 0 <= measures["mean_distance_left"] <= measures["largest_distance_left"] < 1
+    assert bool(broken(release, k=2, delta=0.5)) <= (measures["largest_distance_left"] > 0)
+
+
+def two_pairs() -> QueryLog:
+    pairs = [("u1", "red wine", "w"), ("u2", "wine", "w"), ("u3", "cheese", "c"), ("u4", "blue cheese", "c")]
+    return clicked([(user, query, url) for user, query, url in pairs for _ in range(3)])
+
+
+def test_users_who_already_have_equal_shares_lose_and_gain_nothing() -> None:
+    for method in (Kdelta(k=2), Kdelta(k=2, additions=False)):
+        release = method.anonymize(two_pairs())
+        assert release.manifest.changed == {"rows_added": 0, "queries_exchanged": 0}
+        assert release.manifest.removed["rows_suppressed"] == 0
+        assert release.manifest.measures["groups"] == 2
+        assert release.manifest.query_clusters == "1 1 2 2"
+
+
+def test_a_member_is_lifted_and_cut_to_a_multiple_of_its_centroid() -> None:
+    rows = [("u1", "tea", "t"), ("u1", "wine", "w"), *[("u2", "tea", "t")] * 3]
+    release = Kdelta(k=2, columns=KEEP, min_cluster_users=1).anonymize(clicked(rows))
+    # The cheaper centroid is u2: u1 gets a second tea for its wine. With u1 as centroid three rows would change.
+    assert Counter(released(release)) == Counter([("u1", "tea", "t")] * 2 + rows[2:])
+    assert release.manifest.changed["rows_added"] == 1
+    assert release.manifest.removed["rows_suppressed"] == 1
+
+
+def test_the_paper_takes_the_user_with_most_rows_as_centroid() -> None:
+    rows = [("u1", "tea", "t"), *[("u2", "tea", "t"), ("u2", "wine", "w"), ("u2", "jam", "j")]]
+    method = Kdelta(k=2, columns=KEEP, min_cluster_users=1, centroids="paper")
+    release = method.anonymize(clicked(rows))
+    assert release.manifest.changed["rows_added"] == 2
+    assert release.manifest.removed["rows_suppressed"] == 0
+    best = replace(method, centroids="best").anonymize(clicked(rows)).manifest
+    assert best.measures["additions_paper_centroids"] == 2
+    assert best.changed["rows_added"] + best.removed["rows_suppressed"] <= 2
+
+
+def test_an_added_query_is_drawn_equiprobably_from_the_rows_of_the_cell() -> None:
+    # The cell has one query in 700 rows and another in 300: so they are drawn for the second user.
+    rows = [*[("u1", "tea", "t")] * 700, *[("u1", "teas", "t")] * 300, *[("u2", "milk", "m")] * 1000]
+    method = Kdelta(k=2, columns=KEEP, min_cluster_users=1, centroids="paper", seed=3)
+    added = [query for user, query, _ in released(method.anonymize(clicked(rows))) if user == "u2"]
+    assert len(added) == 1000
+    assert 230 < added.count("teas") < 370
+
+
+def test_queries_differ_by_text_alone_where_nobody_clicked() -> None:
+    release = Kdelta(k=2).anonymize(tiny_log())
+    assert "no clicks: queries are alike only if their texts are the same" in release.manifest.warnings
+    assert set(release.log.frame["query"]) == {"red wine"}
+    assert release.manifest.removed["rows_of_rare_clusters"] == 6
+    assert release.manifest.removed["users_left_empty"] == 2
+
+
+def test_rare_queries_and_rare_clusters_go_first_and_are_counted() -> None:
+    rows = [("u1", "Tea", "t"), ("u2", "tea ", "t"), ("u3", "teas", "t"), ("u3", "zanzibar", "z"), ("u3", "", "t")]
+    removed = Kdelta(k=3).anonymize(clicked(rows)).manifest.removed
+    assert removed["rows_without_query"] == removed["rows_of_rare_clusters"] == 1
+    with pytest.raises(TooFewUsers, match="3 users with something to release are needed and there are 2"):
+        Kdelta(k=3, min_query_users=2).anonymize(clicked(rows))
+    release = Kdelta(k=2, min_query_users=2).anonymize(clicked(rows))
+    assert release.manifest.removed["rows_of_rare_queries"] == 2
+    assert release.manifest.measures["queries_of_one_user"] == 0
+    assert not any("only one user asked" in warning for warning in release.manifest.warnings)
+
+
+def test_queries_of_one_user_are_counted_and_warned_of() -> None:
+    release = Kdelta(k=2).anonymize(two_pairs())
+    assert release.manifest.measures["queries_of_one_user"] == 4
+    assert any("released queries that only one user asked: 4" in warning for warning in release.manifest.warnings)
+
+
+def test_a_bot_never_becomes_a_centroid() -> None:
+    rows = [*[("bot", f"tea {i}", "t") for i in range(150)], ("u1", "tea 1", "t"), ("u2", "tea 1", "t")]
+    times = pl.datetime_range(pl.datetime(2006, 3, 1), pl.datetime(2006, 3, 1, 2, 31), "1m", eager=True)
+    release = Kdelta(k=2).anonymize(clicked(rows, time=times.to_list()))
+    assert release.manifest.removed["bot_users"] == 1
+    assert release.manifest.removed["bot_rows"] == 150
+    assert release.log.n_rows == 2
+
+
+def test_blanks_case_and_empty_urls_mark_nobody() -> None:
+    rows: list[tuple[str, str, str | None]] = [("u1", " Red  WINE", ""), ("u2", "red wine", None)]
+    frame = Kdelta(k=2).anonymize(clicked(rows)).log.frame
+    assert frame["query"].to_list() == ["red wine"] * 2
+    assert frame["url"].to_list() == [None] * 2
+
+
+def test_copied_rows_bring_the_rest_of_the_row_and_that_is_said() -> None:
+    rows = [*[("u1", "tea", "t")] * 4, *[("u2", "milk", "m")] * 4]
+    log = clicked(rows, rank=[1] * 4 + [7] * 4, city=["north"] * 4 + ["south"] * 4)
+    columns = ColumnPolicy(ids="keep", keep=("rank", "city"))  # type: ignore[arg-type]
+    release = Kdelta(k=2, min_cluster_users=1, columns=columns).anonymize(log)
+    whole = set(release.log.frame.select("query", "url", "rank", "city").iter_rows())
+    assert len(whole) == 1
+    assert whole < {("tea", "t", 1, "north"), ("milk", "m", 7, "south")}
+    assert any("recognised by the columns" in warning for warning in release.manifest.warnings)
+    assert any("rows that were made up, copies of other users' rows: 4" in text for text in release.manifest.warnings)
+
+
+@pytest.mark.parametrize("like", ["aol", "web"])
+def test_better_centroids_save_edits_on_a_made_up_log(like: str) -> None:
+    release = Kdelta(k=5, seed=1).anonymize(synthesize(users=300, like=like, seed=2).log)
+    manifest = release.manifest
+    papers = manifest.measures["additions_paper_centroids"] + manifest.measures["suppressions_paper_centroids"]
+    assert manifest.changed["rows_added"] + manifest.removed["rows_suppressed"] < 0.9 * papers
+    assert not broken(release, k=5, delta=0.5)
+    assert manifest.changed["queries_exchanged"] > 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"k": 1}, "k must be 2 or more, got 1"),
+        ({"delta": 1.5}, "delta must be between 0 and 1, got 1.5"),
+        ({"mode": "nearly"}, "mode must be exact or paper, got nearly"),
+        ({"centroids": "any"}, "centroids must be best or paper, got any"),
+        ({"mode": "paper", "additions": False}, "mode must be exact without additions, got paper"),
+        ({"min_query_users": 0}, "min_query_users must be 1 or more, got 0"),
+        ({"min_cluster_users": 0}, "min_cluster_users must be 1 or more, got 0"),
+        ({"bot_threshold": 0}, "bot_threshold must be 1 or more"),
+        ({"seed": -1}, "seed must be 0 or more"),
+    ],
+    ids=str,
+)
+def test_bad_settings_say_what_to_write_instead(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadParameter, match=message):
+        Kdelta(**setting)
+
+
+def test_too_few_users_is_an_error_that_names_no_one() -> None:
+    with pytest.raises(
+        TooFewUsers, match="5 users with something to release are needed and there are 4; try a smaller k"
+    ):
+        Kdelta(k=5).anonymize(two_pairs())
+    lonely = clicked([("u1", "tea", "t"), ("u2", "milk", "m")])
+    with pytest.raises(TooFewUsers, match="too few users share a query and a URL"):
+        Kdelta(k=2, additions=False, min_cluster_users=1).anonymize(lonely)
