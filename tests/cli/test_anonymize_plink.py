@@ -114,3 +114,32 @@ def test_a_line_that_is_no_profile_is_named_or_skipped(run: Run, profiles: Path,
     skipped = run("anonymize", "plink", profiles, "-o", tmp_path / "out", "--bad-rows", "skip")
     assert skipped.returncode == 0
     assert "bad rows skipped" in skipped.stdout
+
+
+def test_what_strictness_costs_in_precision_stands_in_the_manifest(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    assert run("synth", tmp_path / "log.tsv", "--users", 300).returncode == 0
+    done = run("anonymize", "plink", tmp_path / "log.tsv", "-o", tmp_path / "out", "--strict", "--json")
+    measures = json.loads(done.stdout)["measures"]
+    strict, loose = measures["average_precision_at_10"], measures["average_precision_at_10_if_not_strict"]
+    assert 0 < strict < loose < 1
+    assert 0 < measures["average_precision_at_10_without_profile"] < 1
+    plain = run("anonymize", "plink", tmp_path / "log.tsv", "-o", tmp_path / "plain", "--json")
+    assert "average_precision_at_10" not in json.loads(plain.stdout)["measures"]
+
+
+def test_precision_that_cannot_be_measured_is_a_warning_by_default_and_an_error_with_a_corpus(
+    run: Run, refused: Refused, profiles: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("tantivy")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("a text about wool")
+    done = run("anonymize", "plink", profiles, "-o", tmp_path / "out", "--corpus", tmp_path / "texts")
+    assert done.returncode == 2
+    assert done.stderr == "queryveil: the corpus has 1 documents; personalised search needs 100\n"
+    line = refused("anonymize", "plink", profiles, "-o", tmp_path / "out", "--corpus", tmp_path / "nowhere")
+    assert "nowhere" in line
+    (tmp_path / "odd.jsonl").write_text("".join(f'{{"user": "{i}", "terms": {{"qqq{i}": 1}}}}\n' for i in range(9)))
+    done = run("anonymize", "plink", tmp_path / "odd.jsonl", "-o", tmp_path / "out", "--strict")
+    assert done.returncode == 0
+    assert "what strictness costs in precision was not measured" in done.stderr

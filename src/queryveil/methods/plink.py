@@ -33,13 +33,17 @@ from queryveil.text.taxonomy import Taxonomy
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Grouping:
-    """A release of groups and who is in which: `membership` has the columns user and group and must not leave."""
+    """A release of groups, and what must not leave: who is in which group, and the profiles that were grouped.
+
+    `membership` has the columns user and group.
+    """
 
     release: Release
     membership: pl.DataFrame
+    profiles: Profiles
 
     def __repr__(self) -> str:
-        # Privacy: the membership is what the release hides.
+        # Privacy: the membership and the profiles are what the release hides.
         return f"Grouping({self.release.groups!r})"
 
 
@@ -129,7 +133,8 @@ class Plink:
             warnings=tuple(self._warnings(data, profiles, shared, exceeds)),
         )
         membership = pl.DataFrame({"user": profiles.users, "group": group_of.astype(np.int64) + 1})
-        return Grouping(release=Release(data=groups, manifest=manifest), membership=membership)
+        release = Release(data=groups, manifest=manifest)
+        return Grouping(release=release, membership=membership, profiles=profiles.as_profiles())
 
     def _parameters(self, data: QueryLog | Profiles, taxonomy: Taxonomy) -> dict[str, str | int | float | bool | None]:
         return {

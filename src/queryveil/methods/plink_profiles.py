@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from queryveil import progress
 from queryveil.errors import BadParameter
@@ -70,6 +71,13 @@ class TermProfiles:
     def entry_user(self) -> Int32s:
         """The user of each entry."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.sizes)
+
+    def as_profiles(self) -> Profiles:
+        """Give the same as a value that others understand."""
+        starts, lists = pa.array(self.ptr), pa.LargeListArray.from_arrays
+        texts = self.vocabulary.gather(self.terms).to_arrow().cast(pa.large_string())
+        columns = {"terms": lists(starts, texts), "weights": lists(starts, pa.array(self.weights, pa.float64()))}
+        return Profiles(frame=pl.DataFrame({"user": self.users} | {k: pl.Series(v) for k, v in columns.items()}))
 
     def __repr__(self) -> str:
         return f"TermProfiles(n_users={self.n_users}, n_terms={len(self.vocabulary)}, n_entries={len(self.terms)})"

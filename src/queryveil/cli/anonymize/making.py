@@ -58,12 +58,16 @@ def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
         | _sizes(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
-        | {name.replace("_", " "): value for name, value in manifest.measures.items()}
+        | {name.replace("_", " "): _figure(value) for name, value in manifest.measures.items()}
         | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)
+
+
+def _figure(value: float) -> int | float:
+    return int(value) if value == int(value) and abs(value) >= 1 else value
 
 
 def _sizes(manifest: Manifest) -> dict[str, object]:

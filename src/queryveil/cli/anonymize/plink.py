@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,10 @@ def plink(
     membership: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write who is in which group here; private.")
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Texts to measure personalised search on: a folder or a JSONL file."),
+    ] = None,
     bots: BotsOption = 100,
     force: ForceOption = False,
     seed: SeedOption = None,
@@ -32,6 +37,7 @@ def plink(
     as_json: JsonOption = False,
 ) -> None:
     """Group similar profiles until no member stands out, and release one profile per group."""
+    from queryveil.cli.anonymize.plink_precision import with_precision
     from queryveil.cli.output import progress_bar
     from queryveil.formats.membership import check_membership, written_membership
     from queryveil.methods import Plink
@@ -50,12 +56,12 @@ def plink(
     if membership is not None:
         check_membership(membership, release=output, force=force)
     with progress_bar():
-        grouping = method.group(read_people(log, file_format=file_format, columns=columns, bad_rows=bad_rows))
-        if membership is None:
-            grouping.release.save(output, force=force)
-        else:
-            with written_membership(grouping.membership, membership):
-                grouping.release.save(output, force=force)
-    print_manifest(grouping.release.manifest, output, as_json=as_json)
+        data = read_people(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        grouping = method.group(data)
+        measured = strict or corpus is not None
+        release = with_precision(grouping, method, data, corpus=corpus) if measured else grouping.release
+        with written_membership(grouping.membership, membership) if membership else nullcontext():
+            release.save(output, force=force)
+    print_manifest(release.manifest, output, as_json=as_json)
     if membership is not None:
         typer.echo(f"who is in which group: {membership}; it undoes the release, keep it to yourself", err=True)
