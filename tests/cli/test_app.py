@@ -63,7 +63,10 @@ def test_the_commands_are_the_verbs() -> None:
     assert sorted(verbs) == [
         "anonymize clump",
         "anonymize km",
+        "anonymize kdelta",
         "anonymize partition",
+        "anonymize plink",
+        "classify",
         "demo",
         "inspect",
         "reproduce",

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from queryveil.cli import anonymize, demo, inspect, reproduce, synth, verify
+from queryveil.cli import anonymize, classify, demo, inspect, reproduce, synth, verify
 from queryveil.errors import QueryveilError
 from queryveil.version import __version__
 
@@ -32,6 +32,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("synth")(synth.synth)
 app.command("inspect")(inspect.inspect)
+app.command("classify")(classify.classify)
 app.add_typer(anonymize.app, name="anonymize")
 app.command("verify")(verify.verify)
 app.command("reproduce")(reproduce.reproduce)

@@ -1,0 +1,95 @@
+"""`queryveil classify LOG`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TABLES = "Tables (Parquet or CSV) in place of those in the package"
+
+
+def classify(
+    log: LogArgument,
+    classifier: Annotated[
+        str, typer.Option(help="evidence: by all of a query; paper: by its rarest unit alone.")
+    ] = "evidence",
+    frequencies: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
+    ] = None,
+    recommendations: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
+    ] = None,
+    categories: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
+    ] = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Say what each query is about, without its identifiers. Shows words of the log."""
+    from queryveil.text.classifier import Classifier
+    from queryveil.text.identifiers import remove_identifiers
+
+    tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
+    chosen = Classifier.from_tables(**tables, kind=classifier)
+    queries = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows).frame["query"]
+    cleaned = remove_identifiers(queries)
+    found = chosen.classify(cleaned.queries)
+    rows = found.names.to_frame().with_columns(found.main_unit, cleaned.removed.alias("removed"))
+    if as_json:
+        _print_lines(rows)
+    else:
+        _print_tables(rows, is_empty=cleaned.queries == "", counts=cleaned.counts, n_emptied=cleaned.n_emptied)
+
+
+def _print_lines(rows: pl.DataFrame) -> None:
+    """Print a line of JSON for each row, and a last one with the share of each category."""
+    import sys
+
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1):
+        line = {"row": i, "category": category, "main_unit": main_unit, "removed": removed or []}
+        sys.stdout.write(encode(line).decode() + "\n")
+    sys.stdout.write(encode({"n_rows": len(rows), "shares": _shares(rows)}).decode() + "\n")
+
+
+def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, int], n_emptied: int) -> None:
+    from queryveil.cli.output import print_facts, print_table, share
+
+    lines = [
+        (i, category, main_unit, ", ".join(removed or []) or None)
+        for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1)
+    ]
+    print_table(["row", "category", "main unit", "removed"], lines)
+    n_asked = int((~is_empty).sum())
+    n_found = int((rows["category"].filter(~is_empty) != "Unclassified").sum())
+    print_table(
+        ["category", "rows", "share"],
+        [(name, round(part * len(rows)), f"{100 * part:.1f} %") for name, part in _shares(rows).items()],
+    )
+    print_facts(
+        {
+            "rows": len(rows),
+            "queries with text": n_asked,
+            "with a category": f"{n_found:,} ({share(n_found, n_asked)})",
+            "of nothing but identifiers": n_emptied,
+            "identifiers removed": ", ".join(f"{kind} {n:,}" for kind, n in counts.items()) or "none",
+        }
+    )
+
+
+def _shares(rows: pl.DataFrame) -> dict[str, float]:
+    """Give the share of each category that occurs, in the order of their list."""
+    from queryveil.text.categories import CATEGORIES, UNCLASSIFIED
+
+    counts = dict(rows["category"].value_counts().iter_rows())
+    return {name: counts[name] / len(rows) for name in (*CATEGORIES, UNCLASSIFIED) if name in counts}

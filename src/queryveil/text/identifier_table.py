@@ -1,0 +1,125 @@
+"""The words, names and places that identifiers are found by, read from the package."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from queryveil.kernels.identifier_classes import (
+    COMMON_SURNAME,
+    CONTACT_CUE,
+    CUE,
+    FIRST,
+    FIRST_WORD,
+    PARTICLE,
+    PERSON,
+    PLACE_CUE,
+    SMALL_TOWN,
+    STATE_END,
+    SURNAME,
+    SURNAME_WORD,
+    TITLE,
+    WORD,
+)
+
+TABLE = "identifiers.npz"
+"""Made by tools/build_names.py.
+
+words, tokens   words in lower case, sorted, as lines, and the classes of each (`queryveil.kernels.identifier_classes`)
+cities, states  names of American cities as lines, and on the same line the states that have one
+counties        names of American counties, without the word county
+"""
+WORDS = "identifier_words.toml"
+"""Written by hand."""
+_NAMES = FIRST | FIRST_WORD | SURNAME | SURNAME_WORD | COMMON_SURNAME
+SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Table:
+    """Everything the rules look up.
+
+    `states` has the two letters of a state by its name and by themselves.
+    """
+
+    tokens: dict[str, int]
+    cities: dict[str, frozenset[str]]
+    counties: frozenset[str]
+    states: dict[str, str]
+    doubtful_states: frozenset[str]
+    no_street: frozenset[str]
+    zip_cues: frozenset[str]
+    institutions: frozenset[str]
+    products: frozenset[str]
+    before: frozenset[str]
+    phrases: frozenset[str]
+    sites: frozenset[str]
+    services: frozenset[str]
+    endings: frozenset[str]
+
+
+@cache
+def identifier_table() -> Table:
+    """Read the tables of the package; once."""
+    folder = resources.files("queryveil.text").joinpath("data")
+    with folder.joinpath(TABLE).open("rb") as file, np.load(file) as table:
+        columns: dict[str, Any] = dict(table)
+    by_hand = tomllib.loads(folder.joinpath(WORDS).read_text(encoding="utf-8"))
+    tokens = dict(zip(_lines(columns["words"]), columns["tokens"].tolist(), strict=True))
+    names, places, sites = by_hand["names"], by_hand["places"], by_hand["sites"]
+    states = [entry.split() for entry in places["state"].split(",")]
+    _add_by_hand(tokens, by_hand["tokens"], states=states)
+    in_states = (frozenset(line.split()) for line in _lines(columns["states"]))
+    return Table(
+        tokens=tokens,
+        cities=dict(zip(_lines(columns["cities"]), in_states, strict=True)),
+        counties=frozenset(_lines(columns["counties"])),
+        states={key: words[-1] for words in states for key in (" ".join(words[:-1]), words[-1])},
+        doubtful_states=frozenset(places["doubtful"].split()),
+        no_street=frozenset(places["no_street"].split()),
+        zip_cues=frozenset(places["zip_cue"].split()),
+        institutions=frozenset(names["institution"].split()),
+        products=frozenset(names["product"].split()),
+        before=frozenset(names["before"].split()),
+        phrases=frozenset(" ".join(phrase.split()) for phrase in names["phrases"].split(",")),
+        sites=frozenset(f"{name}.{ending}" for name in sites["known"].split() for ending in SITE_ENDINGS),
+        services=frozenset(sites["service"].split()),
+        endings=frozenset(sites["ending"].split()),
+    )
+
+
+def _lines(letters: Any) -> list[str]:
+    return letters.tobytes().decode("ascii").split("\n")  # type: ignore[no-any-return]
+
+
+def _add_by_hand(tokens: dict[str, int], by_hand: dict[str, str], *, states: list[list[str]]) -> None:
+    """Add and correct classes; what was written by hand counts."""
+    for word in by_hand["first_word"].split():
+        tokens[word] = tokens.get(word, 0) & ~FIRST | FIRST_WORD
+    for word in by_hand["first"].split():
+        tokens[word] = tokens.get(word, 0) & ~FIRST_WORD | FIRST
+    for word in by_hand["not_town"].split():
+        tokens[word] = tokens.get(word, 0) & ~SMALL_TOWN | WORD
+    for word in by_hand["not_first"].split():
+        tokens[word] = tokens.get(word, 0) & ~(FIRST | FIRST_WORD) | WORD
+    for word in by_hand["surname"].split():
+        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME
+    for word in by_hand["surname_word"].split():
+        tokens[word] = tokens.get(word, 0) & ~(SURNAME | COMMON_SURNAME) | SURNAME_WORD
+    for word in by_hand["word"].split():
+        tokens[word] = tokens.get(word, 0) & ~_NAMES | WORD
+    classes = {
+        "title": TITLE, "person": PERSON, "particle": PARTICLE,
+        "place_cue": PLACE_CUE, "contact_cue": CONTACT_CUE, "cue": CUE,
+    }  # fmt: skip
+    for name, token in classes.items():
+        for word in by_hand[name].split():
+            tokens[word] = tokens.get(word, 0) | token
+    for state in states:
+        for word in state[-2:]:
+            tokens[word] = tokens.get(word, 0) | STATE_END
