@@ -24,6 +24,10 @@ check: $(VENV)/installed-test
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.km
 	$(BIN)/python -m benchmarks.clump
+	$(BIN)/python -m benchmarks.kdelta
+	$(BIN)/python -m benchmarks.plink
+	$(BIN)/python -m benchmarks.identifiers
+	$(BIN)/python -m benchmarks.classify
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) -r s tests/kernels tests/methods tests/verify tests/formats

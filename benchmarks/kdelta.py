@@ -32,13 +32,13 @@ def made_up(users: int, *, like: str = "aol") -> QueryLog:
 
 
 def stages(method: Kdelta, log: QueryLog) -> dict[str, float]:
-    """Give the seconds of each stage."""
+    """Give the processor's seconds of each stage, which other programs on the machine change less than the clock's."""
     spent: dict[str, float] = defaultdict(float)
-    name, started = "", time.perf_counter()
+    name, started = "", time.process_time()
 
     def note(step: str, _: float) -> None:
         nonlocal name, started
-        now = time.perf_counter()
+        now = time.process_time()
         spent[name] += now - started
         name, started = step, now
 
@@ -58,13 +58,13 @@ def growth(method: Kdelta, *, sizes: tuple[int, ...]) -> None:
         first = first or whole / n
         each = [f"{took / n * 1e6:.0f} µs" for took in seconds.values()]
         rows.append((f"{n:,}", f"{log.n_rows:,}", *each, f"{whole:.1f} s", f"{whole / n / first:.2f}"))
-    title = f"time per user, k={method.k}" + ("" if method.additions else ", no additions")
+    title = f"processor time per user, k={method.k}" + ("" if method.additions else ", no additions")
     print_table(["users", "rows", *STAGES, "in all", "per user / first"], rows, title=title)
     print()
 
 
 def quality(*, users: int) -> None:
-    """Show the rows added and suppressed with the paper's centroids and with ours."""
+    """Show the rows added and suppressed with the paper's centroids, which are users, and with ours, which are not."""
     rows = []
     for like in ("aol", "web"):
         log = made_up(users, like=like)

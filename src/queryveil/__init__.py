@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from queryveil.errors import QueryveilError
     from queryveil.formats import read_log, read_profiles, read_transactions, write_log
     from queryveil.groups import Groups
-    from queryveil.guarantees import KdeltaAnonymity, KmAnonymity, Linkability, TransactionAnonymity
+    from queryveil.guarantees import KdeltaAnonymity, KmAnonymity, Linkability, NoPromise, TransactionAnonymity
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
     from queryveil.methods import Clump, Kdelta, Km, Partition, Plink
@@ -35,6 +35,7 @@ _HOMES = {
     "Km": "queryveil.methods",
     "KmAnonymity": "queryveil.guarantees",
     "Linkability": "queryveil.guarantees",
+    "NoPromise": "queryveil.guarantees",
     "QueryLog": "queryveil.log",
     "QueryveilError": "queryveil.errors",
     "Partition": "queryveil.methods",
@@ -65,6 +66,7 @@ __all__ = [
     "Km",
     "KmAnonymity",
     "Linkability",
+    "NoPromise",
     "Partition",
     "Plink",
     "Profiles",

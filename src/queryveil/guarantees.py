@@ -11,6 +11,8 @@ from queryveil.errors import BadParameter
 
 _MOST = 2**31 - 1
 """The most users that can be counted."""
+_LEAST_P = 1e-9
+"""It needs a thousand million users."""
 
 
 class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field="model", repr_omit_defaults=True):
@@ -122,6 +124,8 @@ class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_fi
     def __post_init__(self) -> None:
         if not 0 < self.p <= 1:
             raise BadParameter("p", self.p, allowed="above 0 and at most 1")
+        if self.p < _LEAST_P:
+            raise BadParameter("p", self.p, allowed=f"{_LEAST_P} or more")
 
     def in_words(self) -> str:
         """Say the promise to somebody who has not read the paper."""

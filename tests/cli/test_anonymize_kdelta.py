@@ -69,7 +69,10 @@ def test_the_papers_rounding_promises_nothing_and_cannot_be_verified(
         (["--delta", "1.5"], "delta must be between 0 and 1, got 1.5"),
         (["--delta", "nan"], "delta must be between 0 and 1, got nan"),
         (["--mode", "loose"], "mode must be exact or paper, got loose"),
-        (["--mode", "paper", "--no-additions"], "mode must be exact without additions"),
+        (
+            ["--mode", "paper", "--no-additions"],
+            "mode must be exact with --no-additions and",
+        ),
         (["--centroids", "worst"], "centroids must be best or paper, got worst"),
         (["--min-cluster-users", "0"], "min_cluster_users must be 1 or more, got 0"),
         (["--min-query-users", "0"], "min_query_users must be 1 or more, got 0"),

@@ -136,7 +136,7 @@ def test_precision_that_cannot_be_measured_is_a_warning_by_default_and_an_error_
     (tmp_path / "texts" / "one.txt").write_text("a text about wool")
     done = run("anonymize", "plink", profiles, "-o", tmp_path / "out", "--corpus", tmp_path / "texts")
     assert done.returncode == 2
-    assert done.stderr == "queryveil: the corpus has 1 documents; personalised search needs 100\n"
+    assert done.stderr == "queryveil: personalised search needs a corpus of 100 documents, not 1\n"
     line = refused("anonymize", "plink", profiles, "-o", tmp_path / "out", "--corpus", tmp_path / "nowhere")
     assert "nowhere" in line
     (tmp_path / "odd.jsonl").write_text("".join(f'{{"user": "{i}", "terms": {{"qqq{i}": 1}}}}\n' for i in range(9)))

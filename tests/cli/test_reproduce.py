@@ -25,6 +25,14 @@ def test_json_holds_the_table(run: Run) -> None:
     assert all(len(row) == len(table["columns"]) for row in table["rows"])
 
 
+def test_a_figure_of_groups_of_users_is_printed(run: Run) -> None:
+    done = run("reproduce", "kdelta-fig2", "--users", 100, "--json")
+    table = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert table["columns"][-2] == "100 users"
+    assert "kdelta-fig1" in run("reproduce", "--help").stdout
+
+
 def test_wrong_usage_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "name must be one of km-table3" in refused("reproduce", "km-table99")
     assert "there is no such file" in refused("reproduce", "km-table3", tmp_path / "nowhere.tsv")

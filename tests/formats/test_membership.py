@@ -47,6 +47,15 @@ def test_a_place_where_a_membership_must_not_stand_is_refused(tmp_path: Path, na
         check_membership(tmp_path / name, release=tmp_path / "release", force=False)
 
 
+def test_neither_the_release_nor_what_is_read_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "profiles.jsonl"
+    path.write_text("{}\n")
+    with pytest.raises(BadParameter, match="another file than the one that is read"):
+        check_membership(path, release=tmp_path / "release", inputs=[str(path)], force=True)
+    with pytest.raises(BadParameter, match="outside the release folder"):
+        check_membership(tmp_path / "x.csv", release=tmp_path / "x.csv", force=False)
+
+
 def test_a_membership_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
     path = tmp_path / "who.csv"
     path.write_text("user,group\n")

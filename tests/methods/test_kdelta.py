@@ -32,6 +32,8 @@ METHODS = [
     Kdelta(k=2, delta=1.0),
     Kdelta(k=2, additions=False, min_cluster_users=1),
     Kdelta(k=3, additions=False, delta=0.8, min_query_users=2),
+    Kdelta(k=2, same_texts=True, min_cluster_users=1),
+    Kdelta(k=2, same_texts=True, additions=False, min_cluster_users=1),
 ]
 
 
@@ -86,8 +88,9 @@ def anonymize(method: Kdelta, log: QueryLog) -> Release | None:
 def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: QueryLog) -> None:
     release = anonymize(method, log)
     if release is not None:
-        assert release.promise == KdeltaAnonymity(k=method.k, delta=method.delta)
-        assert not broken(release, k=method.k, delta=method.delta)
+        delta = 0.0 if method.same_texts else method.delta
+        assert release.promise == KdeltaAnonymity(k=method.k, delta=delta)
+        assert not broken(release, k=method.k, delta=delta)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
@@ -104,7 +107,7 @@ def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_
     assert set(zip(release.log.frame["user"], release.log.frame["time"], strict=True)) <= times
 
 
-@pytest.mark.parametrize("method", [each for each in METHODS if not each.additions], ids=["0", "1"])
+@pytest.mark.parametrize("method", [each for each in METHODS if not each.additions], ids=["0", "1", "2"])
 @settings(max_examples=100)
 @given(log=clicked_logs())
 def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelta, log: QueryLog) -> None:
@@ -249,7 +252,7 @@ def test_better_centroids_save_edits_on_a_made_up_log(like: str) -> None:
         ({"delta": 1.5}, "delta must be between 0 and 1, got 1.5"),
         ({"mode": "nearly"}, "mode must be exact or paper, got nearly"),
         ({"centroids": "any"}, "centroids must be best or paper, got any"),
-        ({"mode": "paper", "additions": False}, "mode must be exact without additions, got paper"),
+        ({"mode": "paper", "additions": False}, "mode must be exact with --no-additions and with --same-texts"),
         ({"min_query_users": 0}, "min_query_users must be 1 or more, got 0"),
         ({"min_cluster_users": 0}, "min_cluster_users must be 1 or more, got 0"),
         ({"bot_threshold": 0}, "bot_threshold must be 1 or more"),
@@ -270,3 +273,31 @@ def test_too_few_users_is_an_error_that_names_no_one() -> None:
     lonely = clicked([("u1", "tea", "t"), ("u2", "milk", "m")])
     with pytest.raises(TooFewUsers, match="too few users share a query and a URL"):
         Kdelta(k=2, additions=False, min_cluster_users=1).anonymize(lonely)
+
+
+@settings(max_examples=60)
+@given(log=clicked_logs(), additions=st.booleans())
+def test_with_the_same_texts_k_users_have_each_text_and_url_in_the_same_shares(log: QueryLog, additions: bool) -> None:
+    method = Kdelta(k=2, same_texts=True, additions=additions, min_cluster_users=1)
+    release = anonymize(method, log)
+    if release is None:
+        return
+    assert release.promise == KdeltaAnonymity(k=2, delta=0.0)
+    users: dict[str, Counter[tuple[str, str | None]]] = {}
+    for user, query, url in released(release):
+        users.setdefault(user, Counter())[query, url] += 1
+    alike = Counter(frozenset(shares(mine).items()) for mine in users.values())
+    assert all(n >= 2 for n in alike.values())
+
+
+def test_of_the_same_texts_the_one_that_most_people_asked_is_taken() -> None:
+    rows = [
+        ("u1", "tea", "t"),
+        ("u2", "tea", "t"),
+        ("u3", "tea of jo", "t"),
+        ("u4", "tea of jo", "t"),
+        ("u5", "tea", "t"),
+    ]
+    release = Kdelta(k=5, same_texts=True).anonymize(clicked(rows))
+    assert [query for _, query, _ in released(release)] == ["tea"] * 5
+    assert release.manifest.changed["queries_exchanged"] == 2

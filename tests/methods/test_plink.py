@@ -310,3 +310,15 @@ def test_a_real_log_is_grouped_and_verified() -> None:
         release = Plink(strict=strict).anonymize(log)
         assert verify(release, original=log).holds
         assert release.groups.n_groups > 10
+
+
+def test_ways_to_write_a_term_are_one_term(tmp_path: Path) -> None:
+    words = ["Café", "cafe\u0301", " CAFÉ ", "café"]
+    data = Profiles.from_dicts({str(i): {word: 1.0, f"word{i}": 1.0} for i, word in enumerate(words)})
+    release = Plink(p=0.5, strict=True, taxonomy=PLANT).anonymize(data)
+    assert not any("café" in terms for terms in release.groups.frame["terms"].to_list())
+    both = Profiles.from_dicts({"1": {"Elm": 0.5, "elm": 2.0}, "2": {"birch": 1.0}})
+    release = Plink(p=0.5, representative="union", taxonomy=PLANT).anonymize(both)  # type: ignore[arg-type]
+    assert release.groups.frame.select("size", "terms", "weights").rows() == [(2, ["birch", "elm"], [1.0, 2.0])]
+    assert release.manifest.removed["terms_written_in_two_ways"] == 1
+    assert verify(release, original=both).holds

@@ -102,14 +102,20 @@ def test_senses_and_similarities_are_those_of_plain_python(people: list[dict[str
     senses = SENSES | {word: [word] for word in UNKNOWN}
     data = Profiles.from_dicts({str(i): one for i, one in enumerate(people)})
     profiles = profiles_of(data, TREE, weights=Weights.BINARY, bot_threshold=None)
-    chosen = [
-        TREE.names[node] if node < TREE.n_nodes else profiles.vocabulary[term]
-        for node, term in zip(synsets(profiles, TREE).tolist(), profiles.terms.tolist(), strict=True)
-    ]
+    chosen = {
+        (user, profiles.vocabulary[term]): TREE.names[node] if node < TREE.n_nodes else profiles.vocabulary[term]
+        for user, node, term in zip(
+            profiles.entry_user.tolist(), synsets(profiles, TREE).tolist(), profiles.terms.tolist(), strict=True
+        )
+    }
     # Weights are taken as shares of the largest here and there, or the margin between senses would differ.
     largest = max(weight for one in people for weight in one.values())
     scaled = [{term: weight / largest for term, weight in one.items()} for one in people]
-    assert chosen == [plain_plink.sense_of(term, one, senses, PARENTS) for one in scaled for term in one]
+    assert chosen == {
+        (user, term): plain_plink.sense_of(term, one, senses, PARENTS)
+        for user, one in enumerate(scaled)
+        for term in one
+    }
     vectors = augmented(profiles, TREE, a=a)
     plain = [plain_plink.augment(one, senses, PARENTS, a=a) for one in scaled]
     for i in range(len(people)):

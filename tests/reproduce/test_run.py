@@ -31,6 +31,7 @@ def test_the_names_are_those_of_the_papers() -> None:
     assert (
         *("km-table3", "km-table5", "km-table6", "km-table7", "km-fig1", "km-fig2"),
         *("clump-fig3", "clump-fig4", "clump-fig5", "clump-fig6", "clump-fig7"),
+        *("kdelta-fig1", "kdelta-fig2"),
         *("plink-fig2", "plink-fig3", "plink-fig4", "plink-fig5", "plink-fig6"),
     ) == NAMES
 

@@ -239,7 +239,7 @@ def test_a_membership_that_does_not_fit_is_refused(
 
 
 def test_too_small_a_corpus_and_no_queries_are_refused(index: SearchIndex, profiles: Profiles) -> None:
-    with pytest.raises(BadInput, match="the corpus has 2 documents; personalised search needs 100"):
+    with pytest.raises(BadInput, match="needs a corpus of 100 documents, not 2"):
         PersonalisedSearch(profiles, index=SearchIndex.of(corpus_of("a lamp", "a pear")))
     with pytest.raises(BadParameter, match="queries_per_user must be 1 or more, got 0"):
         PersonalisedSearch(profiles, index=index, queries_per_user=0)

@@ -313,3 +313,10 @@ def test_the_promise_is_about_a_log() -> None:
         judge(baskets, HALF)
     with pytest.raises(BadParameter, match="original must be a log"):
         verify(release_of([], "", promise=HALF), original=baskets)
+
+
+def test_a_url_of_blanks_is_no_click_in_the_original_either() -> None:
+    before = QueryLog.from_frame({"user": ["a", "b"], "query": ["tea", "tea"], "url": [" ", "\t"]})
+    after = QueryLog.from_frame({"user": ["1", "2"], "query": ["tea", "tea"], "url": [None, ""]})
+    for check in (verify_kdelta, verify_kdelta_by_force):
+        assert check(after, KdeltaAnonymity(k=2, delta=0.0), clusters="1", original=before).holds

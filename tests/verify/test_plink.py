@@ -149,10 +149,11 @@ PETS = Profiles.from_dicts({"u1": {"kitten": 1.0, "Riding": 0.8}, "u2": {"kitten
 
 def test_terms_of_the_profiles_may_be_released_as_they_stand_and_no_others() -> None:
     assert judged([(4, 4, "kitten Riding pup", [2, 1, 1])], 0.5, strict=True, original=PETS).holds
-    verdict = judged([(4, 4, "kitten riding pup", [2, 1, 1])], 0.5, strict=True, original=PETS)
+    assert judged([(4, 4, "kitten riding pup", [2, 1, 1])], 0.5, strict=True, original=PETS).holds
+    verdict = judged([(4, 4, "kitten ride pup", [2, 1, 1])], 0.5, strict=True, original=PETS)
     assert found(verdict) == [("invented_term", 1, 1, 0, (1,))]
     assert verdict.witnesses[0].positions == (2,)
-    assert found(judged([(4, 4, "kitten riding pup", None)], 0.5, original=PETS)) == found(verdict)
+    assert found(judged([(4, 4, "kitten ride pup", None)], 0.5, original=PETS)) == found(verdict)
 
 
 def test_one_holder_more_than_in_the_original_is_found_even_over_several_groups() -> None:
@@ -291,9 +292,7 @@ def test_the_original_may_be_profiles_in_a_file(tmp_path: Path) -> None:
     )
     release = release_of([(2, 3, "kitten Riding", None)], p=0.5)
     assert verify(release, original=tmp_path / "pets.jsonl").holds
-    assert (
-        verify(release_of([(2, 3, "kitten riding", None)], p=0.5), original=tmp_path / "pets.jsonl").n_violations == 1
-    )
+    assert verify(release_of([(2, 3, "kitten ride", None)], p=0.5), original=tmp_path / "pets.jsonl").n_violations == 1
 
 
 def test_the_promise_is_about_groups() -> None:

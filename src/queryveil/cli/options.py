@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.errors import BadParameter
+from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
@@ -20,6 +20,14 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         help="aol, excite, csv, tsv, jsonl, parquet, ubi or transactions.",
+        rich_help_panel=_READING,
+    ),
+]
+OriginalFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="aol, excite, csv, tsv, jsonl, parquet, ubi, transactions or profiles.",
         rich_help_panel=_READING,
     ),
 ]
@@ -41,7 +49,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 
 def read(source: str | list[str], *, file_format: str | None, columns: str | None, bad_rows: str) -> QueryLog:
     """Read the log that the options describe."""
-    from queryveil.formats import read_log
+    from queryveil.formats import are_profiles, read_log
+
+    if file_format is None and columns is None and are_profiles(source):
+        raise BadInput("these are profiles, not a log; anonymize plink is for them")
 
     return read_log(source, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
 

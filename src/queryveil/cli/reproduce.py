@@ -16,7 +16,7 @@ def reproduce(
         typer.Argument(
             metavar="NAME",
             help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, clump-fig3 to clump-fig7, "
-            "or plink-fig2 to plink-fig6.",
+            "kdelta-fig1, kdelta-fig2, or plink-fig2 to plink-fig6.",
         ),
     ],
     log: Annotated[

@@ -10,8 +10,8 @@ import typer
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
-    FormatOption,
     JsonOption,
+    OriginalFormatOption,
     load_taxonomy,
     read,
     read_people,
@@ -31,7 +31,7 @@ def verify(
         str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
-    file_format: FormatOption = None,
+    file_format: OriginalFormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
     as_json: JsonOption = False,

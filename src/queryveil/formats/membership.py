@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,15 +15,17 @@ _OWNER_ONLY = 0o600
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
-def check_membership(path: Path, *, release: Path, force: bool) -> None:
+def check_membership(path: Path, *, release: Path, inputs: Sequence[str] = (), force: bool) -> None:
     """Raise if the membership may not be written there; better before the work than after it."""
     if path.suffix not in _ENDINGS:
         raise BadParameter("membership", path.name, allowed="a file that ends in " + ", ".join(_ENDINGS))
     # Privacy: a folder that is given away must not hold it.
-    if release.resolve() in path.resolve().parents:
+    if release.resolve() in (path.resolve(), *path.resolve().parents):
         raise BadParameter("membership", path.name, allowed="a file outside the release folder, which others will get")
     if not path.resolve().parent.is_dir():
         raise BadParameter("membership", path.name, allowed="a file in a folder that is there")
+    if any(Path(name).exists() and path.exists() and path.samefile(name) for name in inputs):
+        raise BadParameter("membership", path.name, allowed="another file than the one that is read")
     if os.path.lexists(path) and not (force and path.is_file()):
         raise BadFile(str(path), "is already there; choose another name for the membership, or replace it with --force")
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.columns import ColumnPolicy
+from queryveil.columns import ColumnPolicy, TimeDetail
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.kernels.arrays import Int32s
@@ -32,7 +32,8 @@ class Kdelta:
     person, unless `min_query_users` asks for it.
 
     Queries are released in lower case with single blanks. Mode `exact` keeps the promise; `paper` rounds as the paper
-    does and promises nothing. Without `additions` no row is made up: users keep what their group shares. `centroids`
+    does and promises nothing. Without `additions` no row is made up: users keep what their group shares. With
+    `same_texts` a group shares the texts of its queries too, and what is promised is a `delta` of 0. `centroids`
     are the shares that need fewest edits (`best`) or those of the users with most rows (`paper`). Clusters of fewer
     than `min_cluster_users` users, queries of fewer than `min_query_users`, and users with more than `bot_threshold`
     queries in a session are left out first.
@@ -51,6 +52,7 @@ class Kdelta:
     delta: float = 0.5
     mode: str = "exact"
     additions: bool = True
+    same_texts: bool = False
     centroids: str = "best"
     min_cluster_users: int = 2
     min_query_users: int = 1
@@ -64,8 +66,8 @@ class Kdelta:
             raise BadParameter("mode", self.mode, allowed="exact or paper")
         if self.centroids not in ("best", "paper"):
             raise BadParameter("centroids", self.centroids, allowed="best or paper")
-        if self.mode == "paper" and not self.additions:
-            raise BadParameter("mode", self.mode, allowed="exact without additions")
+        if self.mode == "paper" and not (self.additions and not self.same_texts):
+            raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
         for name in ("min_cluster_users", "min_query_users"):
             if getattr(self, name) < 1:
                 raise BadParameter(name, getattr(self, name), allowed="1 or more")
@@ -79,7 +81,7 @@ class Kdelta:
         """What a release will promise."""
         if self.mode == "paper":
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
-        return KdeltaAnonymity(k=self.k, delta=self.delta)
+        return KdeltaAnonymity(k=self.k, delta=0.0 if self.same_texts else self.delta)
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -95,7 +97,8 @@ class Kdelta:
         progress.step("reading queries")
         original = read_objects(log.frame)
         removed: dict[str, int] = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
-        objects, cluster = self._without_rare(self._people(log, original, removed), removed)
+        people = self._people(log, original, removed)
+        objects, cluster = self._without_rare(people, removed)
         outcome = self._make_equal(objects, cluster, rng) if log.n_rows else nothing(cluster)
         progress.step("writing rows")
         url = objects.url[outcome.rows.source]
@@ -106,7 +109,7 @@ class Kdelta:
             "rows_suppressed": outcome.n_suppressed,
             "users_left_empty": log.n_users - removed["bot_users"] - n_users,
         }
-        measures = outcome.measures | losses(original, outcome.query, url)
+        measures = outcome.measures | losses(original, outcome.query, url, people=people)
         manifest = Manifest(
             method="kdelta",
             promise=self.promise,
@@ -115,6 +118,7 @@ class Kdelta:
                 "delta": self.delta,
                 "mode": self.mode,
                 "additions": self.additions,
+                "same_texts": self.same_texts,
                 "centroids": self.centroids,
                 "min_cluster_users": self.min_cluster_users,
                 "min_query_users": self.min_query_users,
@@ -151,7 +155,11 @@ class Kdelta:
         asked_by = objects.n_users_by(objects.query, n_numbers=n_queries)
         common = objects.keep(asked_by[objects.query] >= self.min_query_users)
         progress.step("clustering queries")
-        cluster = cluster_queries(common.query, common.url, n_queries=n_queries, delta=self.delta)
+        if self.same_texts and not self.additions:
+            # Nothing may be exchanged, so users must share the texts themselves.
+            cluster = np.arange(n_queries, dtype=np.int32)
+        else:
+            cluster = cluster_queries(common.query, common.url, n_queries=n_queries, delta=self.delta)
         of_row = cluster[common.query]
         asked_by = common.n_users_by(of_row, n_numbers=n_queries)
         kept = common.keep(asked_by[of_row] >= self.min_cluster_users)
@@ -169,13 +177,16 @@ class Kdelta:
             delta=self.delta,
             rounded=self.mode == "paper",
             best=self.centroids == "best",
+            same_texts=self.same_texts,
             rng=rng,
         )
 
     def _warnings(self, log: QueryLog, original: Objects, outcome: Outcome, n_of_one_user: int) -> list[str]:
         found = self.columns.warnings(log.columns, protected=self.protected)
         if outcome.n_added:
-            found.append(f"rows that were made up, copies of other users' rows: {outcome.n_added}")
+            found.append(f"rows that were made up, copies of other users' rows: {outcome.n_added:,}")
+        if outcome.n_added and "time" in log.columns and self.columns.time is TimeDetail.KEEP:
+            found.append("made-up rows can be recognised: their exact times are those of other rows of the same user")
         others = [name for name in self.columns.report(log.columns, protected=self.protected).kept if name != "rank"]
         if outcome.n_added and others:
             found.append("copied rows may be recognised by the columns that were kept")
@@ -183,8 +194,8 @@ class Kdelta:
             found.append("no clicks: queries are alike only if their texts are the same")
         if n_of_one_user:
             found.append(
-                f"released queries that only one user asked: {n_of_one_user}; the promise lets them through, "
-                "--min-query-users 2 drops them"
+                f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
+                "--min-query-users 2 drops them" + ("" if self.same_texts else ", --same-texts shares them")
             )
         if self.seed is not None:
             found.append("made with a seed: whoever knows it can undo the shuffling of users and rows")

@@ -24,10 +24,8 @@ def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
 
 
 def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Give each user the centroid's shares of the rows it has, rounded up, as the paper does.
-
-    Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
-    """
+    """Give each user the centroid's shares of the rows it has, rounded up, as the paper does."""
+    # Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
     centroids = grouping.centroids
     step = centroids.n_rows[grouping.group_of]
     whole = multiply(centroids, grouping.group_of, holdings.n_rows, n_cells=holdings.n_cells)

@@ -16,6 +16,7 @@ from queryveil.methods.kdelta_objects import Holdings, Objects, cells_of, hold
 from queryveil.methods.kdelta_repair import Repair
 from queryveil.methods.kdelta_rewrite import Rows, added_rows, kept_rows
 from queryveil.methods.kdelta_shared import share_groups, shared_counts
+from queryveil.methods.kdelta_texts import shared_texts
 
 _N_REGROUPINGS = 3
 """How often users are grouped anew without the rows that would split a cell; made-up logs kept 2 to 15 % more rows."""
@@ -44,6 +45,7 @@ class Table:
         present, user = np.unique(objects.user, return_inverse=True)
         self.user: Int32s = user.astype(np.int32)
         self.n_users = len(present)
+        self.asked_by: Int64s = objects.n_users_by(objects.query, n_numbers=len(cluster))
 
     def check_enough(self, k: int) -> None:
         """Raise if a group of k cannot be made."""
@@ -64,9 +66,12 @@ def nothing(cluster: Int32s) -> Outcome:
 
 
 def equal_by_edits(
-    table: Table, *, k: int, delta: float, rounded: bool, best: bool, rng: np.random.Generator
+    table: Table, *, k: int, delta: float, rounded: bool, best: bool, same_texts: bool, rng: np.random.Generator
 ) -> Outcome:
-    """Add and suppress rows until each group has its centroid's shares, or nearly, where they are `rounded`."""
+    """Add and suppress rows until each group has its centroid's shares, or nearly, where they are `rounded`.
+
+    With `same_texts` they have them of texts too, and each text is a cluster of its own.
+    """
     table.check_enough(k)
     have = table.hold()
     counts = rounded_counts if rounded else exact_counts
@@ -82,10 +87,15 @@ def equal_by_edits(
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
     own = Rows(user=table.user[stay], source=stay, time_source=stay)
     rows = own.joined(added_rows(table.user, table.cell, have, want, rng=rng))
-    progress.step("clustering what is released")
-    repair = Repair(table.cluster, delta=delta)
-    before = table.query[rows.source]
-    query = repair.exchange(before, table.url[rows.source], table.cell[rows.source], rng=rng)
+    before, cell = table.query[rows.source], table.cell[rows.source]
+    if same_texts:
+        part = np.arange(len(table.cluster))
+        query = shared_texts(rows.user, cell, before, want, grouping, asked_by=table.asked_by, rng=rng)
+    else:
+        progress.step("clustering what is released")
+        repair = Repair(table.cluster, delta=delta)
+        query = repair.exchange(before, table.url[rows.source], cell, rng=rng)
+        part = repair.part
     measures = _sizes(grouping.group_of) | {
         "additions_per_user": round(edits.n_added / table.n_users, 4),
         "suppressions_per_user": round(edits.n_suppressed / table.n_users, 4),
@@ -101,7 +111,7 @@ def equal_by_edits(
     return Outcome(
         rows=rows,
         query=query,
-        part=repair.part,
+        part=part,
         n_added=edits.n_added,
         n_exchanged=int((query != before).sum()),
         n_suppressed=edits.n_suppressed,

@@ -67,10 +67,8 @@ def users_as_centroids(holdings: Holdings, users: Int64s) -> Centroids:
 
 
 def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator) -> Grouping:
-    """Lower the number of rows to add and to suppress: other centroids, then users swapped between groups, in turns.
-
-    Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which are no user's.
-    """
+    """Lower the number of rows to add and to suppress: other centroids, then users swapped between groups, in turns."""
+    # Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which may be no user's.
     h, n_rows = holdings, holdings.n_rows
     group_of = grouping.group_of.copy()
     member_ptr, members = group(group_of, len(grouping.centroids.ptr) - 1)

@@ -12,18 +12,23 @@ _N_TOP = 50
 """Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
 
 
-def losses(original: Objects, query: Int32s, url: Int32s) -> dict[str, float]:
-    """Compare the distinct queries and URLs of the original log with those of released rows."""
+def losses(original: Objects, query: Int32s, url: Int32s, *, people: Objects) -> dict[str, float]:
+    """Compare the distinct queries and URLs of the original log with those of released rows.
+
+    `people` are the rows without those of programs: a query that only they and one person asked is that person's.
+    """
     measures: dict[str, float] = {}
     for name, before, after in (("queries", original.query, query), ("urls", original.url, url)):
         n_rows = np.bincount(before[before >= 0])
         n_left = np.bincount(after[after >= 0], minlength=len(n_rows))
         n_distinct = int((n_rows > 0).sum())
+        if name == "urls" and not n_distinct:
+            continue
         measures[f"share_of_distinct_{name}_lost"] = (
             round(1 - int((n_left > 0).sum()) / n_distinct, 6) if n_distinct else 0.0
         )
         measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(n_rows) & _top(n_left))
-    asked_by = original.n_users_by(original.query, n_numbers=len(original.texts))
+    asked_by = people.n_users_by(people.query, n_numbers=len(people.texts))
     measures["queries_of_one_user"] = int((asked_by[np.unique(query)] == 1).sum())
     return measures
 

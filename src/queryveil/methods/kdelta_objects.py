@@ -9,6 +9,7 @@ import polars as pl
 
 from queryveil.kernels.arrays import Bools, Int32s, Int64s
 from queryveil.text.codes import encode
+from queryveil.text.normal_form import normalise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -80,17 +81,6 @@ class Holdings:
     def entry_user(self) -> Int64s:
         """The user of each entry."""
         return np.repeat(np.arange(self.n_users), np.diff(self.ptr))
-
-
-def normalise(texts: pl.Series) -> pl.Series:
-    """Give texts in one form: NFC, lower case, single blanks.
-
-    >>> normalise(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
-    ['red wine', 'café']
-    """
-    # Lower case may leave letters and marks that have a composed form, hence the form is taken again.
-    lowered = texts.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
-    return lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 
 def read_objects(frame: pl.DataFrame) -> Objects:

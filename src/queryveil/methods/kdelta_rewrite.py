@@ -42,11 +42,12 @@ def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng
 def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> Rows:
     """Copy rows for what users lack: in each cell one of those that were issued there, drawn equiprobably.
 
-    So a query is added as often as it was asked: drawn among distinct queries, the frequent ones would lose their rank.
     The whole row is copied, because empty columns would tell which rows are made up; the time is one of the user's own.
     """
     lack = np.maximum(0, want.counts - matching(want, have))
     new_user, new_cell = np.repeat(want.entry_user, lack).astype(np.int32), np.repeat(want.cells, lack)
+    # Differs: the paper may mean distinct queries. Drawn by rows, a query is added as often as it was asked; otherwise
+    # the frequent ones would lose their rank.
     cell_ptr, of_cell = group(cell, have.n_cells)
     user_ptr, of_user = group(user, have.n_users)
     return Rows(

@@ -52,15 +52,14 @@ class Plink:
     """Put users of similar interests into groups and release what a group is interested in.
 
     Promise: the average profile is at most the share p of all terms that a group's members bring in (|U|avg / |G| in
-    the paper), and a group has at least 1/p members. With `strict`: no released term of a group is held by more than
-    the share p of its members.
+    the paper). With `strict`: no released term of a group is held by more than the share p of its members.
     Not promised: without `strict`, that a term which most or all members share cannot be linked to each of them. Either
     way two terms of one meaning (kitten, kittens) count as two.
 
     Profiles are given or made from a log: the terms that the `taxonomy` knows (WordNet's nouns if none is given) with
     `weights` binary, count or tfidf. They are similar if their terms, and what lies up to `a` steps above these, mean
-    the same. A group's profile is the `centroid` or the `union` of its members'. Users with more than `bot_threshold`
-    queries in a session are left out.
+    the same. A group has at least 1/p members, and its profile is the `centroid` or the `union` of theirs. Users with
+    more than `bot_threshold` queries in a session are left out.
 
     Examples
     --------
@@ -151,7 +150,7 @@ class Plink:
         found = []
         n_open = len(np.unique(shared.group[exceeds]))
         if n_open and not self.strict:
-            in_groups = "in 1 group" if n_open == 1 else f"in {n_open} groups"
+            in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
             found.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
         is_binary = bool((profiles.weights == 1).all())
         if is_binary and profiles.n_users and self.representative is Representative.CENTROID and not self.strict:

@@ -18,6 +18,7 @@ from queryveil.methods.bots import bots
 from queryveil.profiles import Profiles
 from queryveil.text import tokenize
 from queryveil.text.codes import encode
+from queryveil.text.normal_form import normalise
 from queryveil.text.stop_words import ENGLISH
 from queryveil.text.taxonomy import Taxonomy
 
@@ -86,7 +87,7 @@ class TermProfiles:
 def profiles_of(
     data: QueryLog | Profiles, taxonomy: Taxonomy, *, weights: Weights, bot_threshold: int | None
 ) -> TermProfiles:
-    """Number the terms of given profiles as they are, or of a log those that the taxonomy knows."""
+    """Number the terms of given profiles, in one way of writing, or of a log those that the taxonomy knows."""
     progress.step("reading profiles")
     if isinstance(data, Profiles):
         return _given(data)
@@ -131,12 +132,25 @@ def _weigh(histories: Histories, weights: Weights) -> Floats:
 
 
 def _given(profiles: Profiles) -> TermProfiles:
+    # Privacy: HIV and hiv would be two terms, each held by half of those who have it.
     frame = profiles.frame
-    ptr = np.concatenate([[0], np.cumsum(frame["terms"].list.len().to_numpy())]).astype(np.int64)
-    terms, vocabulary = encode(frame["terms"].explode(empty_as_null=False))
+    sizes = frame["terms"].list.len().to_numpy().astype(np.int64)
+    written, texts = encode(frame["terms"].explode(empty_as_null=False))
+    number, vocabulary = encode(normalise(texts))
+    terms = number[written].astype(np.int64) if len(texts) else written.astype(np.int64)
     weights = frame["weights"].explode(empty_as_null=False).to_numpy().astype(np.float64)
-    removed = {"bad_rows_skipped": profiles.reading.n_bad_rows_skipped}
-    return _with_terms(frame["user"], ptr, terms, weights, vocabulary=vocabulary, removed=removed)
+    is_text = (vocabulary != "").to_numpy()[terms] if len(texts) else np.zeros(0, np.bool_)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    entries, place = np.unique((owner * max(1, len(vocabulary)) + terms)[is_text], return_inverse=True)
+    heaviest = np.zeros(len(entries))
+    np.maximum.at(heaviest, place, weights[is_text])
+    of_user, term = np.divmod(entries, max(1, len(vocabulary)))
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(of_user, minlength=len(sizes)))]).astype(np.int64)
+    removed = {
+        "bad_rows_skipped": profiles.reading.n_bad_rows_skipped,
+        "terms_written_in_two_ways": len(terms) - len(entries),
+    }
+    return _with_terms(frame["user"], ptr, term.astype(np.int32), heaviest, vocabulary=vocabulary, removed=removed)
 
 
 def _with_terms(

@@ -13,7 +13,6 @@ Curves = Mapping[Method, tuple[float, ...]]
 """Ours by method, one figure for each of `KS`."""
 
 COLUMNS = ("method", "whose", *(f"k={k}" for k in KS))
-DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
 
 
 def curves(runs: Runs, measure: Measure) -> Curves:

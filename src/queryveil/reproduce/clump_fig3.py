@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from queryveil.reproduce.clump_curves import COLUMNS, DRAWN_NOTE, Curves, at_each_k, curves, rows
-from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Run, Runs, claim
+from queryveil.reproduce.clump_curves import COLUMNS, Curves, at_each_k, curves, rows
+from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Run, Runs
 from queryveil.reproduce.clump_sizes import sized, sizes
-from queryveil.reproduce.table import Cell, Table
+from queryveil.reproduce.table import DRAWN_NOTE, Cell, Table, claim
 
 THEIR_MOST = 30
 VERY_SMALL = 5

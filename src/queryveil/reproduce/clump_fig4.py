@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from queryveil.reproduce.clump_curves import COLUMNS, DRAWN_NOTE, Curves, at_each_k, curves, places, rows
-from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Runs, claim
-from queryveil.reproduce.table import Table
+from queryveil.reproduce.clump_curves import COLUMNS, Curves, at_each_k, curves, places, rows
+from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Runs
+from queryveil.reproduce.table import DRAWN_NOTE, Table, claim
 
 SIGNIFICANT = 1.1
 

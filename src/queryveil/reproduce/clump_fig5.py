@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from queryveil.reproduce.clump_curves import COLUMNS, DRAWN_NOTE, Curves, at_each_k, curves, order, places, rows
-from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Runs, claim
-from queryveil.reproduce.table import Cell, Table
+from queryveil.reproduce.clump_curves import COLUMNS, Curves, at_each_k, curves, order, places, rows
+from queryveil.reproduce.clump_runs import KS, METHODS_NOTE, Method, Runs
+from queryveil.reproduce.table import DRAWN_NOTE, Cell, Table, claim
 
 # Lower in the paper is lower in the tree, further from the root: the number of the level is larger.
 THEIR_PLACES: dict[Method, Cell] = {Method.CLUMP2: 1, Method.PARTITION: 2, Method.CLUMP1: 3}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from queryveil.methods.clump_core import COMPARE_UP_TO
-from queryveil.reproduce.clump_curves import DRAWN_NOTE
-from queryveil.reproduce.clump_runs import METHODS_NOTE, Method, R, Run, Runs, claim
-from queryveil.reproduce.table import OURS, THEIRS, Cell, Table
+from queryveil.reproduce.clump_runs import METHODS_NOTE, Method, R, Run, Runs
+from queryveil.reproduce.table import DRAWN_NOTE, OURS, THEIRS, Cell, Table, claim
 
 K = 5
 RS = (5, 10, 30, 50, 100)

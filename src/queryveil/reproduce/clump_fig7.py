@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from queryveil.methods.clump_core import COMPARE_UP_TO
-from queryveil.reproduce.clump_runs import METHODS_NOTE, Method, Runs, claim
+from queryveil.reproduce.clump_runs import METHODS_NOTE, Method, Runs
 from queryveil.reproduce.clump_sizes import sized, sizes
-from queryveil.reproduce.table import OURS, THEIRS, Cell, Table
+from queryveil.reproduce.table import OURS, THEIRS, Cell, Table, claim
 
 K = 5
 METHODS = (Method.CLUMP1, Method.PARTITION, Method.REFINED)

@@ -118,12 +118,3 @@ class Runs:
 def _name(run: Run) -> str:
     size = f", {run.size:,} transactions" if run.size else ""
     return f"{run.method}, k={run.k}, r={run.r}{size}" + (", carry" if run.carry else "")
-
-
-def claim(text: str, *, holds: bool, figures: str) -> str:
-    """Say whether a statement of the paper holds on this log.
-
-    >>> claim("larger is better", holds=False, figures="3, 2")
-    'the paper: larger is better; does not hold here: 3, 2'
-    """
-    return f"the paper: {text}; {'holds' if holds else 'does not hold'} here: {figures}"

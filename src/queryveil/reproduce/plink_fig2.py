@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from queryveil.reproduce.clump_runs import claim
-from queryveil.reproduce.plink_runs import DRAWN_NOTE, PROMISES, THEIR_PRECISION, Run, Runs, spread_note
-from queryveil.reproduce.table import OURS, THEIRS, Table
+from queryveil.reproduce.plink_runs import PROMISES, THEIR_PRECISION, Run, Runs, spread_note
+from queryveil.reproduce.table import DRAWN_NOTE, OURS, THEIRS, Table, claim
 
 WITHOUT, OWN = "no profile", "the user's own profile"
 SIGNIFICANT = 1.1

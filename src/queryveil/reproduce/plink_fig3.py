@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from queryveil.reproduce.clump_runs import claim
 from queryveil.reproduce.plink_fig2 import cost_of_strict
-from queryveil.reproduce.plink_runs import (
-    DRAWN_NOTE,
-    PROMISES,
-    STEPS,
-    P,
-    Run,
-    Runs,
-    at_each,
-    curve,
-    ours_row,
-    spread_note,
-    theirs_row,
-)
-from queryveil.reproduce.table import Table
+from queryveil.reproduce.plink_runs import PROMISES, STEPS, P, Run, Runs, curve, ours_row, spread_note, theirs_row
+from queryveil.reproduce.table import DRAWN_NOTE, Table, at_each, claim
 
 NAMES = tuple(f"a={a}" for a in STEPS)
 

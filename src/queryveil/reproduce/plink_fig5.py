@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from queryveil.reproduce.clump_runs import claim
-from queryveil.reproduce.plink_runs import DRAWN_NOTE, PROMISES, PS, A, Run, Runs, at_each, curve, ours_row, theirs_row
-from queryveil.reproduce.table import Table
+from queryveil.reproduce.plink_runs import PROMISES, PS, A, Run, Runs, curve, ours_row, theirs_row
+from queryveil.reproduce.table import DRAWN_NOTE, Table, at_each, claim
 
 NAMES = tuple(f"p={p}" for p in PS)
 

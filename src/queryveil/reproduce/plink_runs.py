@@ -22,8 +22,6 @@ THEIR_PRECISION = 0.7886
 N_GROUPINGS = 3
 """The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
 
-DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -145,15 +143,6 @@ def ours_row(name: str, figures: Iterable[float], *, digits: int = 4) -> tuple[C
 def theirs_row(name: str, *, n: int) -> tuple[Cell, ...]:
     """Give a row of theirs: the figures are only drawn in the paper."""
     return (name, THEIRS, *(None,) * n)
-
-
-def at_each(names: Iterable[object], figures: Iterable[float], *, digits: int = 4) -> str:
-    """Write one figure for each setting.
-
-    >>> at_each(["p=0.1", "p=0.2"], [0.5, 0.25])
-    '0.5000 (p=0.1), 0.2500 (p=0.2)'
-    """
-    return ", ".join(f"{figure:.{digits}f} ({name})" for name, figure in zip(names, figures, strict=True))
 
 
 def spread_note(runs: Runs, settings: Iterable[Run]) -> str:

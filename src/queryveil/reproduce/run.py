@@ -15,6 +15,10 @@ from queryveil.reproduce import (
     clump_fig6,
     clump_fig7,
     clump_material,
+    kdelta_fig1,
+    kdelta_fig2,
+    kdelta_material,
+    kdelta_runs,
     km_fig1,
     km_fig2,
     km_material,
@@ -50,6 +54,10 @@ _CLUMP: dict[str, Callable[[Runs], Table]] = {
     "clump-fig6": clump_fig6.build,
     "clump-fig7": clump_fig7.build,
 }
+_KDELTA: dict[str, Callable[[kdelta_runs.Runs], Table]] = {
+    "kdelta-fig1": kdelta_fig1.build,
+    "kdelta-fig2": kdelta_fig2.build,
+}
 _PLINK: dict[str, Callable[[plink_runs.Runs], Table]] = {
     "plink-fig2": plink_fig2.build,
     "plink-fig3": plink_fig3.build,
@@ -58,7 +66,7 @@ _PLINK: dict[str, Callable[[plink_runs.Runs], Table]] = {
     "plink-fig6": plink_fig6.build,
 }
 
-NAMES = (*_KM, *_CLUMP, *_PLINK)
+NAMES = (*_KM, *_CLUMP, *_KDELTA, *_PLINK)
 """The tables and figures that can be reproduced."""
 
 
@@ -96,4 +104,6 @@ def reproduce(
     if name in _PLINK:
         material = plink_material.gather(log, users=users, corpus=corpus, seed=seed)
         return _PLINK[name](plink_runs.Runs(material, seed=seed))
+    if name in _KDELTA:
+        return _KDELTA[name](kdelta_runs.Runs(kdelta_material.gather(log, users=users, seed=seed), seed=seed))
     return _CLUMP[name](Runs(clump_material.gather(log, users=users, seed=seed), seed=seed))

@@ -106,7 +106,8 @@ def plain_groups(
     average = Fraction(sum(map(len, profiles)), len(profiles))
     fewest = math.ceil(1 / p)
     if strict:
-        fewest = max(range(fewest, 2 * fewest), key=lambda m: Fraction(math.floor(p * m), m))
+        most = max(fewest, min(2 * fewest - 1, len(profiles)))
+        fewest = max(range(fewest, most + 1), key=lambda m: Fraction(math.floor(p * m), m))
     groups: list[list[int]] = []
     left, group = list(range(len(profiles))), [0]
     while left:

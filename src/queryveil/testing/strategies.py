@@ -74,6 +74,6 @@ def clicked_logs(draw: st.DrawFn, *, max_users: int = 8, max_rows: int = 40, wit
 def profiles(draw: st.DrawFn, *, min_users: int = 0, max_users: int = 12, max_terms: int = 6) -> Profiles:
     """Draw profiles over a few terms, so that some are alike, some have nothing in common, and some are empty."""
     weights = st.sampled_from([0.25, 0.5, 1.0, 1.0, 1.0, 3.0])
-    one = st.dictionaries(st.sampled_from(TERMS), weights, max_size=max_terms)
+    one = st.dictionaries(st.sampled_from([term.lower() for term in TERMS]), weights, max_size=max_terms)
     drawn = draw(st.lists(one, min_size=min_users, max_size=max_users))
     return Profiles.from_dicts({f"user-{number:04}": profile for number, profile in enumerate(drawn)})

@@ -68,7 +68,7 @@ class PersonalisedSearch:
         if queries_per_user < 1:
             raise BadParameter("queries_per_user", queries_per_user, allowed="1 or more")
         if index.n_documents < N_RESULTS:
-            raise BadInput(f"the corpus has {index.n_documents} documents; personalised search needs {N_RESULTS}")
+            raise BadInput(f"personalised search needs a corpus of {N_RESULTS} documents, not {index.n_documents}")
         self._index = index
         self._users = profiles.frame["user"]
         self._asking, self._found = _ask(profiles, index=index, per_user=queries_per_user, rng=generator(seed))

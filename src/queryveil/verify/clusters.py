@@ -56,7 +56,8 @@ def urls_of(log: QueryLog) -> pl.Series:
     """Give the URL of each row, empty where nothing was clicked."""
     if "url" not in log.columns:
         return pl.repeat("", log.n_rows, dtype=pl.String, eager=True).alias("url")
-    return log.frame["url"].fill_null("")
+    urls = log.frame["url"].fill_null("").to_frame("url")
+    return urls.select(pl.when(pl.col("url").str.strip_chars() == "").then(pl.lit("")).otherwise("url")).to_series()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -12,6 +12,7 @@ from queryveil.log import QueryLog
 from queryveil.profiles import Profiles
 from queryveil.verify.histories import read_histories
 from queryveil.verify.invented import without_unknown
+from queryveil.verify.pairs import folded
 from queryveil.verify.verdict import Verdict, Witness
 
 
@@ -20,7 +21,8 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
 
     A group that has a term has at least one holder of it; with `strict` as many as it says.
     """
-    before, released = _read(original), _released(groups, strict=strict)
+    before = _read(original)
+    released = _released(groups, strict=strict, any_case=isinstance(original, Profiles))
     more = _more(released, before)
     if more.height and isinstance(original, QueryLog):
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
@@ -57,8 +59,9 @@ class _Before:
 
 def _read(original: QueryLog | Profiles) -> _Before:
     if isinstance(original, Profiles):
-        terms = original.frame["terms"].explode(empty_as_null=False).alias("term")
-        counted = terms.to_frame().group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
+        held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
+        held = held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
+        counted = held.group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
         return _Before(n_users=original.n_users, terms=counted)
     histories = read_histories(original)
     n_users = np.zeros(len(histories.words), np.int64)
@@ -67,8 +70,11 @@ def _read(original: QueryLog | Profiles) -> _Before:
     return _Before(n_users=original.n_users, terms=counted)
 
 
-def _released(groups: Groups, *, strict: bool) -> pl.DataFrame:
-    """Give the distinct terms (`term`), at least how many hold each (`n`), and the first place of each."""
+def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
+    """Give the distinct terms (`term`), at least how many hold each (`n`), and the first place of each.
+
+    Terms of profiles are compared without case, blanks and ways to write an accent; those of a log are tokens already.
+    """
     n_terms = pl.col("terms").list.len()
     said = known_holders() if strict else pl.lit(None, pl.List(pl.Int64))
     flat = (
@@ -78,6 +84,8 @@ def _released(groups: Groups, *, strict: bool) -> pl.DataFrame:
         .select("row", "position", term="terms", n=said.fill_null(pl.lit(1, pl.Int64).repeat_by(n_terms)))
         .explode("position", "term", "n")
     )
+    if any_case:
+        flat = flat.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String))
     at_least = pl.col("n").clip(lower_bound=1).cast(pl.Int128).sum()
     return flat.group_by("term", maintain_order=True).agg(at_least, pl.first("row", "position"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from queryveil.groups import Groups
 from queryveil.guarantees import Linkability
 from queryveil.log import QueryLog
 from queryveil.profiles import Profiles
+from queryveil.verify.pairs import folded
 from queryveil.verify.tokens import terms_of
 from queryveil.verify.verdict import Verdict, Witness
 
@@ -43,7 +45,8 @@ def verify_linkability_by_force(
     p = Fraction(str(promise.p))
     found = _strict(released, p=p) if promise.strict else _paper(released, p=p)
     if original is not None:
-        found += _invented(released, _profiles(original), strict=promise.strict)
+        fold = folded if isinstance(original, Profiles) else str
+        found += _invented(released, _profiles(original), strict=promise.strict, fold=fold)
     return Verdict(
         promise=promise,
         holds=not found,
@@ -123,14 +126,16 @@ def _of_group(group: _Group, *, support: int, needed: int) -> Witness:
 def _profiles(original: QueryLog | Profiles) -> list[set[str]]:
     """Give the terms of each user."""
     if isinstance(original, Profiles):
-        return [set(terms) for terms in original.frame["terms"].to_list()]
+        return [{folded(term) for term in terms} for terms in original.frame["terms"].to_list()]
     profiles: dict[str, set[str]] = {}
     for user, query in original.frame.select("user", "query").iter_rows():
         profiles.setdefault(user, set()).update(terms_of(query))
     return list(profiles.values())
 
 
-def _invented(released: list[_Group], profiles: list[set[str]], *, strict: bool) -> list[Witness]:
+def _invented(
+    released: list[_Group], profiles: list[set[str]], *, strict: bool, fold: Callable[[str], str]
+) -> list[Witness]:
     found = []
     n_members = sum(group.members for group in released)
     if n_members > len(profiles):
@@ -139,7 +144,7 @@ def _invented(released: list[_Group], profiles: list[set[str]], *, strict: bool)
         )
     n_holders, places = Counter[str](), dict[str, tuple[int, int]]()
     for group in released:
-        for i, term in enumerate(group.terms):
+        for i, term in enumerate(map(fold, group.terms)):
             # Whatever a group says, a term of it has at least one holder.
             n_holders[term] += max(1, group.holders[i]) if strict and group.holders is not None else 1
             places.setdefault(term, (group.row, i + 1))

@@ -49,6 +49,7 @@ def make_release(method: Method, log: list[str], output: Path, *, reading: Readi
 def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
     """Say what was released and what it cost."""
     from queryveil.cli.output import print_facts, print_json
+    from queryveil.guarantees import NoPromise
 
     if as_json:
         print_json(manifest)
@@ -63,7 +64,8 @@ def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo(f"\nwritten to {folder}; check it with: queryveil verify {folder}", err=True)
+    check = "" if isinstance(manifest.promise, NoPromise) else f"; check it with: queryveil verify {folder}"
+    typer.echo(f"\nwritten to {folder}{check}", err=True)
 
 
 def _figure(value: float) -> int | float:
@@ -87,8 +89,11 @@ def _sizes(manifest: Manifest) -> dict[str, object]:
         users = f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
     else:
         users += f" ({share(counts.n_users_after, counts.n_users_before)})"
-    n_kept = counts.n_rows_after - manifest.changed.get("rows_added", 0)
+    n_added = manifest.changed.get("rows_added", 0)
+    n_kept = counts.n_rows_after - n_added
     rows = f"{n_kept:,} of {counts.n_rows_before:,} kept ({share(n_kept, counts.n_rows_before)})"
+    if n_added:
+        rows = f"{counts.n_rows_after:,}: {rows}, {n_added:,} made up"
     return {"rows": rows, "users": users}
 
 

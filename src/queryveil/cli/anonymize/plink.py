@@ -9,8 +9,16 @@ from typing import Annotated
 import typer
 
 from queryveil.cli.anonymize.making import print_manifest
-from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
-from queryveil.cli.options import BadRowsOption, ColumnsOption, JsonOption, LogArgument, PeopleFormatOption, read_people
+from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption, TaxonomyOption
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    JsonOption,
+    LogArgument,
+    PeopleFormatOption,
+    load_taxonomy,
+    read_people,
+)
 
 
 def plink(
@@ -24,6 +32,7 @@ def plink(
     membership: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write who is in which group here; private.")
     ] = None,
+    taxonomy: TaxonomyOption = "wordnet",
     corpus: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Texts to measure personalised search on: a folder or a JSONL file."),
@@ -49,12 +58,13 @@ def plink(
         strict=strict,
         weights=weights,  # type: ignore[arg-type]
         representative=representative,  # type: ignore[arg-type]
+        taxonomy=load_taxonomy(taxonomy),
         bot_threshold=bots or None,
         seed=seed,
     )
     check_target(output, force=force)
     if membership is not None:
-        check_membership(membership, release=output, force=force)
+        check_membership(membership, release=output, inputs=log, force=force)
     with progress_bar():
         data = read_people(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
         grouping = method.group(data)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from queryveil.profiles import Profiles
     from queryveil.release import Release
 
-MOST_USERS = 200
+MOST_USERS = 1000
 """Users whose searches are tried, drawn at random if there are more."""
 
 
@@ -32,7 +32,10 @@ def with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles,
         if corpus is not None:
             raise
         return _with(grouping.release, warning=f"what strictness costs in precision was not measured: {error}")
-    return _with(grouping.release, measures=measures)
+    warning = None
+    if measures["average_precision_at_10"] < measures["average_precision_at_10_without_profile"]:
+        warning = "search with these profiles was less precise than without any"
+    return _with(grouping.release, measures=measures, warning=warning)
 
 
 def _precision(
