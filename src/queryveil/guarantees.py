@@ -77,20 +77,23 @@ class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="trans
         return f"Every transaction in this release has exactly the same items, as often, as at least {_others(self.k)}."
 
 
-class KdeltaAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="kdelta", tag_field="model"):
+class KdeltaAnonymity(
+    msgspec.Struct, frozen=True, kw_only=True, tag="kdelta", tag_field="model", repr_omit_defaults=True
+):
     """Every user has the same shares of queries and clicked URLs as at least k-1 others.
 
     The shares are those of a user's rows in each cell, a cell being a cluster of queries and a URL. Within a cluster
     any two queries differ in at most `delta` of the URLs clicked for them (1 minus the Jaccard similarity), in the
-    released log itself. The number of a user's rows may differ.
+    released log itself. With `same_texts` every query is a cluster of its own. The number of a user's rows may differ.
 
     >>> print(KdeltaAnonymity(k=5, delta=0.5).in_words())
     Every person in this log has the same shares of queries and clicked URLs as at least 4 others, where queries count
-    as the same if the URLs clicked for them differ by 50 % at most.
+    as the same if the URLs clicked for them differ by 50 % at most; their texts may differ.
     """
 
     k: int
     delta: float
+    same_texts: bool = False
 
     def __post_init__(self) -> None:
         _check_k(self.k)
@@ -99,9 +102,13 @@ class KdeltaAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="kdelta", t
 
     def in_words(self) -> str:
         """Say the promise to somebody who has not read the paper."""
+        if self.same_texts:
+            same = "the same queries and clicked URLs, in the same shares"
+            return f"Every person in this log has {same}, as at least {_others(self.k)}."
         return (
             f"Every person in this log has the same shares of queries and clicked URLs as at least {_others(self.k)}, "
-            f"where queries count as the same if the URLs clicked for them differ by {100 * self.delta:.4g} % at most."
+            f"where queries count as the same if the URLs clicked for them differ by {100 * self.delta:.4g} % at most; "
+            "their texts may differ."
         )
 
 

@@ -320,3 +320,14 @@ def test_a_url_of_blanks_is_no_click_in_the_original_either() -> None:
     after = QueryLog.from_frame({"user": ["1", "2"], "query": ["tea", "tea"], "url": [None, ""]})
     for check in (verify_kdelta, verify_kdelta_by_force):
         assert check(after, KdeltaAnonymity(k=2, delta=0.0), clusters="1", original=before).holds
+
+
+def test_users_who_were_promised_the_same_texts_must_have_them() -> None:
+    promise = KdeltaAnonymity(k=2, delta=0.0, same_texts=True)
+    same = {"user": ["1", "2", "2"], "query": ["tea", "tea", "tea"], "url": ["t", "t", "t"]}
+    other = same | {"query": ["tea", "teas", "teas"]}
+    for check in (verify_kdelta, verify_kdelta_by_force):
+        assert check(QueryLog.from_frame(same), promise, clusters="").holds
+        # A list that calls them the same changes nothing.
+        verdict = check(QueryLog.from_frame(other), promise, clusters="1 1")
+        assert (verdict.holds, verdict.n_violations) == (False, 2)

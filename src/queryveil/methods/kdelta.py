@@ -33,7 +33,7 @@ class Kdelta:
 
     Queries are released in lower case with single blanks. Mode `exact` keeps the promise; `paper` rounds as the paper
     does and promises nothing. Without `additions` no row is made up: users keep what their group shares. With
-    `same_texts` a group shares the texts of its queries too, and what is promised is a `delta` of 0. `centroids`
+    `same_texts` a group shares the texts of its queries too, and that is promised. `centroids`
     are the shares that need fewest edits (`best`) or those of the users with most rows (`paper`). Clusters of fewer
     than `min_cluster_users` users, queries of fewer than `min_query_users`, and users with more than `bot_threshold`
     queries in a session are left out first.
@@ -81,7 +81,9 @@ class Kdelta:
         """What a release will promise."""
         if self.mode == "paper":
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
-        return KdeltaAnonymity(k=self.k, delta=0.0 if self.same_texts else self.delta)
+        if self.same_texts:
+            return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True)
+        return KdeltaAnonymity(k=self.k, delta=self.delta)
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -130,7 +132,7 @@ class Kdelta:
             removed=removed,
             changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
             measures=measures,
-            query_clusters=name_clusters(outcome.query, outcome.part, objects.texts),
+            query_clusters="" if self.same_texts else name_clusters(outcome.query, outcome.part, objects.texts),
             columns=self.columns.report(log.columns, protected=self.protected),
             warnings=tuple(self._warnings(log, original, outcome, int(measures["queries_of_one_user"]))),
         )

@@ -33,12 +33,14 @@ def widest_allowed(delta: float) -> Fraction:
     return Fraction(str(delta)) + _TOLERANCE
 
 
-def cluster_numbers(clusters: str, *, n_queries: int) -> list[str]:
-    """Cut the manifest's `query_clusters` into numbers, without leading zeros.
+def cluster_numbers(clusters: str | None, *, n_queries: int) -> list[str]:
+    """Cut the manifest's `query_clusters` into numbers, without leading zeros; without it each query is a cluster.
 
     >>> cluster_numbers("1 02 1", n_queries=3)
     ['1', '2', '1']
     """
+    if clusters is None:
+        return [str(number) for number in range(1, n_queries + 1)]
     numbers = clusters.split()
     if len(numbers) != n_queries:
         raise BadInput(
@@ -76,7 +78,7 @@ class Objects:
     first_row: Ints
 
 
-def read_objects(log: QueryLog, *, clusters: str) -> Objects:
+def read_objects(log: QueryLog, *, clusters: str | None) -> Objects:
     """Number users, queries, URLs and clusters."""
     queries = number(log.frame["query"])
     numbers = cluster_numbers(clusters, n_queries=len(queries.distinct))

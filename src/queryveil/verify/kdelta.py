@@ -22,7 +22,8 @@ def verify_kdelta(
 ) -> Verdict:
     """Judge the promise, exactly and fast.
 
-    `clusters` says which queries count as the same: `query_clusters` of the manifest. Violations are clusters wider
+    `clusters` says which queries count as the same: `query_clusters` of the manifest, not needed if users are promised
+    to have the same texts. Violations are clusters wider
     than delta and distinct vectors of shares that fewer than k users have. With the `original` log also look for a
     query with a URL that it does not have, and for more users; without `additions` also for one in more rows.
 
@@ -33,7 +34,7 @@ def verify_kdelta(
     'shares over 1 pair of cluster and URL are those of 1 user, 2 are needed (row 1)'
     """
     step("clusters")
-    objects = read_objects(log, clusters=clusters)
+    objects = read_objects(log, clusters=None if promise.same_texts else clusters)
     n_wide, wide = wide_clusters(objects, delta=promise.delta)
     step("shares")
     n_rare, rare = _rare_shares(objects, k=promise.k)

@@ -24,7 +24,13 @@ def verify_kdelta_by_force(
     """
     objects = _objects(log)
     texts = sorted({query for _, query, _ in objects})
-    cluster_of = dict(zip(texts, map(int, cluster_numbers(clusters, n_queries=len(texts))), strict=True))
+    cluster_of = dict(
+        zip(
+            texts,
+            map(int, cluster_numbers(None if promise.same_texts else clusters, n_queries=len(texts))),
+            strict=True,
+        )
+    )
     found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, k=promise.k)
     if original is not None:
         found += more_users(log, original=original)
