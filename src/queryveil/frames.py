@@ -25,11 +25,36 @@ def to_frame(data: Any, *, what: str) -> pl.DataFrame:
     raise BadInput(f"{what} is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
 
 
-def to_pandas(frame: pl.DataFrame) -> Any:
-    """Give a frame as a pandas frame."""
-    if find_spec("pandas") is None:
-        raise MissingExtra("to_pandas", extra="pandas")
-    return frame.to_pandas()
+class Framed:
+    """Whatever is a frame of rows, and can be given as other libraries have them."""
+
+    __slots__ = ()
+
+    frame: pl.DataFrame
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.frame.height
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.frame.columns
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the rows as a Polars frame."""
+        return self.frame.clone()
+
+    def to_arrow(self) -> Any:
+        """Give the rows as an Arrow table."""
+        return self.frame.to_arrow()
+
+    def to_pandas(self) -> Any:
+        """Give the rows as a pandas frame."""
+        if find_spec("pandas") is None:
+            raise MissingExtra("to_pandas", extra="pandas")
+        return self.frame.to_pandas()
 
 
 def _convert(data: Any) -> Any:

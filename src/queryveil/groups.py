@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from queryveil.errors import BadInput
-from queryveil.frames import to_pandas
+from queryveil.frames import Framed
 from queryveil.profiles import check_weighted
 
 SCHEMA: Mapping[str, pl.DataType] = {
@@ -24,7 +23,7 @@ SCHEMA: Mapping[str, pl.DataType] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Groups:
+class Groups(Framed):
     """One row per group: how many `members`, what they have in common, never changed once made.
 
     `size` is the number of terms in the profiles of all members, a term counted once for each member that has it (|G|
@@ -60,31 +59,9 @@ class Groups:
         return self.frame.height
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows, one per group."""
-        return self.frame.height
-
-    @property
     def n_members(self) -> int:
         """The number of people in all groups."""
         return int(self.frame["members"].sum())
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self.frame.columns
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give the rows as a Polars frame."""
-        return self.frame.clone()
-
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table."""
-        return self.frame.to_arrow()
-
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas frame."""
-        return to_pandas(self.frame)
 
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show terms.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from queryveil.errors import BadInput, BadParameter, MissingColumn
-from queryveil.frames import to_frame, to_pandas
+from queryveil.frames import Framed, to_frame
 
 if TYPE_CHECKING:
     from typing import Self
@@ -68,7 +68,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class QueryLog:
+class QueryLog(Framed):
     """A query log: one row per query (or click), never changed once made.
 
     `frame` has at least `user` and `query`; `time`, `rank` and `url` where the source had them, and
@@ -123,35 +123,13 @@ class QueryLog:
         return cls(frame=frame, layout=layout or Layout())
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.frame.height
-
-    @property
     def n_users(self) -> int:
         """The number of distinct users."""
         return self.frame["user"].n_unique()
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self.frame.columns
-
     def with_frame(self, frame: pl.DataFrame) -> QueryLog:
         """Give the same log with other rows or columns."""
         return replace(self, frame=frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give the rows as a Polars frame."""
-        return self.frame.clone()
-
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table."""
-        return self.frame.to_arrow()
-
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas frame."""
-        return to_pandas(self.frame)
 
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show queries.

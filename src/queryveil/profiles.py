@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from queryveil.errors import BadInput
-from queryveil.frames import to_frame, to_pandas
+from queryveil.frames import Framed, to_frame
 from queryveil.log import Reading
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SCHEMA: Mapping[str, pl.DataType] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Profiles:
+class Profiles(Framed):
     """Terms with weights, one row per user, never changed once made.
 
     `frame` has the columns `user`, `terms` and `weights`. A user stands there once, a term once in a profile, and
@@ -91,18 +91,6 @@ class Profiles:
     def with_frame(self, frame: pl.DataFrame) -> Profiles:
         """Give other profiles."""
         return replace(self, frame=frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give the rows as a Polars frame."""
-        return self.frame.clone()
-
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table."""
-        return self.frame.to_arrow()
-
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas frame."""
-        return to_pandas(self.frame)
 
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show terms.

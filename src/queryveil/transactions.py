@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from queryveil.errors import BadInput, BadParameter
-from queryveil.frames import to_frame, to_pandas
+from queryveil.frames import Framed, to_frame
 from queryveil.log import Layout, Reading
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ SCHEMA: Mapping[str, pl.DataType] = {"id": pl.String(), "items": pl.List(pl.Stri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Transactions:
+class Transactions(Framed):
     """Bags of items: one row per transaction, never changed once made.
 
     `frame` has the columns `id` and `items`. An item may stand in a transaction more than once; their order has no
@@ -77,35 +77,13 @@ class Transactions:
         return self.frame.height
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows, one per transaction."""
-        return self.frame.height
-
-    @property
     def n_items(self) -> int:
         """The number of items in all transactions, each counted as often as it stands there."""
         return int(self.frame["items"].list.len().sum())
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self.frame.columns
-
     def with_frame(self, frame: pl.DataFrame) -> Transactions:
         """Give other transactions with the same layout."""
         return replace(self, frame=frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give the rows as a Polars frame."""
-        return self.frame.clone()
-
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table."""
-        return self.frame.to_arrow()
-
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas frame."""
-        return to_pandas(self.frame)
 
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show items.
