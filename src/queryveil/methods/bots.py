@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from queryveil import progress
+from queryveil.log import QueryLog
+
 IDLE_MINUTES = 30
 
 
@@ -21,3 +24,18 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
     )
     busy = sessions.group_by("user", "session").len().filter(pl.col("len") > threshold)
     return busy.select(pl.col("user").unique().sort()).collect()["user"]
+
+
+def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.DataFrame:
+    """Give the rows of people, and write into `removed` how many users and rows of programs went.
+
+    Without a threshold nobody is a program, and without times nobody can be told to be one.
+    """
+    removed["bot_users"] = removed["bot_rows"] = 0
+    if threshold is None or "time" not in log.columns:
+        return log.frame
+    progress.step("looking for bots")
+    found = bots(log.frame, threshold=threshold)
+    people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
+    removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
+    return people

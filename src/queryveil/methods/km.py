@@ -16,7 +16,7 @@ from queryveil.histories import Histories, collect, rewrite
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.methods.bags import name_of
-from queryveil.methods.bots import bots
+from queryveil.methods.bots import without_bots
 from queryveil.methods.km_generalise import generalise, items_of, loss
 from queryveil.methods.km_search import Wish, choose
 from queryveil.methods.km_targets import Target, check_values, parse_target, term_values
@@ -89,8 +89,8 @@ class Km:
         """Give a release of the log that keeps the promise."""
         self.columns.check(log.columns)
         rng = generator(self.seed)
-        removed: dict[str, int] = {}
-        people = self._without_bots(log, removed)
+        removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
+        people = without_bots(log, threshold=self.bot_threshold, removed=removed)
         progress.step("reading terms")
         by_blanks = log.layout.format is Format.TRANSACTIONS
         tokens = tokenize(people["query"], by_blanks=by_blanks)
@@ -161,17 +161,6 @@ class Km:
             changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
             measures={"loss": round(loss(standing, start, items), 6)},
         )
-
-    def _without_bots(self, log: QueryLog, removed: dict[str, int]) -> pl.DataFrame:
-        removed["bad_rows_skipped"] = log.reading.n_bad_rows_skipped
-        removed["bot_users"] = removed["bot_rows"] = 0
-        if self.bot_threshold is None or "time" not in log.columns:
-            return log.frame
-        progress.step("looking for bots")
-        found = bots(log.frame, threshold=self.bot_threshold)
-        people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
-        removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
-        return people
 
     def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, int]:
         """Number the histories: one per user, or per user and window."""

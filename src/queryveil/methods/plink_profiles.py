@@ -14,7 +14,7 @@ from queryveil.errors import BadParameter
 from queryveil.histories import Histories, collect
 from queryveil.kernels.arrays import Floats, Int32s, Int64s
 from queryveil.log import Format, QueryLog
-from queryveil.methods.bots import bots
+from queryveil.methods.bots import without_bots
 from queryveil.profiles import Profiles
 from queryveil.text import tokenize
 from queryveil.text.codes import encode
@@ -92,7 +92,7 @@ def profiles_of(
     if isinstance(data, Profiles):
         return _given(data)
     removed = {"bad_rows_skipped": data.reading.n_bad_rows_skipped}
-    people = _without_bots(data, removed, threshold=bot_threshold)
+    people = without_bots(data, threshold=bot_threshold, removed=removed)
     tokens = tokenize(people["query"], by_blanks=data.layout.format is Format.TRANSACTIONS)
     owners, users = encode(people["user"])
     histories = collect(tokens, owners, n_users=len(users))
@@ -107,16 +107,6 @@ def profiles_of(
     return _with_terms(
         users, kept.row_ptr, kept.terms, _weigh(kept, weights), vocabulary=tokens.vocabulary, removed=removed
     )
-
-
-def _without_bots(log: QueryLog, removed: dict[str, int], *, threshold: int | None) -> pl.DataFrame:
-    removed["bot_users"] = removed["bot_rows"] = 0
-    if threshold is None or "time" not in log.columns:
-        return log.frame
-    found = bots(log.frame, threshold=threshold)
-    people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
-    removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
-    return people
 
 
 def _weigh(histories: Histories, weights: Weights) -> Floats:
