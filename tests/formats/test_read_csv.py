@@ -138,3 +138,12 @@ def test_tsv_with_a_header_is_read_without_quotes(tmp_path: Path) -> None:
     log = read_log(_file(tmp_path, 'user\tquery\n7\t"a, b\n', name="log.tsv"))
     assert log.layout.format is Format.TSV
     assert log.frame.rows() == [("7", '"a, b')]
+
+
+@pytest.mark.parametrize("rows", ["", "0,u1,red wine\n1,u2,tea\n"])
+def test_a_column_without_a_name_such_as_the_index_of_pandas_is_read(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(",user,query\n" + rows)
+    log = read_log(path)
+    assert log.columns == ["user", "query", ""]
+    assert log.n_rows == rows.count("\n")

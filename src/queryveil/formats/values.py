@@ -33,7 +33,7 @@ class Typed:
         """Give the rows that can be read, the roles first."""
         first = [role for role in ROLES if role in self.columns]
         rest = [name for name in self.columns if name not in ROLES]
-        frame = pl.DataFrame([self.columns[name].alias(name) for name in first + rest])
+        frame = pl.DataFrame({name: self.columns[name] for name in first + rest})
         return frame.filter(pl.Series(self.wrong == 0)) if self.wrong.any() else frame
 
 
