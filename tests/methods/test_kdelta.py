@@ -304,3 +304,15 @@ def test_of_the_same_texts_the_one_that_most_people_asked_is_taken() -> None:
     release = Kdelta(k=5, same_texts=True).anonymize(clicked(rows))
     assert [query for _, query, _ in released(release)] == ["tea"] * 5
     assert release.manifest.changed["queries_exchanged"] == 2
+
+
+@settings(max_examples=60)
+@given(log=clicked_logs(), k=st.integers(2, 4))
+def test_our_centroids_never_need_more_edits_than_the_papers(log: QueryLog, k: int) -> None:
+    release = anonymize(Kdelta(k=k, min_cluster_users=1), log)
+    if release is None or not log.n_rows:
+        return
+    manifest = release.manifest
+    ours = manifest.changed["rows_added"] + manifest.removed["rows_suppressed"]
+    theirs = manifest.measures["additions_paper_centroids"] + manifest.measures["suppressions_paper_centroids"]
+    assert ours <= theirs

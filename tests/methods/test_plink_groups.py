@@ -145,3 +145,10 @@ def test_who_is_first_depends_on_the_generator() -> None:
         for seed in range(9)
     }
     assert len(found) > 1
+
+
+def test_a_term_that_is_full_a_second_time_pushes_once() -> None:
+    words = [["amber"], ["amber", "birch"], ["amber", "birch"], ["cedar", "dahlia"]]
+    words += [["amber", "birch", "cedar", "dahlia"], ["amber", "birch", "cedar", "dahlia", "elm"]]
+    data = Profiles.from_dicts({str(i): dict.fromkeys(terms, 0.25) for i, terms in enumerate(words)})
+    check_against_plain_python(data, p=0.5, a=0, strict=True)

@@ -50,7 +50,8 @@ def form_groups(
     push, is_pushed, pushed, n_pushed = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int32), 0
     from_seed, met_by_seed, n_by_seed = np.zeros(n, np.int64), np.empty(n, np.int32), 0
     ends, holding_ends = postings.ptr[1:].copy(), holdings.ptr[1:].copy()
-    holders, members = np.zeros(len(holding_ends), np.int64), np.empty(n, np.int32)
+    holders, is_full = np.zeros(len(holding_ends), np.int64), np.zeros(len(holding_ends), np.bool_)
+    members = np.empty(n, np.int32)
     first_free, n_groups, n_free = 0, 0, n
     while n_free > 0:
         while state[first_free] == _DONE:
@@ -81,7 +82,9 @@ def form_groups(
             for i in range(profiles.ptr[user], profiles.ptr[user + 1]):
                 term = profiles.columns[i]
                 holders[term] += 1
-                if holders[term] == full:
+                # As a group grows more may share a term, so that one may become full a second time.
+                if holders[term] == full and not is_full[term]:
+                    is_full[term] = True
                     n_pushed = _add(term, 1.0, holdings, holding_ends, state, push, is_pushed, pushed, n_pushed)
             user = _closest(near, met[:n_met], push, norms, np.sqrt(square), state, first_free)
         for i in range(n_met):
@@ -91,7 +94,7 @@ def form_groups(
         n_met, n_pushed = 0, 0
         for i in range(n_members):
             for j in range(profiles.ptr[members[i]], profiles.ptr[members[i] + 1]):
-                holders[profiles.columns[j]] = 0
+                holders[profiles.columns[j]], is_full[profiles.columns[j]] = 0, False
         if not is_enough:
             break
         lengths[n_groups] = np.sqrt(square)
