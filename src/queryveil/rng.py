@@ -6,6 +6,15 @@ import secrets
 
 import numpy as np
 
+from queryveil.errors import BadParameter
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise if a run cannot be repeated by this seed."""
+    if seed is not None and seed < 0:
+        # Privacy: the seed undoes the shuffling, so it is never shown.
+        raise BadParameter("seed", "a negative number", allowed="0 or more")
+
 
 def generator(seed: int | None) -> np.random.Generator:
     """Give a generator; without a seed its state comes from the system's secure source.

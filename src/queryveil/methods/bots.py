@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from queryveil import progress
+from queryveil.errors import BadParameter
 from queryveil.log import QueryLog
 
 IDLE_MINUTES = 30
@@ -26,16 +27,26 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
     return busy.select(pl.col("user").unique().sort()).collect()["user"]
 
 
-def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.DataFrame:
-    """Give the rows of people, and write into `removed` how many users and rows of programs went.
+def check_threshold(threshold: int | None) -> None:
+    """Raise if a session cannot have so many queries."""
+    if threshold is not None and threshold < 1:
+        raise BadParameter("bot_threshold", threshold, allowed="1 or more, or none to keep every user")
 
-    Without a threshold nobody is a program, and without times nobody can be told to be one.
+
+def bots_of(log: QueryLog, *, threshold: int | None) -> pl.Series:
+    """Give the users of a log who are programs.
+
+    Without a threshold nobody is one, and without times nobody can be told to be one.
     """
-    removed["bot_users"] = removed["bot_rows"] = 0
     if threshold is None or "time" not in log.columns:
-        return log.frame
+        return pl.Series("user", [], dtype=pl.String)
     progress.step("looking for bots")
-    found = bots(log.frame, threshold=threshold)
+    return bots(log.frame, threshold=threshold)
+
+
+def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.DataFrame:
+    """Give the rows of people, and write into `removed` how many users and rows of programs went."""
+    found = bots_of(log, threshold=threshold)
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
     removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
     return people

@@ -13,13 +13,14 @@ from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import Format, QueryLog
-from queryveil.methods.bots import bots
+from queryveil.methods.bots import bots_of, check_threshold
+from queryveil.methods.caveats import caveats
 from queryveil.methods.kdelta_clusters import cluster_queries
 from queryveil.methods.kdelta_equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta_measures import losses, name_clusters
 from queryveil.methods.kdelta_objects import Objects, read_objects
 from queryveil.release import Counts, Manifest, Release
-from queryveil.rng import generator
+from queryveil.rng import check_seed, generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,10 +72,8 @@ class Kdelta:
         for name in ("min_cluster_users", "min_query_users"):
             if getattr(self, name) < 1:
                 raise BadParameter(name, getattr(self, name), allowed="1 or more")
-        if self.bot_threshold is not None and self.bot_threshold < 1:
-            raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
-        if self.seed is not None and self.seed < 0:
-            raise BadParameter("seed", "a negative number", allowed="0 or more")
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
 
     @property
     def promise(self) -> KdeltaAnonymity | NoPromise:
@@ -140,12 +139,8 @@ class Kdelta:
 
     def _people(self, log: QueryLog, objects: Objects, removed: dict[str, int]) -> Objects:
         """Leave programs out, and count the rows that have no query."""
-        stays = np.ones(log.n_rows, np.bool_)
-        found = pl.Series([], dtype=pl.String)
-        if self.bot_threshold is not None and "time" in log.columns:
-            progress.step("looking for bots")
-            found = bots(log.frame, threshold=self.bot_threshold)
-            stays = (~log.frame["user"].is_in(found.implode())).to_numpy()
+        found = bots_of(log, threshold=self.bot_threshold)
+        stays = (~log.frame["user"].is_in(found.implode())).to_numpy()
         people = objects.keep(stays[objects.place])
         removed |= {"bot_users": len(found), "bot_rows": int((~stays).sum())}
         removed["rows_without_query"] = int(stays.sum()) - people.n_rows
@@ -199,13 +194,12 @@ class Kdelta:
                 f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
                 "--min-query-users 2 drops them" + ("" if self.same_texts else ", --same-texts shares them")
             )
-        if self.seed is not None:
-            found.append("made with a seed: whoever knows it can undo the shuffling of users and rows")
-        if self.bot_threshold is not None and "time" not in log.columns:
-            found.append("the log has no times, so programs could not be told from people")
-        if log.reading.n_latin1_rows:
-            found.append(f"rows that were not UTF-8 and were read as Latin-1: {log.reading.n_latin1_rows}")
-        return found
+        return found + caveats(
+            log.reading,
+            seeded=self.seed is not None,
+            shuffled="users and rows",
+            cannot_tell_bots=self.bot_threshold is not None and "time" not in log.columns,
+        )
 
 
 def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s) -> pl.DataFrame:

@@ -16,12 +16,13 @@ from queryveil.histories import Histories, collect, rewrite
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.methods.bags import name_of
-from queryveil.methods.bots import without_bots
+from queryveil.methods.bots import check_threshold, without_bots
+from queryveil.methods.caveats import caveats
 from queryveil.methods.km_generalise import generalise, items_of, loss
 from queryveil.methods.km_search import Wish, choose
 from queryveil.methods.km_targets import Target, check_values, parse_target, term_values
 from queryveil.release import Counts, Manifest, Release
-from queryveil.rng import generator
+from queryveil.rng import check_seed, generator
 from queryveil.text import Tokens, tokenize
 from queryveil.text.codes import encode
 from queryveil.text.taxonomy import Taxonomy
@@ -66,10 +67,8 @@ class Km:
         if self.taxonomy is not None and self.m is None:
             raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
         check_values(self.target, self.values)
-        if self.bot_threshold is not None and self.bot_threshold < 1:
-            raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
-        if self.seed is not None and self.seed < 0:
-            raise BadParameter("seed", "a negative number", allowed="0 or more")
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
         if self.window is not None and self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
         unit = self.columns.time.unit
@@ -183,12 +182,12 @@ class Km:
         self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int], outcome: _Outcome, promise: KmAnonymity
     ) -> Manifest:
         warnings = [*self.columns.warnings(log.columns), *outcome.warnings]
-        if self.seed is not None:
-            warnings.append("made with a seed: whoever knows it can undo the shuffling of users and rows")
-        if self.bot_threshold is not None and "time" not in log.columns:
-            warnings.append("the log has no times, so programs could not be told from people")
-        if log.reading.n_latin1_rows:
-            warnings.append(f"rows that were not UTF-8 and were read as Latin-1: {log.reading.n_latin1_rows}")
+        warnings += caveats(
+            log.reading,
+            seeded=self.seed is not None,
+            shuffled="users and rows",
+            cannot_tell_bots=self.bot_threshold is not None and "time" not in log.columns,
+        )
         if self.window is not None and self.columns.time is TimeDetail.DROP:
             warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
         return Manifest(

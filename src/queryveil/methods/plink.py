@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 
 from queryveil.columns import ColumnReport, Ids, TimeDetail
-from queryveil.errors import BadParameter
 from queryveil.guarantees import Linkability
 from queryveil.kernels.arrays import Bools
 from queryveil.log import ROLES, QueryLog
 from queryveil.methods.bags import name_of
+from queryveil.methods.bots import check_threshold
+from queryveil.methods.caveats import caveats
 from queryveil.methods.plink_groups import grouped
 from queryveil.methods.plink_profiles import TermProfiles, Weights, parse_weights, profiles_of
 from queryveil.methods.plink_representatives import (
@@ -27,7 +28,7 @@ from queryveil.methods.plink_representatives import (
 from queryveil.methods.plink_similarity import augmented, check_steps
 from queryveil.profiles import Profiles
 from queryveil.release import Counts, Manifest, Release
-from queryveil.rng import generator
+from queryveil.rng import check_seed, generator
 from queryveil.text.taxonomy import Taxonomy
 
 
@@ -83,10 +84,8 @@ class Plink:
         object.__setattr__(self, "representative", parse_representative(self.representative))
         Linkability(p=self.p, strict=self.strict)
         check_steps(self.a)
-        if self.bot_threshold is not None and self.bot_threshold < 1:
-            raise BadParameter("bot_threshold", self.bot_threshold, allowed="1 or more, or none to keep every user")
-        if self.seed is not None and self.seed < 0:
-            raise BadParameter("seed", "a negative number", allowed="0 or more")
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
 
     @property
     def promise(self) -> Linkability:
@@ -155,13 +154,13 @@ class Plink:
         is_binary = bool((profiles.weights == 1).all())
         if is_binary and profiles.n_users and self.representative is Representative.CENTROID and not self.strict:
             found.append("the weight of a term is the share of its group's members that have it")
-        if self.seed is not None:
-            found.append("made with a seed: whoever knows it can undo the shuffling of groups")
-        if isinstance(data, QueryLog) and self.bot_threshold is not None and "time" not in data.columns:
-            found.append("the log has no times, so programs could not be told from people")
-        if data.reading.n_latin1_rows:
-            found.append(f"rows that were not UTF-8 and were read as Latin-1: {data.reading.n_latin1_rows}")
-        return found
+        is_log_without_times = isinstance(data, QueryLog) and "time" not in data.columns
+        return found + caveats(
+            data.reading,
+            seeded=self.seed is not None,
+            shuffled="groups",
+            cannot_tell_bots=self.bot_threshold is not None and is_log_without_times,
+        )
 
 
 def _measures(profiles: TermProfiles, shared: Shared, kept: Bools, *, strict: bool) -> dict[str, float]:
