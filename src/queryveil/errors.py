@@ -10,6 +10,8 @@ QueryveilError
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
 ├── BadRow            one row that cannot be read; readers collect these into BadRows
+├── Unreachable       a server or disk does not answer for now; trying again may help
+├── StoreBusy         another process uses the state of this stream
 ├── ReleaseExists     the folder to write to is already there
 └── BadRelease        a release folder is damaged or incomplete
 
@@ -133,6 +135,30 @@ class MissingColumn(BadInput):
         super().__init__(
             f"{file}: no column for the {role} among {', '.join(found)}; name it with --columns {role}=NAME"
         )
+
+
+class Unreachable(QueryveilError):
+    """A server or disk does not answer for now; the service waits and tries again.
+
+    >>> raise Unreachable("the Redis server at 127.0.0.1:6379", "connection refused")
+    Traceback (most recent call last):
+    queryveil.errors.Unreachable: the Redis server at 127.0.0.1:6379: connection refused
+    """
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+
+
+class StoreBusy(QueryveilError):
+    """Another process uses the state of this stream.
+
+    >>> raise StoreBusy("queryveil.db")
+    Traceback (most recent call last):
+    queryveil.errors.StoreBusy: queryveil.db is in use by another process; stop that one, or name another --store
+    """
+
+    def __init__(self, store: str) -> None:
+        super().__init__(f"{store} is in use by another process; stop that one, or name another --store")
 
 
 class ReleaseExists(QueryveilError):

@@ -145,6 +145,40 @@ class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_fi
         )
 
 
+class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_field="model", repr_omit_defaults=True):
+    """Queries change hands within a pool of their category, and nobody is given a query of their own.
+
+    An event leaves only from a pool of its category in which at least k events wait, with at least l distinct users
+    among them. No released row pairs a user with a query text that this user issued: anywhere in the log, or, on a
+    stream, before the release and among the last `remembered` events. Nobody has more rows in a category than before.
+
+    >>> print(SwapAnonymity(k=10, l=10).in_words())
+    Every query was mixed with at least 9 others about the same kind of thing, of at least 10 people, and handed to
+    somebody who never asked it.
+    """
+
+    k: int
+    l: int  # noqa: E741 - as in the papers
+    remembered: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_k(self.k)
+        if not isinstance(self.l, int) or not 2 <= self.l <= self.k:
+            raise BadParameter("l", self.l, allowed=f"between 2 and k ({self.k})")
+        if self.remembered is not None and (not isinstance(self.remembered, int) or self.remembered < 1):
+            raise BadParameter("remembered", self.remembered, allowed="1 or more events")
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        asked = "never asked it"
+        if self.remembered is not None:
+            asked = f"had not asked it among the last {self.remembered:,} events"
+        return (
+            f"Every query was mixed with at least {_others(self.k)} about the same kind of thing, of at least {self.l} "
+            f"people, and handed to somebody who {asked}."
+        )
+
+
 class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field="model"):
     """Nothing is promised, and why.
 
@@ -159,7 +193,7 @@ class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field
         return f"This release promises nothing: {self.reason}."
 
 
-Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | NoPromise
+Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | NoPromise
 
 
 def _others(k: int) -> str:
