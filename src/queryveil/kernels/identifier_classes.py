@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+SURNAME_ENDS: Final = (
+    "ulos", "ulou", "akis", "vich", "wicz", "enko", "sson", "ssen", "dsen", "ttir", "moto", "escu", "oglu", "vili",
+    "wski", "nski", "lski", "czyk", "vska", "nska", "wska",
+)  # fmt: skip
+"""How words end that no table knows and that are surnames all the same."""
 WORD: Final = 1
 """Stands in the English dictionary, names of people and brands among them."""
 FIRST: Final = 2

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from queryveil.kernels.arrays import Int64s, UInt64s
 from queryveil.kernels.identifier_classes import (
     CITY_END,
-    COMMON_SURNAME,
     CONTACT_CUE,
     CUE,
     FIRST,
@@ -21,9 +20,12 @@ from queryveil.kernels.identifier_classes import (
     PLACE_CUE,
     SMALL_TOWN,
     STATE_END,
+    SURNAME,
+    SURNAME_ENDS,
+    SURNAME_WORD,
     WORD,
 )
-from queryveil.kernels.identifier_pairs import is_name, is_reversed, is_titled
+from queryveil.kernels.identifier_pairs import is_name, is_name_alone, is_reversed, is_titled
 
 CONTACTS, NUMBERS, PLACES, NAMES = 1, 2, 4, 8
 EVERYTHING = CONTACTS | NUMBERS | PLACES | NAMES
@@ -31,7 +33,9 @@ _OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _LOW, _HIGH = np.uint64(0xFFFF), np.uint64(0xFFFFFFFFFFFF0000)
 _SHIFT = np.uint64(32)
 _SHORT = 4
+_ANY_SURNAME = SURNAME | SURNAME_WORD
 _BLANK, _QUOTE, _APOSTROPHE, _PLUS, _COMMA, _HYPHEN, _DOT, _SLASH, _COLON, _AT, _UNDERSCORE, _S, _W = b" \"'+,-./:@_sw"
+_ROUND, _SQUARE, _A, _T = b"([at"
 # What a byte is: nothing, a digit, a letter of ASCII, one of those letters of UTF-8 that no name here has, the first
 # byte of a Latin letter with a mark, or what only the rules themselves can read.
 _DIGIT, _LATIN, _FOREIGN, _MARKED, _UNREAD = 1, 2, 3, 4, 5
@@ -45,6 +49,10 @@ _KIND[0xC3] = _MARKED
 _PLAIN = np.frombuffer(b"aaaaaa ceeeeiiii nooooo  uuuuy  aaaaaa ceeeeiiii nooooo  uuuuy y", dtype=np.uint8)
 # How words for streets end: gasse, platz, straat, laan, gatan; weg, str.
 _STREETS = tuple(int.from_bytes(end, "big") for end in (b"asse", b"latz", b"raat", b"laan", b"atan"))
+_SURNAME_ENDS = tuple(int.from_bytes(end.encode("ascii"), "big") for end in SURNAME_ENDS)
+# Which last two letters they have: most words need no closer look.
+_MAY_END = np.zeros(1024, dtype=np.bool_)
+_MAY_END[[(end >> 8 & 31) << 5 | end & 31 for end in _SURNAME_ENDS]] = True
 _SHORT_STREETS = tuple(int.from_bytes(end, "big") for end in (b"weg", b"str"))
 
 
@@ -135,22 +143,26 @@ def _read_word(data: NDArray[np.uint8], at: int, stop: int, slots: UInt64s) -> t
         token = np.int64(PARTICLE)
     elif foreign or (token == 0 and length < _SHORT):
         token = np.int64(WORD)
+    elif token == 0 and _MAY_END[(tail >> 8 & 31) << 5 | tail & 31] and tail in _SURNAME_ENDS:
+        token = np.int64(SURNAME)
     return at, int(token), int(tail)
 
 
 @njit(cache=True)
 def _pair_flags(one: int, two: int, three: int, token: int) -> tuple[int, bool]:
     """Judge a word by the three before it, with particles between: its flags, and whether it may end a loose name."""
-    flags, loose = 0, False
+    flags, loose, particles = 0, False, False
     for earlier in (one, two, three):
         if earlier < 0:
             break
-        is_initialled = earlier == PARTICLE and (token & COMMON_SURNAME) != 0
-        if is_name(earlier, token, False) or is_titled(earlier, token) or is_initialled:
+        is_initialled = earlier == PARTICLE and (token & _ANY_SURNAME) != 0
+        is_loose = is_name(earlier, token, True)
+        if (is_loose and (particles or is_name(earlier, token, False))) or is_titled(earlier, token) or is_initialled:
             flags |= NAMES
-        loose = loose or is_name(earlier, token, True)
+        loose = loose or is_loose
         if not earlier & PARTICLE:
             break
+        particles = True
     if token & STATE_END and (
         (one >= 0 and one & CITY_END) or (two >= 0 and two & CITY_END) or (three >= 0 and three & CITY_END)
     ):
@@ -186,7 +198,9 @@ def _screen_words(data: NDArray[np.uint8], start: int, stop: int, slots: UInt64s
             if comma:
                 flags |= NAMES
         one, two, three, comma = token, one, two, False
-    if (loose and seen & (PERSON | FIRST)) or (turned and n_words == 2):
+    if n_words == 2 and is_name_alone(two, one):
+        flags |= NAMES
+    if (loose and seen & (PERSON | FIRST)) or (turned and (n_words <= 3 or seen & PERSON)):
         flags |= NAMES
     if seen & SMALL_TOWN or (seen & PLACE_CUE and n_words > 1):
         flags |= PLACES
@@ -240,6 +254,12 @@ def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sit
             flags |= CONTACTS
         elif byte == _COLON:
             n_colons += 1
+        elif byte in (_ROUND, _SQUARE):
+            # An address spelt out: someone (at) example.com.
+            if at + 2 < stop and _lower(data[at + 1]) == _A and _lower(data[at + 2]) == _T:
+                flags |= CONTACTS
+        elif byte == _SLASH and at + 1 < stop and data[at + 1] == _SLASH:
+            flags |= CONTACTS
         elif follows and byte in (_DOT, _HYPHEN, _SLASH):
             n_joined += before == _DIGIT and follows == _DIGIT
             n_dots += byte == _DOT

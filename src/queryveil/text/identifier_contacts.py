@@ -13,12 +13,14 @@ from queryveil.text.identifier_kinds import Found, IdentifierKind
 from queryveil.text.identifier_table import identifier_table
 
 _EMAIL = re.compile(
-    r"<?(?:mailto: ?)?(?<![\w.+%'-])[a-z0-9][\w.+%'-]{0,63}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,6}(?![\w@/:])>?"
+    r"<?(?:mailto: ?)?(?<![\w.+%'-])[a-z0-9][\w.+%'-]{0,63}"
+    r"@(?:[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,6}|[a-z][a-z0-9-]{3,62}(?!\.))(?![\w@/:])>?"
 )
 _SPELT_OUT = re.compile(
     r"(?<!\w)[\w.-]{1,64} ?[(\[]?\bat\b[)\]]? ?\w{2,40} ?[(\[]?\bdot\b[)\]]? ?(?:com|net|org|edu|gov|info)\b"
 )
-_WITH_SCHEME = re.compile(r"(?<![a-z])(?:https?|ftp|file):/{1,3}([^\s\0\"'<>]{1,2000})")
+_BRACKETED = re.compile(r"(?<!\w)[\w.+-]{1,64} ?[(\[]at[)\]] ?[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}(?!\w)")
+_WITH_SCHEME = re.compile(r"(?<![a-z])(?:(?:https?|ht+ps?|hhtp|ftp|file):/{1,3}|https?//)([^\s\0\"'<>]{1,2000})")
 _HOST = re.compile(
     r"(?<![\w@.:/-])(?:[\w.-]{1,64}:[^\s\0@/]{1,64}@)?((?:[a-z0-9][\w-]{0,62}\.){1,8}[a-z][a-z0-9-]{1,20})(?![\w@-])"
     r"(?::\d{1,5})?([/?#][^\s\0\"'<>]{0,2000})?"
@@ -46,6 +48,9 @@ def emails(text: str) -> Iterator[Found]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
             yield _found(match, IdentifierKind.EMAIL, "email")
+    if "at)" in text or "at]" in text:
+        for match in _BRACKETED.finditer(text):
+            yield _found(match, IdentifierKind.EMAIL, "email spelt out")
     if "dot" in text:
         for match in _SPELT_OUT.finditer(text):
             yield _found(match, IdentifierKind.EMAIL, "email spelt out")
@@ -57,7 +62,7 @@ def urls(text: str) -> Iterator[Found]:
     A bare domain stays where it only says which site someone wants: well-known sites, those of governments and
     schools, and those whose name is made of English words.
     """
-    if "://" in text or ":/" in text:
+    if "//" in text or ":/" in text:
         for match in _WITH_SCHEME.finditer(text):
             host, path = _split(match.group(1))
             if not (_is_known(host) and path in _FRONT_PAGES):

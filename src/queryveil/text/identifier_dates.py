@@ -12,7 +12,7 @@ _MONTHS = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
-_YEAR = r"(?:1[789]|20)\d\d"
+_YEAR = r"(?:1\d|20)\d\d"
 _END = r"(?![\w:%]|[.,/-]\d)"
 _MONTH_DAY = re.compile(
     rf"(?<![\w-]){_MONTHS}[. ,-]{{1,2}}(?:the )?{_DAY}(?:,? {{0,2}}{_YEAR}|-{_YEAR}|,? '\d\d|,? \d\d$)?{_END}"
@@ -33,7 +33,7 @@ _LIFE = re.compile(
 # Days that stand for what happened or is kept on them.
 _KNOWN = frozenset(
     (
-        "jan 1", "feb 14", "mar 17", "apr 1", "apr 15", "apr 20", "may 1", "may 5", "jul 4",
+        "jan 1", "feb 2", "feb 14", "mar 17", "apr 1", "apr 15", "apr 20", "may 1", "may 4", "may 5", "jun 19", "jul 4",
         "jul 14", "sep 11", "oct 31", "nov 5", "nov 11", "dec 24", "dec 25", "dec 31",
     )
 )  # fmt: skip

@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-from queryveil.kernels.identifier_classes import PARTICLE, WORD
+from queryveil.kernels.identifier_classes import PARTICLE, SURNAME, SURNAME_ENDS, WORD
 from queryveil.text.identifier_table import identifier_table
 
 _SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2010": "-",
@@ -69,5 +69,7 @@ def words_of(text: str) -> list[Word]:
         elif not key.isascii() or (not token and len(key) < _SHORT):
             # Privacy: short unknown words are abbreviations far more often than names.
             token = WORD
+        elif not token and key.endswith(SURNAME_ENDS):
+            token = SURNAME
         found.append(Word(match.start(), match.end(), key, token))
     return found

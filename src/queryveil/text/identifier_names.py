@@ -1,7 +1,7 @@
 """Rules for names of people: a first name with a surname, a surname with a first name, a title with a surname.
 
 A first name or a surname alone stays. Who is famous is a person all the same; brands and characters that look like
-people are listed, and stay.
+people stay (`queryveil.text.identifier_things`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,26 @@ from queryveil.kernels.identifier_classes import (
 )
 from queryveil.text.identifier_folding import Word
 from queryveil.text.identifier_kinds import Found, IdentifierKind
-from queryveil.text.identifier_table import identifier_table
+from queryveil.text.identifier_things import is_institution, is_thing
 
 _GAP = re.compile(r"[ .\"'+-]{1,4}")
 _GAP_OR_NONE = re.compile(r"\.? ?")
+_QUOTES = " \"'.+"
+_AND = re.compile(r" and ")
 _COMMA = re.compile(r" ?, {0,2}")
 _SUFFIX = re.compile(r",? (?:jr|sr|iii|iv)\b\.?")
-_MOST_INITIALS = 4
+_INITIAL = re.compile(r" [a-z]\b\.?")
+# Particles that stand in hardly anything but names.
+_OF = frozenset(("van", "von", "der", "den", "bin"))
+_ABBREVIATIONS = frozenset(("us", "uk", "la", "dc", "ny", "sf", "am", "pm", "tv", "er"))
+_TRADES = frozenset(("judge", "nurse", "attorney", "doctor", "pastor", "coach"))
+_MOST_INITIALS, _SHORT = 4, 3
 _ANY_FIRST = FIRST | FIRST_WORD
 _ANY_SURNAME = SURNAME | SURNAME_WORD
 _MAY_BEGIN = _ANY_FIRST | _ANY_SURNAME | TITLE | PARTICLE
 
 is_name = identifier_pairs.is_name.py_func
+is_name_alone = identifier_pairs.is_name_alone.py_func
 is_titled = identifier_pairs.is_titled.py_func
 is_reversed = identifier_pairs.is_reversed.py_func
 
@@ -48,8 +56,8 @@ def names(text: str, words: Sequence[Word]) -> Iterator[Found]:
         if not token or token & _MAY_BEGIN:
             found = (
                 _named(text, words, at, person=person)
-                or _titled(text, words, at)
-                or _reversed(text, words, at)
+                or _titled(text, words, at, person=person)
+                or _reversed(text, words, at, person=person)
                 or _initialled(text, words, at)
             )
         if found is None:
@@ -57,11 +65,18 @@ def names(text: str, words: Sequence[Word]) -> Iterator[Found]:
             continue
         first, last, rule = found
         first, last = _grow(text, words, first, last)
+        at = last + 1
+        if is_institution(words, at):
+            continue
         end = words[last].end
+        if initial := "," in rule and _INITIAL.match(text, end):
+            end = initial.end()
+        start = words[first].start
+        if first and _is_part(text, words[first - 1], words[first]):
+            start = words[first - 1].start
         if suffix := _SUFFIX.match(text, end):
             end = suffix.end()
-        yield Found(start=words[first].start, end=end, kind=IdentifierKind.NAME, rule=rule)
-        at = last + 1
+        yield Found(start=start, end=end, kind=IdentifierKind.NAME, rule=rule)
 
 
 def _initialled(text: str, words: Sequence[Word], at: int) -> tuple[int, int, str] | None:
@@ -74,7 +89,10 @@ def _initialled(text: str, words: Sequence[Word], at: int) -> tuple[int, int, st
     ):
         last += 1
     is_written = last - at >= 2 or (last > at and text[words[at].end] == ".")
-    if not is_written or not words[last].token & COMMON_SURNAME or _is_thing(words, at, last):
+    # Two initials with dots are a person's, whoever bears the surname.
+    wanted = SURNAME if last - at >= 2 and text[words[at].end] == "." else COMMON_SURNAME
+    is_written = is_written and "".join([word.key for word in words[at:last]]) not in _ABBREVIATIONS
+    if not is_written or not words[last].token & wanted or is_thing(words, at, last, person=False):
         return None
     return at, last, "initials and surname"
 
@@ -96,46 +114,73 @@ def _named(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[
     last = next_word(text, words, at)
     # A first name before makes a middle name of a word.
     person = person or bool(at and words[at - 1].token & FIRST and next_word(text, words, at - 1) == at)
-    if last is None or not is_name(words[at].token, words[last].token, person):
+    if last is None or (last == at + 2 and _is_case(text, words, at, last)):
         return None
-    if _is_thing(words, at, last):
+    person = person or (last > at + 1 and not _OF.isdisjoint([word.key for word in words[at + 1 : last]]))
+    one, two = words[at].token, words[last].token
+    is_pair = last == at + 1 and len(words[at].key) > _SHORT and text[words[at].end] != "." and is_name_alone(one, two)
+    if not is_name(one, two, person) and not (is_pair and _is_all(text, words, at, last)):
+        return None
+    # A shop is called like its owner: ottinger's.
+    is_shop = _is_owner(text, words[last]) and last + 1 == len(words)
+    if is_shop or _is_owner(text, words[at]) or is_thing(words, at, last, person=person):
         return None
     return at, last, "first name and surname"
 
 
-def _titled(text: str, words: Sequence[Word], at: int) -> tuple[int, int, str] | None:
+def _is_all(text: str, words: Sequence[Word], first: int, last: int) -> bool:
+    """Say whether there is nothing in a query but these words and quotes."""
+    return not text[: words[first].start].strip(_QUOTES) and not text[words[last].end :].strip(_QUOTES)
+
+
+def _is_owner(text: str, word: Word) -> bool:
+    """Say whether a word ends in 's: what follows belongs to it and is no surname."""
+    return text.startswith("'s", word.end - 2)
+
+
+def _is_case(text: str, words: Sequence[Word], first: int, last: int) -> bool:
+    """Say whether two words are the parties of a case at law: roe v wade."""
+    return text[words[first + 1].start - 1 : words[last].start] == " v "
+
+
+def _titled(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
     last = next_word(text, words, at)
-    if last is None or not is_titled(words[at].token, words[last].token) or _is_thing(words, at, last):
+    if last is None or not is_titled(words[at].token, words[last].token):
+        return None
+    # Without a dot it is a firm that makes software.
+    if words[at].key == "ms" and text[words[at].end] != ".":
+        return None
+    # What is a trade first is a title only before a plain surname: judge ottinger, but nurse practitioner.
+    is_trade = words[at].key in _TRADES and words[last].token & SURNAME_WORD
+    if is_trade or is_thing(words, at, last, person=person):
         return None
     # The surname may well be the first name of a whole one.
     whole = _named(text, words, last, person=True)
     return at, last if whole is None else whole[1], "title and surname"
 
 
-def _reversed(text: str, words: Sequence[Word], at: int) -> tuple[int, int, str] | None:
+def _reversed(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
     last, first = words[at], words[at + 1]
     if not is_reversed(last.token, first.token):
         return None
+    end = at + 1
+    if at + 2 < len(words) and words[at + 2].token & _ANY_FIRST and text[first.end : words[at + 2].start].isspace():
+        end = at + 2
     if _COMMA.fullmatch(text, last.end, first.start):
-        return at, at + 1, "surname, first name"
-    alone = len(words) == 2 and not text[: last.start].strip(" \"'") and not text[first.end :].strip(" \"'.")
+        return at, end, "surname, first name"
+    alone = _is_all(text, words, at, end)
     is_plain = last.token & SURNAME and not last.token & _ANY_FIRST
-    is_first = first.token & FIRST and not first.token & _ANY_SURNAME
-    if alone and is_plain and is_first and len(last.key) > 2 and text[last.end : first.start].isspace():
-        return None if _is_thing(words, at, at + 1) else (at, at + 1, "surname and first name")
+    is_first = first.token & FIRST and not first.token & SURNAME
+    is_said = (alone or person) and is_plain and is_first and len(last.key) > 2
+    if is_said and text[last.end : first.start].isspace() and not is_thing(words, at, at + 1, person=person):
+        return at, end, "surname and first name"
     return None
 
 
-def _is_thing(words: Sequence[Word], first: int, last: int) -> bool:
-    """Say whether two words that look like a person are a brand, a character, a town or an institution."""
-    table = identifier_table()
-    pair = f"{words[first].key} {words[last].key}"
-    after = words[last + 1].key if last + 1 < len(words) else ""
-    before = words[first - 1].key if first else ""
-    if pair in table.phrases or pair in table.cities or before in table.before:
-        return True
-    is_sure = words[first].token & FIRST and words[last].token & SURNAME
-    return after in table.institutions or (not is_sure and after in table.products)
+def _is_part(text: str, before: Word, first: Word) -> bool:
+    """Say whether the word before a first name is an initial with a dot, or is joined to it by a hyphen."""
+    gap = text[before.end : first.start]
+    return gap == "-" or (gap == ". " and len(before.key) == 1)
 
 
 def _grow(text: str, words: Sequence[Word], first: int, last: int) -> tuple[int, int]:
@@ -146,10 +191,13 @@ def _grow(text: str, words: Sequence[Word], first: int, last: int) -> tuple[int,
         and _GAP.fullmatch(text, words[first - 1].end, words[first].start)
     ):
         first -= 1
+    # Couples share a surname.
+    if first > 1 and words[first - 2].token & FIRST and _AND.fullmatch(text, words[first - 2].end, words[first].start):
+        first -= 2
     after = words[last + 1] if last + 1 < len(words) else None
     if after is not None:
         is_joined = text[words[last].end : after.start] == "-"
-        is_middle = words[last].token & _ANY_FIRST and after.token & SURNAME
+        is_middle = (words[last].token & _ANY_FIRST or not words[last].token) and after.token & SURNAME
         if is_joined or (is_middle and _GAP.fullmatch(text, words[last].end, after.start)):
             last += 1
     return first, last

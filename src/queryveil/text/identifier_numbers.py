@@ -26,12 +26,15 @@ _BOOK = re.compile(r"(?<![\w-])(?:97[89][ -]?)?(?:\d[ -]?){9}[\dx](?![\w-])")
 _CAS = re.compile(r"(?<![\w-])\d{2,7}-\d\d-\d(?![\w-])")
 _EXPLAINED = re.compile(
     r"\b(?:isbn(?:-?1[03])?|issn|upc|ean|gtin|asin|sku|part|parts|model|patent|patents|kb|bug|error|rfc|pmid|oclc|lccn|item|color|colour|hex"
-    r"|version|build|catalog|catalogue|stock|pi|cas|article|oem|nsn|ndc|formula)\b(?: (?:numbers?|num|no))?[ #:.]{0,3}$"
+    r"|version|build|hd|catalog|catalogue|stock|pi|cas|article|oem|nsn|ndc|formula)\b"
+    r"(?: (?:numbers?|num|no))?[ #:.]{0,3}$"
 )
 _UNIT = re.compile(
     r" ?(?:dollars?|usd|euros?|pounds?|people|miles|km|feet|ft|years?|btu|watts?|volts?|hz|rpm|mah|lumens?|calories"
     r"|words|views|jobs|votes|acres|gallons?|bits?|bytes?|kb|mb|gb|rupees|yen|pesos|lbs?|rounds?|pieces|pcs|candlepower|btus)\b"
 )
+# Letters before the numbers of articles, bugs, stars and patents.
+_CATALOGUES = ("kb", "rfc", "cve", "pmid", "pmc", "hip", "hd", "ngc", "usd", "oem")
 _WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _VALUES = dict(
     zip("abcdefghjklmnprstuvwxyz0123456789", (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10), *range(10)), strict=True)
@@ -68,7 +71,10 @@ def checked_numbers(text: str) -> Iterator[Found]:
         if iban.is_valid(match.group(), check_country=False):
             yield _found(match, IdentifierKind.ACCOUNT, "iban")
     for match in _VIN.finditer(text):
-        if sum(map(str.isdigit, match.group())) >= 5 and is_vin(match.group()):
+        n_digits = sum(map(str.isdigit, match.group()))
+        # Cars that were not made for America have no check digit, but end in digits all the same.
+        is_shaped = 5 <= n_digits <= 14 and match.group()[-4:].isdigit()
+        if is_shaped or (n_digits >= 5 and is_vin(match.group())):
             yield _found(match, IdentifierKind.VEHICLE, "vin")
     for match in _IMEI.finditer(text):
         if luhn.is_valid(match.group().replace("-", "")):
@@ -100,7 +106,8 @@ def long_numbers(text: str) -> Iterator[Found]:
         if n_digits >= (12 if is_spaced else 9) and not are_years and not _is_explained(text, match):
             yield _found(match, IdentifierKind.NUMBER, "grouped number")
     for match in _MIXED.finditer(text):
-        if not match.group().isdigit() and not _is_explained(text, match):
+        is_other = match.group().isdigit() or match.group().startswith(_CATALOGUES) or _is_explained(text, match)
+        if not is_other:
             yield _found(match, IdentifierKind.NUMBER, "number with letters")
 
 

@@ -27,15 +27,24 @@ _NAME = r"(?:(?!(?:st|ave|dr)\b)[a-z\d'.]{1,24}[ ]){1,4}?"
 _SURE = r"(?:street|avenue|ave|av|road|rd|lane|ln|boulevard|blvd|terrace|parkway|pkwy|crescent|turnpike|hwy|highway)"
 _DOUBTFUL = r"(?:st|dr|drive|court|ct|place|pl|circle|cir|way|square|close|plaza|trail|trl|loop|row|pike|ter)"
 _STREET = re.compile(
-    rf"{_NUMBER},? (?!\d+ ){_NAME}(?P<type>{_SURE}|{_DOUBTFUL})\b\.?(?: {_SURE}\b)?(?:(?<=road) \d{{1,4}}\b)?{_UNIT}"
+    rf"{_NUMBER},? (?!\d+ ){_NAME}(?P<type>{_SURE}|{_DOUBTFUL})"
+    rf"\b\.?(?: {_SURE}\b)?(?:(?<=road) \d{{1,4}}\b)?{_UNIT}"
+)
+_UNIT_BEFORE = re.compile(
+    r"(?<!\w)(?:(?:apt|apartment|suite|ste|unit|flat) ?#?(?:[a-z]?\d{1,4}[a-z]?|[a-z])"
+    r"|\d{1,2}(?:st|nd|rd|th) floor),? $"
 )
 _EUROPEAN = re.compile(
     r"(?<!\w)[a-z\u00df]{3,30}(?:stra(?:ss|\u00df)e|str\.|gasse|weg|platz|straat|laan|gatan) ?\d{1,4}[a-z]?(?!\w)"
     r"|(?<![\w.])\d{1,4},? (?:bis )?(?:rue|avenue|boulevard|place|chemin|quai) (?:d[eu]s? |l[ae] |d'|l'){0,2}"
     r"[a-z'-]{3,30}(?: [a-z'-]{3,30})?"
-    r"|(?<!\w)(?:calle|via|rua|avenida|piazza|plaza) (?:de |del |la |della )?[a-z]{3,30},? \d{1,4}(?!\w)"
+    r"|(?<!\w)(?:calle|via|rua|avenida|piazza|plaza) (?:de |d[aeo]s? |del |la |los |las |della ){0,2}"
+    r"[a-z]{3,30},? \d{1,4}(?!\w)"
 )
-_BOX = re.compile(r"(?<!\w)(?:p\.? ?o\.? ?box|post office box) ?#?\d{1,6}(?!\w)")
+_BOX = re.compile(
+    r"(?<!\w)(?:p\.? ?o\.? ?box|post office box|(?:r\.?r\.?|hc|rural route|route|rte|rt|hwy|highway) ?\d{1,4},? box)"
+    r" ?#?\d{1,6}(?!\w)"
+)
 _ZIP_PLUS = re.compile(r"(?<![\w.,$-])\d{5}-\d{4}(?![\w-])")
 _ZIP = re.compile(r"(?<![\w.,$#-])\d{5}(?![\w%]|[.,-]\d|-\w)")
 _BRITISH = re.compile(
@@ -54,10 +63,11 @@ _JOINED = re.compile(r"[ .'-]{1,2}")
 def streets(text: str) -> Iterator[Found]:
     """Find houses in streets, post boxes, zip codes of nine digits, and the postal codes of Britain and Canada."""
     for match in _STREET.finditer(text):
-        between = re.findall(r"[a-z\d]+", match.group()[: match.start("type") - match.start()])[1:]
+        between = re.findall(r"[a-z\d]+", text[match.start() : match.start("type")])[1:]
         is_ordinal = re.fullmatch(r"\d+(?:st|nd|rd|th)", between[0]) is not None
         if not identifier_table().no_street.intersection(between) and (is_ordinal or not between[0].isdigit()):
-            yield _found(match.start(), match.end(), "street")
+            unit = _UNIT_BEFORE.search(text, max(0, match.start() - 20), match.start())
+            yield _found(unit.start() if unit else match.start(), match.end(), "street")
     has_code = _DIGIT_LETTER.search(text) is not None
     for pattern, rule in _PLACES + _CODES if has_code else _PLACES:
         for match in pattern.finditer(text):

@@ -33,6 +33,7 @@ TABLE = "identifiers.npz"
 words, tokens   words in lower case, sorted, as lines, and the classes of each (`queryveil.kernels.identifier_classes`)
 cities, states  names of American cities as lines, and on the same line the states that have one
 counties        names of American counties, without the word county
+things          things that are called like people
 """
 WORDS = "identifier_words.toml"
 """Written by hand."""
@@ -44,7 +45,8 @@ SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
 class Table:
     """Everything the rules look up.
 
-    `states` has the two letters of a state by its name and by themselves.
+    `states` has the two letters of a state by its name and by themselves, `phrase_starts` the first two words of
+    each phrase.
     """
 
     tokens: dict[str, int]
@@ -56,8 +58,10 @@ class Table:
     zip_cues: frozenset[str]
     institutions: frozenset[str]
     products: frozenset[str]
+    goods: frozenset[str]
     before: frozenset[str]
     phrases: frozenset[str]
+    phrase_starts: frozenset[str]
     sites: frozenset[str]
     services: frozenset[str]
     endings: frozenset[str]
@@ -74,6 +78,9 @@ def identifier_table() -> Table:
     names, places, sites = by_hand["names"], by_hand["places"], by_hand["sites"]
     states = [entry.split() for entry in places["state"].split(",")]
     _add_by_hand(tokens, by_hand["tokens"], states=states)
+    phrases = frozenset(" ".join(phrase.split()) for phrase in names["phrases"].split(",")).union(
+        _lines(columns["things"])
+    )
     in_states = (frozenset(line.split()) for line in _lines(columns["states"]))
     return Table(
         tokens=tokens,
@@ -85,8 +92,10 @@ def identifier_table() -> Table:
         zip_cues=frozenset(places["zip_cue"].split()),
         institutions=frozenset(names["institution"].split()),
         products=frozenset(names["product"].split()),
+        goods=frozenset(names["goods"].split()),
         before=frozenset(names["before"].split()),
-        phrases=frozenset(" ".join(phrase.split()) for phrase in names["phrases"].split(",")),
+        phrases=phrases,
+        phrase_starts=frozenset(" ".join(phrase.split()[:2]) for phrase in phrases),
         sites=frozenset(f"{name}.{ending}" for name in sites["known"].split() for ending in SITE_ENDINGS),
         services=frozenset(sites["service"].split()),
         endings=frozenset(sites["ending"].split()),
@@ -109,6 +118,8 @@ def _add_by_hand(tokens: dict[str, int], by_hand: dict[str, str], *, states: lis
         tokens[word] = tokens.get(word, 0) & ~(FIRST | FIRST_WORD) | WORD
     for word in by_hand["surname"].split():
         tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME
+    for word in by_hand["common"].split():
+        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME | COMMON_SURNAME
     for word in by_hand["surname_word"].split():
         tokens[word] = tokens.get(word, 0) & ~(SURNAME | COMMON_SURNAME) | SURNAME_WORD
     for word in by_hand["word"].split():

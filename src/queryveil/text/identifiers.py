@@ -8,7 +8,7 @@ The kinds are those of HIPAA's Safe Harbor rule. What is decided here:
 - The bare domain of a well-known site stays, as do those of schools, governments and plain English words; all else
   with the shape of a URL goes.
 - Amounts, measures, versions, models, books and chemicals stay. Six digits that nothing explains go.
-- Famous people are people.
+- Famous people are people; brands, characters, shops, schools and bands that are called like people are not.
 """
 
 from __future__ import annotations
