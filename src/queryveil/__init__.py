@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from queryveil.errors import QueryveilError
     from queryveil.formats import read_log, read_profiles, read_transactions, write_log
     from queryveil.groups import Groups
-    from queryveil.guarantees import KdeltaAnonymity, KmAnonymity, Linkability, NoPromise, TransactionAnonymity
+    from queryveil.guarantees import (
+        KdeltaAnonymity,
+        KmAnonymity,
+        Linkability,
+        NoPromise,
+        SwapAnonymity,
+        TransactionAnonymity,
+    )
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
-    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink
+    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Swap
     from queryveil.profiles import Profiles
     from queryveil.release import Release, read_release
     from queryveil.reproduce import reproduce
@@ -42,6 +49,8 @@ _HOMES = {
     "Plink": "queryveil.methods",
     "Profiles": "queryveil.profiles",
     "Release": "queryveil.release",
+    "Swap": "queryveil.methods",
+    "SwapAnonymity": "queryveil.guarantees",
     "Taxonomy": "queryveil.text.taxonomy",
     "TransactionAnonymity": "queryveil.guarantees",
     "Transactions": "queryveil.transactions",
@@ -73,6 +82,8 @@ __all__ = [
     "QueryLog",
     "QueryveilError",
     "Release",
+    "Swap",
+    "SwapAnonymity",
     "Taxonomy",
     "TransactionAnonymity",
     "Transactions",

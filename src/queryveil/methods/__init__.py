@@ -8,5 +8,6 @@ from queryveil.methods.km import Km
 from queryveil.methods.km_targets import Target
 from queryveil.methods.partition import Partition
 from queryveil.methods.plink import Grouping, Plink
+from queryveil.methods.swap import Swap
 
-__all__ = ["Clump", "Grouping", "Kdelta", "Km", "Partition", "Plink", "Target"]
+__all__ = ["Clump", "Grouping", "Kdelta", "Km", "Partition", "Plink", "Swap", "Target"]

@@ -49,7 +49,7 @@ def make_release(method: Method, log: list[str], output: Path, *, reading: Readi
 def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
     """Say what was released and what it cost."""
     from queryveil.cli.output import print_facts, print_json
-    from queryveil.guarantees import NoPromise
+    from queryveil.guarantees import NoPromise, SwapAnonymity
 
     if as_json:
         print_json(manifest)
@@ -65,6 +65,8 @@ def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
     check = "" if isinstance(manifest.promise, NoPromise) else f"; check it with: queryveil verify {folder}"
+    if isinstance(manifest.promise, SwapAnonymity):
+        check += " --original LOG"
     typer.echo(f"\nwritten to {folder}{check}", err=True)
 
 

@@ -1,0 +1,52 @@
+"""A fresh key for the user ids of a release, in a file beside its folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from queryveil.errors import BadFile
+
+_OWNER_ONLY = 0o600
+_N_BYTES = 32
+
+
+def key_beside(folder: Path) -> Path:
+    """Give where the key of a release folder is kept: never inside, since others will get that.
+
+    >>> key_beside(Path("/logs/out")).name
+    'out.key'
+    """
+    whole = folder.absolute()
+    return whole.with_name(f"{whole.name}.key")
+
+
+@contextmanager
+def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
+    """Give a file with a new key, for the owner's eyes only, or None if none is wanted.
+
+    It gets its name when the block has ended well, and is gone if the block fails.
+    """
+    if not wanted:
+        yield None
+        return
+    path = key_beside(folder)
+    partial = path.with_name(f".{path.name}.partial")
+    if os.path.lexists(path) and not (force and path.is_file()):
+        raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
+    try:
+        partial.unlink(missing_ok=True)
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_N_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        yield partial
+        partial.rename(path)
+    except OSError as error:
+        raise BadFile(str(path), f"the key could not be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)

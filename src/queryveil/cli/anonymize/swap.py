@@ -1,0 +1,80 @@
+"""`queryveil anonymize swap`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from queryveil.cli.anonymize.making import Reading, make_release
+from queryveil.cli.anonymize.options import (
+    ForceOption,
+    IdsOption,
+    KeepOption,
+    KeyOption,
+    OutputOption,
+    SeedOption,
+    TimeOption,
+    column_policy,
+)
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument
+
+_TABLES = "Tables of the classifier in place of those in the package"
+
+
+def swap(
+    log: LogArgument,
+    output: OutputOption,
+    k: Annotated[int, typer.Option(help="Events a pool holds before one leaves.")] = 10,
+    l: Annotated[int | None, typer.Option(help="Users in it; k if not given, 2 in the paper.")] = None,  # noqa: E741
+    growth: Annotated[float, typer.Option(help="Of k, where nothing can leave.")] = 1.2,
+    max_pool: Annotated[int, typer.Option(help="Events a pool holds at most.")] = 10_000,
+    drain: Annotated[str, typer.Option(help="suppress or release what waits at the end.")] = "suppress",
+    unclassified: Annotated[str, typer.Option(help="pool or drop queries of no category.")] = "pool",
+    order: Annotated[str, typer.Option(help="Rows arrive by time, or as in the file.")] = "time",
+    classifier: Annotated[str, typer.Option(help="evidence or paper.")] = "evidence",
+    frequencies: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
+    ] = None,
+    recommendations: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
+    ] = None,
+    categories: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
+    ] = None,
+    ids: IdsOption = "keyed",
+    key: KeyOption = None,
+    time: TimeOption = "day",
+    keep: KeepOption = None,
+    force: ForceOption = False,
+    seed: SeedOption = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Give each query to somebody else who asked for the same kind of thing."""
+    from queryveil.cli.anonymize.fresh_keys import fresh_key, key_beside
+    from queryveil.methods import Swap
+    from queryveil.release import check_target
+    from queryveil.text.classifier import Classifier
+
+    tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
+    check_target(output, force=force)
+    with fresh_key(output, wanted=ids == "keyed" and key is None, force=force) as made:
+        method = Swap(
+            k=k,
+            l=l,
+            growth=growth,
+            max_pool=max_pool,
+            drain=drain,
+            unclassified=unclassified,
+            order=order,
+            classifier=Classifier.from_tables(**tables, kind=classifier),
+            columns=column_policy(ids=ids, key=made or key, time=time, keep=keep),
+            seed=seed,
+        )
+        reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
+        make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+    if made is not None:
+        typer.echo(f"key of the user ids: {key_beside(output)}; verify needs it, keep it to yourself", err=True)

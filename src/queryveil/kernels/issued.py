@@ -1,0 +1,121 @@
+"""Who issued what, as keyed 64-bit hashes in a Bloom filter of blocks.
+
+A block has 512 bits, a line of the cache, and a hash sets one bit in each of its eight words. What was put in is always
+found; what was not is found by mistake in a few cases of a thousand at `BITS` bits for each hash.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from queryveil.kernels.arrays import Bytes, UInt64s
+
+BITS = 12
+WORDS = 8
+_HALF = np.uint64(32)
+_SHIFT = np.uint64(29)
+_ONE = np.uint64(1)
+_SIX_BITS = np.uint64(63)
+_FIRST_BITS = np.uint64(16)
+_STEP = np.uint64(6)
+_BLANK = np.uint64(32)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD = np.uint64(0xD6E8FEB86659FD93)
+
+
+@njit(cache=True, nogil=True)
+def _mix(value: np.uint64, key: np.uint64) -> np.uint64:
+    value = (value ^ (value >> _HALF)) * key
+    value = (value ^ (value >> _SHIFT)) * _MIX
+    return value ^ (value >> _HALF)
+
+
+@njit(cache=True, nogil=True)
+def hash_texts(data: Bytes, ptr: np.ndarray, fold: Bytes, key: UInt64s) -> UInt64s:
+    """Hash the texts `data[ptr[t]:ptr[t + 1]]` by their folded bytes; bytes that fold to 0 count as one blank.
+
+    `key` is two secret numbers, the second one odd. Blanks at the ends do not count.
+    """
+    out = np.empty(len(ptr) - 1, np.uint64)
+    for text in range(len(out)):
+        state, word = key[0], np.uint64(0)
+        n = np.uint64(0)
+        is_gap = False
+        for i in range(ptr[text], ptr[text + 1]):
+            letter = np.uint64(fold[data[i]])
+            if letter == 0:
+                is_gap = bool(n > 0)
+                continue
+            if is_gap:
+                is_gap = False
+                word |= _BLANK << ((n & np.uint64(7)) << np.uint64(3))
+                n += _ONE
+                if n & np.uint64(7) == 0:
+                    state = _mix(state ^ word, key[1])
+                    word = np.uint64(0)
+            word |= letter << ((n & np.uint64(7)) << np.uint64(3))
+            n += _ONE
+            if n & np.uint64(7) == 0:
+                state = _mix(state ^ word, key[1])
+                word = np.uint64(0)
+        state = _mix(state ^ word, key[1])
+        out[text] = _mix(state ^ n, key[1])
+    return out
+
+
+@njit(cache=True, nogil=True, inline="always")
+def pair_hash(user: np.uint64, text: np.uint64) -> np.uint64:
+    """Give the hash of a user and a text from theirs."""
+    value = (user ^ (text >> _HALF) ^ (text << _HALF)) * _SPREAD
+    value = ((value ^ (value >> _HALF)) + text) * _MIX
+    return value ^ (value >> _HALF)
+
+
+@njit(cache=True, nogil=True)
+def pair_hashes(users: UInt64s, texts: UInt64s) -> UInt64s:
+    """Give the hashes of pairs."""
+    out = np.empty(len(users), np.uint64)
+    for i in range(len(users)):
+        out[i] = pair_hash(users[i], texts[i])
+    return out
+
+
+def empty_filter(n_hashes: int) -> UInt64s:
+    """Give a filter for so many hashes; it takes more of them too, and is then wrong more often."""
+    n_blocks = max(1024, -(-n_hashes * BITS // (64 * WORDS)))
+    words = np.zeros((n_blocks + 1) * WORDS, np.uint64)
+    # A block that lies across two lines of the cache costs twice.
+    first = -(words.ctypes.data // 8) % WORDS
+    return words[first : first + n_blocks * WORDS]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _block(key: np.uint64, n_words: int) -> int:
+    n_blocks = np.uint64(n_words // WORDS)
+    return np.int64(((key >> _HALF) * n_blocks) >> _HALF) * WORDS  # type: ignore[return-value]
+
+
+@njit(cache=True, nogil=True)
+def put(blocks: UInt64s, hashes: UInt64s) -> None:
+    """Put hashes into a filter."""
+    for i in range(len(hashes)):
+        at = _block(hashes[i], len(blocks))
+        bits = (hashes[i] * _SPREAD) >> _FIRST_BITS
+        for j in range(WORDS):
+            blocks[at + j] |= _ONE << (bits & _SIX_BITS)
+            bits >>= _STEP
+
+
+@njit(cache=True, nogil=True)
+def has(blocks: UInt64s, key: np.uint64) -> bool:
+    """Tell whether a hash was put in; rarely true of one that was not."""
+    if len(blocks) == 0:
+        return False
+    at = _block(key, len(blocks))
+    bits = (key * _SPREAD) >> _FIRST_BITS
+    for j in range(WORDS):
+        if (blocks[at + j] >> (bits & _SIX_BITS)) & _ONE == 0:
+            return False
+        bits >>= _STEP
+    return True

@@ -1,0 +1,256 @@
+"""Swap from a log to a release: the house rules, whose rows are kept, in which order, and what is said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queryveil.columns import ColumnPolicy
+from queryveil.errors import BadInput, BadParameter
+from queryveil.formats import read_log
+from queryveil.guarantees import SwapAnonymity
+from queryveil.log import Format, Layout, QueryLog
+from queryveil.methods.swap import Swap
+from queryveil.synth import synthesize
+from queryveil.testing import Check, checks_for
+from queryveil.testing.plain_swap import fold
+from queryveil.testing.strategies import logs
+from queryveil.text.classifier import Classifier
+from queryveil.text.identifiers import remove_identifiers
+from queryveil.verify import verify
+
+KEPT = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
+EXACT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
+METHODS = [
+    Swap(k=2, columns=KEPT),
+    Swap(k=4, l=2, columns=EXACT),
+    Swap(k=3, l=2, drain="release", columns=KEPT),
+    Swap(k=2, max_pool=3, order="file", columns=EXACT),
+    Swap(k=2, unclassified="drop", columns=ColumnPolicy(ids="keyed", key=b"0123456789abcdef")),  # type: ignore[arg-type]
+]
+SPORTS = ("tennis titles", "soccer scores", "soccer league", "tennis match", "football league")
+DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
+
+
+def sports(*, n_users: int = 60, **columns: Any) -> QueryLog:
+    rows = {"user": [f"u{i % n_users}" for i in range(60)], "query": [f"{SPORTS[i % 5]} {i}" for i in range(60)]}
+    return QueryLog.from_frame(rows | columns)
+
+
+def hourly(n: int) -> list[datetime]:
+    return [datetime(2006, 3, 1) + timedelta(hours=i) for i in range(n)]
+
+
+def profiles(frame: pl.DataFrame) -> Counter[tuple[str, int]]:
+    """Count each user's queries by category."""
+    queries = remove_identifiers(frame["query"]).queries
+    category = Classifier().classify(queries).category.tolist()
+    kept = [text.strip() != "" for text in queries]
+    return Counter((user, kind) for user, kind, stays in zip(frame["user"], category, kept, strict=True) if stays)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: f"k={m.k} l={m.l} {m.drain} {m.order} {m.unclassified}")
+@pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
+@settings(deadline=None, max_examples=25)
+@given(log=logs())
+def test_swap_keeps_the_house_rules(method: Swap, name: str, log: QueryLog) -> None:
+    next(check for check in checks_for(method) if check.name == name).run(log)
+
+
+@pytest.mark.parametrize("check", list(checks_for(METHODS[0])), ids=lambda check: check.name)
+def test_swap_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
+    check.run(synthesize(users=60, seed=2).log)
+
+
+@settings(deadline=None)
+@given(log=logs(), k=st.integers(2, 4), seed=st.integers(0, 999), drain=st.sampled_from(["suppress", "release"]))
+def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
+    log: QueryLog, k: int, seed: int, drain: str
+) -> None:
+    release = Swap(k=k, l=2, columns=KEPT, seed=seed, drain=drain).anonymize(log)
+    before, after = profiles(log.frame), profiles(release.log.frame)
+    assert all(n <= before[each] for each, n in after.items())
+    assert before.total() - after.total() == release.manifest.removed["rows_suppressed"]
+
+
+@settings(deadline=None)
+@given(log=logs(), seed=st.integers(0, 999))
+def test_nobody_is_given_a_query_of_their_own_not_even_one_they_ask_later(log: QueryLog, seed: int) -> None:
+    release = Swap(k=2, columns=KEPT, seed=seed).anonymize(log)
+    own = {(user, fold(query)) for user, query in log.frame.select("user", "query").iter_rows()}
+    assert not own & {(user, fold(query)) for user, query in release.log.frame.select("user", "query").iter_rows()}
+
+
+def test_what_a_user_asks_later_is_not_given_to_them_before() -> None:
+    rows = {"user": ["a", "b", "a", "c"], "query": ["tennis titles", "soccer scores", "Soccer scores", "football"]}
+    for seed in range(40):
+        release = Swap(k=2, columns=KEPT, seed=seed, order="file").anonymize(QueryLog.from_frame(rows))
+        got = release.log.frame.select("user", "query").rows()
+        assert all(fold(query) != "soccer scores" for user, query in got if user == "a")
+
+
+def test_rows_bear_the_time_of_the_arrival_that_set_them_free() -> None:
+    log = sports(time=hourly(60))
+    release = Swap(k=5, columns=EXACT, seed=1).anonymize(log)
+    assert sorted(release.log.frame["time"]) == hourly(60)[4:]
+    by_day = Swap(k=5, columns=KEPT, seed=1).anonymize(log).log.frame["time"]
+    assert sorted(by_day) == [time.replace(hour=0) for time in hourly(60)[4:]]
+
+
+def test_a_release_does_not_tell_in_which_order_its_rows_left() -> None:
+    log = sports(time=hourly(60))
+    times = Swap(k=5, columns=EXACT, seed=1).anonymize(log).log.frame["time"].to_list()
+    n_rising = sum(before < after for before, after in pairwise(times))
+    assert len(times) / 3 < n_rising < len(times) * 2 / 3
+
+
+def test_rows_arrive_by_time_and_those_without_one_last() -> None:
+    times = [*reversed(hourly(58)), None, None]
+    release = Swap(k=5, columns=EXACT, seed=1).anonymize(sports(time=times))
+    assert release.log.frame["time"].sort(nulls_last=True).to_list() == [*hourly(58)[4:], None, None]
+    as_in_file = Swap(k=5, columns=EXACT, seed=1, order="file").anonymize(sports(time=times))
+    assert set(as_in_file.log.frame["time"]) == set(times[4:])
+
+
+@pytest.mark.parametrize("times", [{}, {"time": [None] * 60}], ids=["no column", "no value"])
+def test_a_log_without_times_is_shuffled(times: dict[str, list[Any]]) -> None:
+    log = sports(n_users=60, **times)
+    user, query = (pl.col(name).str.extract(r"(\d+)$").cast(pl.Int64) for name in ("user", "query"))
+
+    def apart(order: str) -> float:
+        rows = Swap(k=5, columns=KEPT, seed=1, order=order).anonymize(log).log.frame
+        return float(rows.select((user - query).abs().mean()).item())
+
+    assert apart("file") < 10
+    assert apart("time") > 15
+
+
+def test_kept_columns_go_with_the_query_and_are_warned_of() -> None:
+    log = sports(rank=list(range(60)), url=[f"{i}.example" for i in range(60)])
+    release = Swap(k=5, columns=ColumnPolicy(ids="keep", keep=("rank",)), seed=1).anonymize(log)  # type: ignore[arg-type]
+    assert release.log.columns == ["user", "query", "rank"]
+    assert (release.log.frame["query"].str.extract(r"(\d+)$").cast(pl.Int64) == release.log.frame["rank"]).all()
+    assert "columns that were kept go with the query to its new user" in release.manifest.warnings
+
+
+def test_a_log_of_too_few_users_releases_nothing_and_says_so() -> None:
+    release = Swap(k=10, columns=KEPT).anonymize(sports(n_users=9))
+    assert release.log.n_rows == 0
+    assert release.manifest.removed["rows_suppressed"] == 60
+    assert "rows suppressed as no pool of k events and l users set them free: 60 of 60" in release.manifest.warnings
+
+
+def test_draining_releases_more_but_only_from_pools_that_are_full_enough() -> None:
+    few_first = QueryLog.from_frame(
+        {
+            "user": ["a", "b"] * 10 + ["c", "d", "e"],
+            "query": [f"{SPORTS[i % 5]} {i}" for i in range(23)],
+            "time": hourly(23),
+        }
+    )
+    counts = {}
+    for drain in ("suppress", "release"):
+        release = Swap(k=3, columns=EXACT, seed=4, drain=drain).anonymize(few_first)
+        assert verify(release, original=few_first).holds
+        counts[drain] = release.log.n_rows
+        assert release.log.frame["time"].max() == hourly(23)[-1]
+    assert counts["suppress"] < counts["release"] < 23 - 1
+
+
+def test_identifiers_go_and_the_manifest_counts_them_by_rule() -> None:
+    log = sports()
+    frame = log.frame.with_columns(
+        query=pl.when(pl.int_range(pl.len()) % 2 == 0)
+        .then(pl.col("query") + " a.person@mail.example")
+        .otherwise("query")
+    )
+    numbers = pl.DataFrame({"user": ["u1"], "query": ["219-09-9999"]})
+    release = Swap(k=2, columns=KEPT).anonymize(log.with_frame(pl.concat([frame, numbers])))
+    assert not release.log.frame["query"].str.contains("@").any()
+    removed = release.manifest.removed
+    assert (removed["identifiers"], removed["identifiers_by_email"], removed["identifiers_by_ssn"]) == (31, 30, 1)
+    assert removed["rows_of_identifiers"] == 1
+
+
+def test_queries_without_a_category_can_be_dropped() -> None:
+    log = QueryLog.from_frame({"user": [f"u{i}" for i in range(20)], "query": [f"{1950 + i}" for i in range(20)]})
+    assert Swap(k=2).anonymize(log).log.n_rows == 19
+    release = Swap(k=2, unclassified="drop").anonymize(log)
+    assert (release.log.n_rows, release.manifest.removed["rows_unclassified"]) == (0, 20)
+
+
+def test_the_manifest_names_the_settings_and_the_classifier() -> None:
+    release = Swap(k=4, classifier=Classifier(kind="paper")).anonymize(sports())
+    assert release.manifest.parameters == {
+        "k": 4,
+        "l": 4,
+        "growth": 1.2,
+        "max_pool": 10_000,
+        "drain": "suppress",
+        "unclassified": "pool",
+        "order": "time",
+        "classifier": "paper",
+    }
+    assert Swap(k=4).anonymize(sports()).manifest.parameters["classifier"] == "evidence"
+
+
+def test_own_tables_are_named_as_such(tmp_path: Path) -> None:
+    table = tmp_path / "categories.csv"
+    table.write_text("unit,category,weight\ntennis,Sports,1\n")
+    own = Swap(k=4, classifier=Classifier.from_tables(categories=table))
+    assert own.anonymize(sports()).manifest.parameters["classifier"] == "own tables"
+
+
+def test_fresh_ids_cannot_be_verified_and_the_manifest_says_so() -> None:
+    release = Swap(k=4).anonymize(sports())
+    assert any(warning.startswith("user ids are fresh") for warning in release.manifest.warnings)
+    with pytest.raises(BadInput, match="user ids are fresh"):
+        verify(release, original=sports())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"k": 1}, "k must be 2 or more, got 1"),
+        ({"k": 3, "l": 4}, r"l must be between 2 and k \(3\), got 4"),
+        ({"drain": "leak"}, "drain must be suppress or release, got leak"),
+        ({"unclassified": "keep"}, "unclassified must be pool or drop, got keep"),
+        ({"order": "random"}, "order must be time or file, got random"),
+        ({"seed": -1}, "seed must be 0 or more"),
+    ],
+)
+def test_a_wrong_setting_is_a_clear_error(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadParameter, match=message):
+        Swap(**wrong)
+
+
+def test_transactions_are_refused() -> None:
+    log = sports()
+    with pytest.raises(BadInput, match="swap is for logs of queries"):
+        Swap(k=2).anonymize(QueryLog(frame=log.frame, layout=Layout(format=Format.TRANSACTIONS)))
+
+
+def test_the_promise_is_the_same_without_an_l() -> None:
+    assert Swap(k=7).promise == SwapAnonymity(k=7, l=7)
+    assert Swap(k=7, l=2).promise == SwapAnonymity(k=7, l=2)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["excite-small.log", "ubi-sample.ndjson"])
+def test_real_logs_keep_the_promise(name: str) -> None:
+    path = DATA / name
+    if not path.exists():
+        pytest.skip("the logs are not beside the checkout")
+    log = read_log(path)
+    release = Swap(k=5, l=2, columns=EXACT).anonymize(log)
+    verdict = verify(release, original=log)
+    assert verdict.holds, verdict.in_words()
+    assert release.log.n_rows > 0
