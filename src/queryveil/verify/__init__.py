@@ -8,12 +8,16 @@ from queryveil.verify.judging import judge, verify
 from queryveil.verify.kdelta import verify_kdelta, verify_kdelta_by_force
 from queryveil.verify.km import verify_km, verify_km_by_force
 from queryveil.verify.plink import verify_linkability, verify_linkability_by_force
+from queryveil.verify.swap import Arrivals, verify_swap, verify_swap_by_force
+from queryveil.verify.swap_arrivals import arrivals_of
 from queryveil.verify.transactions import verify_transactions, verify_transactions_by_force
 from queryveil.verify.verdict import Verdict, Witness
 
 __all__ = [
+    "Arrivals",
     "Verdict",
     "Witness",
+    "arrivals_of",
     "judge",
     "verify",
     "verify_kdelta",
@@ -22,6 +26,8 @@ __all__ = [
     "verify_km_by_force",
     "verify_linkability",
     "verify_linkability_by_force",
+    "verify_swap",
+    "verify_swap_by_force",
     "verify_transactions",
     "verify_transactions_by_force",
 ]

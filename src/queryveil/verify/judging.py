@@ -17,6 +17,7 @@ from queryveil.guarantees import (
     KmAnonymity,
     Linkability,
     NoPromise,
+    SwapAnonymity,
     TransactionAnonymity,
 )
 from queryveil.log import Format, QueryLog
@@ -27,24 +28,35 @@ from queryveil.verify.invented import invented
 from queryveil.verify.kdelta import verify_kdelta
 from queryveil.verify.km import verify_km
 from queryveil.verify.plink import verify_linkability
+from queryveil.verify.swap import verify_swap
+from queryveil.verify.swap_arrivals import Classifier, arrivals_of
 from queryveil.verify.tokens import terms_of
 from queryveil.verify.transactions import verify_transactions
 from queryveil.verify.tree import Tree
 from queryveil.verify.verdict import Verdict
 
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
+_NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
 
 
 Original: TypeAlias = QueryLog | Transactions | Profiles | Path | str
 """What a release was made from, or its file."""
 
 
-def verify(release: Release | Path | str, *, original: Original | None = None, taxonomy: Tree | None = None) -> Verdict:
+def verify(
+    release: Release | Path | str,
+    *,
+    original: Original | None = None,
+    taxonomy: Tree | None = None,
+    key: bytes | None = None,
+    classifier: Classifier | None = None,
+) -> Verdict:
     """Judge the promise of a release, given as a value or as its folder.
 
     With the `original`, or its file, also look for what the release holds and the original does not: a log where a log
     was released, transactions where transactions were, a log or profiles where groups of profiles were. Where terms or
-    items have moved up in a `taxonomy`, this needs that taxonomy.
+    items have moved up in a `taxonomy`, this needs that taxonomy. Where queries have changed hands, nothing can be
+    judged without the original, the `key` if user ids are keyed, and the `classifier` if it was one of your own.
     """
     folder = None if isinstance(release, Release) else str(release)
     release = release if isinstance(release, Release) else read_release(release)
@@ -59,6 +71,11 @@ def verify(release: Release | Path | str, *, original: Original | None = None, t
         case Linkability():
             people = None if original is None else _as_people(original)
             return verify_linkability(release.groups, promise, original=people)
+        case SwapAnonymity():
+            if original is None:
+                raise BadInput(_NEEDS_ORIGINAL)
+            came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
+            return verify_swap(release.log, promise, original=came)
         case NoPromise():
             raise NothingPromised(promise.reason)
     return _verify_km(release, promise, original=original, taxonomy=taxonomy)
@@ -106,6 +123,8 @@ def judge(
     match promise, data:
         case NoPromise(), _:
             raise NothingPromised(promise.reason)
+        case SwapAnonymity(), QueryLog():
+            raise BadInput(_NEEDS_ORIGINAL)
         case TransactionAnonymity(), Transactions():
             return verify_transactions(data, promise)
         case Linkability(), Groups():

@@ -53,11 +53,12 @@ def pair_witness(n: int, *, n_before: int, row: int) -> Witness:
 def _counted(log: QueryLog) -> pl.DataFrame:
     """Give the distinct pairs: `query` as it is compared, `url`, how many rows hold it (`n`), and the first (`row`)."""
     queries = number(log.frame["query"])
-    rows = pl.DataFrame({"query": _folded(queries.distinct).gather(queries.codes), "url": urls_of(log)})
+    rows = pl.DataFrame({"query": folded_all(queries.distinct).gather(queries.codes), "url": urls_of(log)})
     return rows.with_row_index("row", offset=1).group_by("query", "url").agg(pl.len().alias("n"), pl.col("row").min())
 
 
-def _folded(queries: pl.Series) -> pl.Series:
+def folded_all(queries: pl.Series) -> pl.Series:
+    """Give queries as they are compared, as `folded` does one."""
     is_ascii = queries.str.len_bytes() == queries.str.len_chars()
     # In ASCII there is nothing to compose, so Polars may do it; the blanks are those that Python splits at.
     plain = queries.str.to_lowercase().str.replace_all(r"[\x09-\x0d\x1c-\x20]+", " ").str.strip_chars(" ")

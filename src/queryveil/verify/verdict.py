@@ -33,7 +33,23 @@ Kind = Literal[
     "contradiction",
     "invented_members",
     "invented_term",
+    "own_query",
+    "small_pool",
+    "few_users",
+    "surplus_row",
+    "surplus_query",
 ]
+_ABOUT_QUERIES: tuple[Kind, ...] = (
+    "wide_cluster",
+    "shares",
+    "invented_pair",
+    "own_query",
+    "small_pool",
+    "few_users",
+    "surplus_row",
+    "surplus_query",
+)
+"""What is shown of these are whole queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -66,6 +82,13 @@ class Witness:
     - contradiction: a group whose counts cannot all be true: `size` members, `support` terms in all, `needed` distinct.
     - invented_members: `support` members in the release, only `needed` users in the original.
     - invented_term: a term that at least `support` members hold, only `needed` users in the original; its first place.
+
+    Where queries change hands, each is about one row (`size` 1).
+
+    - own_query: the user of the row issued its query, `support` times.
+    - small_pool, few_users: at most `support` events or users waited where `needed` should.
+    - surplus_row: the `support`-th row that the user has in a category, after `needed` queries at most.
+    - surplus_query: the `support`-th row with this text, which had been issued `needed` times at most.
     """
 
     size: int
@@ -119,8 +142,23 @@ class Witness:
                 return f"the counts of a group of {_count(self.size, 'member')} cannot all be true ({rows})"
             case "invented_members":
                 return f"the release as a whole has {_count(n, 'member')}, the original {_count(needed, 'user')}"
-            case _:
+            case "invented_term":
                 return f"a term has at least {_count(n, 'holder')} in the release, {needed} in the original ({rows})"
+            case _:
+                return self._of_pools(rows)
+
+    def _of_pools(self, rows: str) -> str:
+        n, needed = self.support, self.needed
+        match self.kind:
+            case "own_query":
+                return f"a user was given a query of their own ({rows})"
+            case "surplus_row":
+                return f"a user was given {_count(n, 'row')} of a category and had asked {needed} by then ({rows})"
+            case "surplus_query":
+                return f"a text was released {_count(n, 'time')} and issued {needed} by then ({rows})"
+            case _:
+                noun = "event" if self.kind == "small_pool" else "user"
+                return f"a query left when at most {_count(n, noun)} waited, {needed} are needed ({rows})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +167,10 @@ class Verdict:
 
     `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
     violated too and not counted; within each window by itself), or distinct histories, bags, ids, clusters, vectors of
-    shares, groups or terms of groups, or what is invented; it is exact. `n_users` are the user ids in the log;
-    `n_checked_users` the histories with at least one term, which are more than the users where ids stand in several
-    windows. Of transactions each counts as a user, of groups each member. At most ten witnesses are kept, the smallest
-    first.
+    shares, groups or terms of groups, rows where queries change hands (once for each rule that a row breaks), or what
+    is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
+    term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
+    groups each member. At most ten witnesses are kept, the smallest first.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -187,7 +225,7 @@ class Verdict:
         return lines
 
     def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups) -> list[str]:
-        if witness.kind in ("wide_cluster", "shares", "invented_pair"):
+        if witness.kind in _ABOUT_QUERIES:
             return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
         if witness.kind == "transaction":
             return sorted(_terms_in(data, witness.rows[0], items=True))
