@@ -22,7 +22,7 @@ def values_for(terms: str, *, clicks: list[int | None]) -> pl.DataFrame:
 
 def test_an_unknown_name_is_refused_with_all_that_there_are() -> None:
     with pytest.raises(
-        BadParameter, match=r"^name must be one of km-table3, .*, km-fig2, clump-fig3, .*, plink-fig6, got km-table4$"
+        BadParameter, match=r"^name must be one of km-table3, .*, km-fig2, clump-fig3, .*, swap-table4, got km-table4$"
     ):
         reproduce("km-table4")
 
@@ -33,6 +33,7 @@ def test_the_names_are_those_of_the_papers() -> None:
         *("clump-fig3", "clump-fig4", "clump-fig5", "clump-fig6", "clump-fig7"),
         *("kdelta-fig1", "kdelta-fig2"),
         *("plink-fig2", "plink-fig3", "plink-fig4", "plink-fig5", "plink-fig6"),
+        *("swap-table2", "swap-table3", "swap-fig4", "swap-fig5", "swap-fig6", "swap-fig7", "swap-fig8", "swap-table4"),
     ) == NAMES
 
 

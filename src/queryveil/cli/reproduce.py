@@ -16,7 +16,8 @@ def reproduce(
         typer.Argument(
             metavar="NAME",
             help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, clump-fig3 to clump-fig7, "
-            "kdelta-fig1, kdelta-fig2, or plink-fig2 to plink-fig6.",
+            "kdelta-fig1, kdelta-fig2, plink-fig2 to plink-fig6, swap-table2 to swap-table4, or swap-fig4 to "
+            "swap-fig8.",
         ),
     ],
     log: Annotated[

@@ -33,6 +33,16 @@ from queryveil.reproduce import (
     plink_fig6,
     plink_material,
     plink_runs,
+    swap_fig4,
+    swap_fig5,
+    swap_fig6,
+    swap_fig7,
+    swap_fig8,
+    swap_material,
+    swap_runs,
+    swap_table2,
+    swap_table3,
+    swap_table4,
 )
 from queryveil.reproduce.clump_runs import Runs
 from queryveil.reproduce.km_outcomes import Outcomes
@@ -65,8 +75,18 @@ _PLINK: dict[str, Callable[[plink_runs.Runs], Table]] = {
     "plink-fig5": plink_fig5.build,
     "plink-fig6": plink_fig6.build,
 }
+_SWAP: dict[str, Callable[[swap_runs.Runs], Table]] = {
+    "swap-table2": swap_table2.build,
+    "swap-table3": swap_table3.build,
+    "swap-fig4": swap_fig4.build,
+    "swap-fig5": swap_fig5.build,
+    "swap-fig6": swap_fig6.build,
+    "swap-fig7": swap_fig7.build,
+    "swap-fig8": swap_fig8.build,
+}
+_SWAP_LABELS = "swap-table4"
 
-NAMES = (*_KM, *_CLUMP, *_KDELTA, *_PLINK)
+NAMES = (*_KM, *_CLUMP, *_KDELTA, *_PLINK, *_SWAP, _SWAP_LABELS)
 """The tables and figures that can be reproduced."""
 
 
@@ -84,7 +104,7 @@ def reproduce(
     Without a log, one of the paper's shape is made up, with `users` users (left out: as many as the paper's).
     `values` is the table of term values (term, bid, clicks, impressions) for the km tables; without it, values are
     made up. `corpus` is what the plink figures search; without it, WordNet's glosses. The same arguments give the same
-    figures, but for the seconds of clump-fig7.
+    figures, but for the seconds of clump-fig7, swap-fig4, swap-fig8 and swap-table2 and the memory of swap-table3.
 
     Examples
     --------
@@ -97,6 +117,10 @@ def reproduce(
         raise BadParameter("users", users, allowed="left out when a log is given")
     if corpus is not None and name not in _PLINK:
         raise BadParameter("corpus", "one", allowed=f"left out for {name}, which searches nothing")
+    if name == _SWAP_LABELS:
+        if log is not None or users is not None or values is not None:
+            raise BadParameter("name", name, allowed="given alone: the table is about labelled queries of the package")
+        return swap_table4.build()
     if name in _KM:
         return _KM[name](Outcomes(km_material.gather(log, users=users, values=values, seed=seed), seed=seed))
     if values is not None:
@@ -104,6 +128,8 @@ def reproduce(
     if name in _PLINK:
         material = plink_material.gather(log, users=users, corpus=corpus, seed=seed)
         return _PLINK[name](plink_runs.Runs(material, seed=seed))
+    if name in _SWAP:
+        return _SWAP[name](swap_runs.Runs(swap_material.gather(log, users=users, seed=seed), seed=seed))
     if name in _KDELTA:
         return _KDELTA[name](kdelta_runs.Runs(kdelta_material.gather(log, users=users, seed=seed), seed=seed))
     return _CLUMP[name](Runs(clump_material.gather(log, users=users, seed=seed), seed=seed))

@@ -1,0 +1,133 @@
+"""What an attacker found, beside what blind guessing would have found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from queryveil.errors import BadParameter
+
+Z = 1.959964
+"""So many standard deviations either side hold 95 % of a normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """An attack that was carried out, in numbers.
+
+    `attacker` is its name and `knows` what it was given. Of `n_targets` (rows, users or terms, as `what` says) it
+    found `n_found`; blind guessing finds `n_by_chance` on average. `interval` holds the share found with 95 %
+    confidence, if targets are found one independently of another, which rows of one user are not quite.
+
+    >>> found = Exposure.counted(
+    ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
+    ... )
+    >>> found.share, found.chance_share
+    (0.05, 0.0125)
+    >>> print(found.in_words())
+    rebuild_1, who knows the release, found 10 of 200 rows: 5 % (95 % interval 2.74 % to 8.96 %); blind guessing finds
+    1.25 %.
+    """
+
+    attacker: str
+    knows: str
+    what: str = "targets"
+    n_targets: int
+    n_found: int
+    n_by_chance: float
+    interval: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        _check(self.n_targets, self.n_found, self.n_by_chance)
+
+    @classmethod
+    def counted(
+        cls, *, attacker: str, knows: str, n_targets: int, n_found: int, n_by_chance: float, what: str = "targets"
+    ) -> Exposure:
+        """Give an exposure with Wilson's interval."""
+        _check(n_targets, n_found, n_by_chance)
+        return cls(
+            attacker=attacker,
+            knows=knows,
+            what=what,
+            n_targets=n_targets,
+            n_found=n_found,
+            n_by_chance=n_by_chance,
+            interval=wilson(n_found, n=n_targets),
+        )
+
+    @property
+    def share(self) -> float:
+        """The share of the targets that was found."""
+        return self.n_found / self.n_targets if self.n_targets else 0.0
+
+    @property
+    def chance_share(self) -> float:
+        """The share of the targets that blind guessing finds on average."""
+        return self.n_by_chance / self.n_targets if self.n_targets else 0.0
+
+    @property
+    def chance_interval(self) -> tuple[float, float]:
+        """What one blind guesser finds in 95 of 100 cases, about."""
+        return wilson(self.n_by_chance, n=self.n_targets)
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether the whole interval lies above what blind guessing finds."""
+        return self.interval[0] > self.chance_share
+
+    def in_words(self) -> str:
+        """Say the finding in one line."""
+        low, high = self.interval
+        return (
+            f"{self.attacker}, who knows {self.knows}, found {self.n_found:,} of {self.n_targets:,} {self.what}: "
+            f"{_percent(self.share)} (95 % interval {_percent(low)} to {_percent(high)}); blind guessing finds "
+            f"{_percent(self.chance_share)}."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Give all figures, for machines."""
+        return {
+            "attacker": self.attacker,
+            "knows": self.knows,
+            "what": self.what,
+            "n_targets": self.n_targets,
+            "n_found": self.n_found,
+            "n_by_chance": self.n_by_chance,
+            "share": self.share,
+            "interval": list(self.interval),
+            "chance_share": self.chance_share,
+            "chance_interval": list(self.chance_interval),
+            "beats_chance": self.beats_chance,
+        }
+
+
+def wilson(n_found: float, *, n: int) -> tuple[float, float]:
+    """Give Wilson's 95 % interval of a share; of nothing asked nothing is known.
+
+    >>> [round(end, 4) for end in wilson(10, n=100)]
+    [0.0552, 0.1744]
+    >>> wilson(0, n=0)
+    (0.0, 1.0)
+    """
+    if n == 0:
+        return 0.0, 1.0
+    share, weight = n_found / n, Z * Z / n
+    middle = share + weight / 2
+    half = Z * sqrt((share * (1 - share) + weight / 4) / n)
+    # Rounding may leave the ends just outside.
+    low = 0.0 if n_found == 0 else max(0.0, (middle - half) / (1 + weight))
+    high = 1.0 if n_found == n else min(1.0, (middle + half) / (1 + weight))
+    return low, high
+
+
+def _check(n_targets: int, n_found: int, n_by_chance: float) -> None:
+    if n_targets < 0:
+        raise BadParameter("n_targets", n_targets, allowed="0 or more")
+    for name, value in (("n_found", n_found), ("n_by_chance", n_by_chance)):
+        if not 0 <= value <= n_targets:
+            raise BadParameter(name, value, allowed=f"between 0 and n_targets ({n_targets})")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
