@@ -1,7 +1,36 @@
 #!/usr/bin/env bash
-# Install the Debian packages that some tests compare with, where that is possible; say what is left out where it is not.
+# Install the Debian packages that some tests compare with or talk to, where that is possible; say what is left out where
+# it is not. No service of theirs is started: tests start servers of their own, on free ports of this machine.
 set -u
-declare -A needed=([wordnet-base]="rebuilding the WordNet table and the corpus from their source")
+declare -A needed=(
+  [wordnet-base]="rebuilding the WordNet table and the corpus from their source"
+  [redis-server]="the tests of the live anonymizer with a real Redis"
+  [postgresql]="the tests of the live anonymizer with its state in a real PostgreSQL"
+  [chromium]="the tests of the live page in a browser"
+  [chromium-driver]="the tests of the live page in a browser"
+)
+declare -A service=([redis-server]=redis-server [postgresql]=postgresql)
+policy=/usr/sbin/policy-rc.d
+
+install_quietly() {
+  local package=$1 is_ours=no done=1
+  # Packages ask this file whether they may start what they bring.
+  if [ ! -e "$policy" ]; then
+    is_ours=yes
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  if apt-get install -y --no-install-recommends "$package" ||
+    { apt-get update && apt-get install -y --no-install-recommends "$package"; }; then
+    done=0
+    if [ -n "${service[$package]:-}" ] && [ -d /run/systemd/system ]; then
+      systemctl disable "${service[$package]}"
+    fi
+  fi
+  [ "$is_ours" = no ] || rm -f "$policy"
+  return "$done"
+}
+
 for package in "${!needed[@]}"; do
   if dpkg -s "$package" >/dev/null 2>&1; then
     continue
@@ -9,7 +38,7 @@ for package in "${!needed[@]}"; do
     why="this is not Debian"
   elif [ "$(id -u)" != 0 ]; then
     why="only root may install it"
-  elif (apt-get install -y --no-install-recommends "$package" || { apt-get update && apt-get install -y --no-install-recommends "$package"; }) >/dev/null 2>&1; then
+  elif install_quietly "$package" >/dev/null 2>&1; then
     continue
   else
     why="apt-get could not install it"

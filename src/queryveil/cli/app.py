@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from queryveil.cli import anonymize, classify, demo, inspect, reproduce, synth, verify
+from queryveil.cli import anonymize, classify, demo, inspect, profiles, reproduce, serve, stream, synth, verify
 from queryveil.errors import QueryveilError
 from queryveil.version import __version__
 
@@ -34,6 +34,9 @@ app.command("synth")(synth.synth)
 app.command("inspect")(inspect.inspect)
 app.command("classify")(classify.classify)
 app.add_typer(anonymize.app, name="anonymize")
+app.command("stream")(stream.stream)
+app.command("serve")(serve.serve)
+app.command("profiles")(profiles.profiles)
 app.command("verify")(verify.verify)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -30,7 +30,7 @@ JSON_REASONS: Mapping[int, str] = {
 
 _SCALARS: Mapping[type, pl.DataType] = {bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64()}
 _TEXT = {str, type(None)}
-_NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
+NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
     "user": (bool, list, dict),
     "query": (bool, int, float, list, dict),
     "time": (),
@@ -96,7 +96,7 @@ class JsonlReader:
         for role, name in self.names.items():
             values = [one.get(name) for one in objects]
             if not set(map(type, values)) <= _TEXT:
-                refused = _NEVER_TEXT[role]
+                refused = NEVER_TEXT[role]
                 not_text |= [isinstance(value, refused) for value in values]
                 values = [as_text(value) for value in values]
             text[role] = pl.Series(values, dtype=pl.String)

@@ -72,7 +72,7 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
             file.write(b"\n")
         for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
             part = frame.slice(begin, _SLICE_ROWS)
-            data = _encode(part, layout=layout, begin=begin)
+            data = encode_rows(part, layout=layout, begin=begin)
             # A mark at the start of the file is dropped when it is read, so one that belongs to the text is doubled.
             file.write(_UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data)
 
@@ -101,7 +101,8 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
     return frame.select(pl.col(inside).alias(names[inside]) for inside in order)
 
 
-def _encode(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
+def encode_rows(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
+    """Write arranged rows as bytes; those that begin with row 0 have the header before them."""
     has_header = begin == 0 and (layout.has_header or (layout.format is Format.AOL and not part.height))
     match layout.format:
         case Format.TRANSACTIONS:

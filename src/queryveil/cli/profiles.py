@@ -1,0 +1,148 @@
+"""`queryveil profiles STORE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from queryveil.cli.anonymize.options import read_key
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
+from queryveil.cli.stream_options import (
+    CategoriesOption,
+    ClassifierOption,
+    FrequenciesOption,
+    RecommendationsOption,
+    UnclassifiedOption,
+)
+from queryveil.errors import BadParameter
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from queryveil.stream.profile_comparison import ProfileComparison
+
+_COMPARING = "Beside the log that went in"
+
+
+def profiles(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="A file, sqlite:FILE or postgresql://.")],
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Show one profile, by its released name.")] = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A row a user, to .parquet, .csv or .jsonl.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="LOG", help="Compare with profiles of a log.", rich_help_panel=_COMPARING)
+    ] = None,
+    ids: Annotated[str, typer.Option(help="keyed or keep.", rich_help_panel=_COMPARING)] = "keyed",
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Secret of keyed ids.", rich_help_panel=_COMPARING)
+    ] = None,
+    unclassified: UnclassifiedOption = "pool",
+    classifier: ClassifierOption = "evidence",
+    frequencies: FrequenciesOption = None,
+    recommendations: RecommendationsOption = None,
+    categories: CategoriesOption = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Read the profiles of a stream, also while it runs."""
+    from queryveil.columns import ColumnPolicy
+    from queryveil.stream.profile_comparison import compare_profiles, profiles_of_log
+    from queryveil.stream.profile_database import ProfileDatabase
+    from queryveil.stream.writing import Pseudonyms
+    from queryveil.text.classifier import Classifier
+
+    if sum(option is not None for option in (user, export, compare)) > 1:
+        raise BadParameter("profiles", "several", allowed="asked for one of --user, --export and --compare")
+    database = ProfileDatabase(store)
+    if user is not None:
+        _print_user(database.of_user(user), as_json=as_json)
+        return
+    if compare is not None:
+        tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
+        names = Pseudonyms(ColumnPolicy(ids=ids, key=read_key(key)))  # type: ignore[arg-type]
+        chosen = Classifier.from_tables(**tables, kind=classifier)
+        log = read(compare, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        before = profiles_of_log(log, classifier=chosen, pseudonyms=names.of, unclassified=unclassified)
+        _print_comparison(compare_profiles(before, after=database.table()), as_json=as_json)
+        return
+    if export is not None:
+        _export(database.table, export)
+        return
+    _print_summary(database.table(), as_json=as_json)
+
+
+def _print_summary(table: pl.DataFrame, *, as_json: bool) -> None:
+    from queryveil.cli.output import print_facts, print_json, print_table, share
+
+    n_rows = int(table["total"].sum())
+    counts = {name: int(table[name].sum()) for name in table.columns if name not in ("user", "total")}
+    if as_json:
+        print_json({"n_profiles": len(table), "n_rows": n_rows, "counts": counts})
+        return
+    print_table(
+        ["category", "rows", "share", "profiles"],
+        [
+            (name, n, share(n, n_rows), int((table[name] > 0).sum()))
+            for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+            if n
+        ],
+    )
+    print_facts({"profiles": len(table), "rows": n_rows})
+
+
+def _print_user(found: Any, *, as_json: bool) -> None:
+    from queryveil.cli.output import print_facts, print_json, print_table
+    from queryveil.stream.profiler import shares
+
+    if found is None:
+        # Privacy: the name is not said again.
+        raise BadParameter("user", "a name without a profile", allowed="a released name")
+    percentages = shares(found.counts)
+    if as_json:
+        print_json({"n_rows": found.n_rows, "counts": found.counts, "percent": percentages})
+        return
+    rows = [(name, found.counts[name], f"{percent:.1f} %") for name, percent in percentages.items()]
+    print_table(["category", "rows", "share"], rows)
+    print_facts({"rows": found.n_rows})
+
+
+def _export(table: Any, path: Path) -> None:
+    from queryveil.formats import layout_for
+    from queryveil.formats.write import write_frame
+    from queryveil.log import Format
+
+    layout = layout_for(path)
+    if layout.format not in (Format.PARQUET, Format.CSV, Format.JSONL):
+        raise BadParameter("export", path.suffix or path.name, allowed="a file .parquet, .csv or .jsonl")
+    if path.exists():
+        raise BadParameter("export", path.name, allowed="a file that is not there yet")
+    rows = table()
+    write_frame(rows, path, layout=layout)
+    typer.echo(f"{len(rows):,} profiles written to {path}", err=True)
+
+
+def _print_comparison(found: ProfileComparison, *, as_json: bool) -> None:
+    from queryveil.cli.output import print_facts, print_json, share
+
+    if as_json:
+        print_json(found)
+        return
+    moved = "-" if found.distance is None else f"{found.distance:.4f}"
+    print_facts(
+        {
+            "users of the log": found.n_users_before,
+            "users with a profile": found.n_users_after,
+            "users in both": found.n_users_both,
+            "rows of the log": found.n_rows_before,
+            "rows in profiles": f"{found.n_rows_after:,} ({share(found.n_rows_after, found.n_rows_before)})",
+            "profiles that are equal": f"{found.n_equal:,} ({share(found.n_equal, found.n_users_both)})",
+            "users with fewer rows": found.n_with_fewer_rows,
+            "users with more rows": found.n_with_more_rows,
+            "shares that moved, mean": moved,
+        }
+    )

@@ -1,0 +1,135 @@
+"""The profiles that a stream has made so far, read while it goes on writing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote as quote_path
+
+import polars as pl
+
+from queryveil.errors import BadFile, BadParameter
+from queryveil.stream.stores.json_rows import quote, unquote
+from queryveil.stream.stores.postgres_server import Address, connect, telling
+from queryveil.stream.stores.profile_blocks import NAMES, read_blocks
+from queryveil.stream.stores.sqlite_file import check_version
+from queryveil.stream.stores.sqlite_file import telling as telling_file
+from queryveil.stream.stores.sqlite_profiles import read_backlog, read_block_of
+
+_SERVERS: Final = ("postgresql://", "postgres://")
+_BLOCKS_AT_ONCE: Final = 64
+SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
+"""The columns of a table of profiles: a row for each user, and the number of queries in each category."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How many released queries one user has in each category; categories without any are left out."""
+
+    user: str = field(repr=False)
+    counts: dict[str, int] = field(repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of released queries."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDatabase:
+    """Profiles by the address of their store: a file, sqlite:FILE or postgresql://.
+
+    Users are called as they are in what was released. Every call reads one moment of the stream.
+    """
+
+    store: str | Path = field(repr=False)
+
+    def table(self) -> pl.DataFrame:
+        """Give all profiles: a row for each user, a column of counts for each category, and their total."""
+        wide = self._from_server() if self._is_server else self._from_file()
+        return wide.sort("user").with_columns(total=pl.sum_horizontal(NAMES)).select(SCHEMA.names())
+
+    def of_user(self, user: str) -> Profile | None:
+        """Give one profile, if there is one."""
+        wide = self._from_server(user) if self._is_server else self._from_file(user)
+        if wide.is_empty():
+            return None
+        counts = wide.row(0, named=True)
+        return Profile(user=user, counts={name: counts[name] for name in NAMES if counts[name]})
+
+    @property
+    def _is_server(self) -> bool:
+        return str(self.store).startswith(_SERVERS)
+
+    def _from_file(self, user: str | None = None) -> pl.DataFrame:
+        if "://" in str(self.store) or str(self.store) in ("", "memory:"):
+            raise BadParameter("store", "another", allowed="a file, sqlite:FILE or postgresql://user@host/database")
+        path = Path(str(self.store).removeprefix("sqlite:"))
+        with _reading(path) as connection:
+            if user is None:
+                blocks = pl.concat(_all_blocks(connection))
+            else:
+                blocks = read_block_of(connection, quote(pl.Series([user]))[0])
+            backlog = read_backlog(connection)
+        waiting = pl.concat([backlog.run, *backlog.fresh])
+        if user is not None:
+            key = quote(pl.Series([user]))[0]
+            blocks, waiting = blocks.filter(pl.col("user") == key), waiting.filter(pl.col("user") == key)
+        if waiting.is_empty():
+            return blocks.with_columns(unquote(blocks["user"]))
+        together = pl.concat([blocks, _wide(waiting)]).group_by("user").sum()
+        return together.with_columns(unquote(together["user"]))
+
+    def _from_server(self, user: str | None = None) -> pl.DataFrame:
+        address = Address.parse(str(self.store))
+        connection = connect(address)
+        with telling(address), connection, connection.cursor() as cursor:
+            there = cursor.execute("SELECT to_regclass(%s)", (f"{address.schema}.profiles",)).fetchone()
+            if not (there and there[0]):
+                raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
+            if user is None:
+                with cursor.copy("COPY profiles TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (user_id))") as copy:
+                    text = b"".join(map(bytes, copy))
+                rows = pl.read_csv(text, has_header=False, schema=_LONG) if text else pl.DataFrame(schema=_LONG)
+            else:
+                found = cursor.execute("SELECT user_id, category, n FROM profiles WHERE user_id = %s", (user,))
+                rows = pl.DataFrame(found.fetchall(), schema=_LONG, orient="row")
+        place = pl.col("category").replace_strict(NAMES, range(len(NAMES)), return_dtype=pl.Int64)
+        return _wide(rows.with_columns(place))
+
+
+_LONG: Final = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.Int64()})
+
+
+def _wide(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give each category a column; in `rows` it is a number."""
+    columns = (pl.col("n").filter(pl.col("category") == i).sum().alias(name) for i, name in enumerate(NAMES))
+    return rows.group_by("user").agg(columns)
+
+
+def _all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
+    found = connection.execute("SELECT counts FROM profile_blocks ORDER BY first_user")
+    yield read_blocks([])
+    while rows := found.fetchmany(_BLOCKS_AT_ONCE):
+        yield read_blocks([text for (text,) in rows])
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Read one moment of a file, whatever is written to it meanwhile."""
+    if not path.is_file():
+        raise BadFile(path.name, "there is no such store")
+    with telling_file(path):
+        connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+        try:
+            check_version(connection, path)
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                raise BadFile(path.name, "there is no store in this file")
+            connection.execute("BEGIN")
+            yield connection
+        finally:
+            connection.close()

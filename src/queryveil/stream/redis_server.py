@@ -1,0 +1,184 @@
+"""Where a Redis stream is, how it is reached, and what the server's errors mean."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
+
+if TYPE_CHECKING:
+    import redis
+
+LONGEST_WAIT = 5.0
+"""Seconds that the server may take to accept a connection, or to say that there is nothing."""
+_LONGEST_SILENCE = 60.0
+_TLS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
+_LATER = {
+    "OOM": "it is out of memory; raise its maxmemory, or read what is there",
+    "MISCONF": "it cannot write to its disk",
+    "LOADING": "it is still starting",
+    "BUSY": "it is busy with a script",
+    "READONLY": "it is a replica for reading only",
+    "MASTERDOWN": "its primary is away",
+    "CLUSTERDOWN": "its cluster is down",
+    "TRYAGAIN": "its cluster is moving keys",
+    "NOREPLICAS": "it has too few replicas",
+    "NOGROUP": "the stream or its group was deleted; it is made again",
+    "UNBLOCKED": "the stream was deleted; it is made again",
+}
+_DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisAddress:
+    """A stream on a server, as named by redis://HOST:PORT/DB?stream=NAME; the password is in no text of it."""
+
+    host: str
+    port: int
+    db: int
+    stream: str
+    options: Mapping[str, str]
+    is_tls: bool = False
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_url(cls, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> RedisAddress:
+        """Read a URL; `stream` and `options` are the names that may stand in it and their defaults."""
+        allowed = "redis://HOST:PORT/DB?stream=NAME"
+        try:
+            parts = urlsplit(url)
+            host, port, db = parts.hostname, parts.port, int(parts.path.strip("/") or "0")
+            given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        except ValueError:
+            # Privacy: the URL may hold a password.
+            raise BadParameter(what, "another Redis address", allowed=allowed) from None
+        name = given.pop("stream", stream)
+        if parts.scheme not in ("redis", "rediss") or not host or not name or db < 0:
+            raise BadParameter(what, "another Redis address", allowed=allowed)
+        known = {*options, *(_TLS if parts.scheme == "rediss" else ())}
+        if unknown := sorted(given.keys() - known):
+            names = ", ".join(["stream", *sorted(known)])
+            raise BadParameter(f"what follows ? in the {what}", unknown[0], allowed=f"among {names}")
+        return cls(
+            host=host,
+            port=port or 6379,
+            db=db,
+            stream=name,
+            options={**options, **given},
+            is_tls=parts.scheme == "rediss",
+            user=unquote(parts.username) if parts.username else None,
+            password=unquote(parts.password) if parts.password else None,
+        )
+
+    @property
+    def name(self) -> str:
+        """The address without user and password."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'rediss' if self.is_tls else 'redis'}://{host}:{self.port}/{self.db}?stream={self.stream}"
+
+    @property
+    def server(self) -> str:
+        """The server as errors call it."""
+        return f"the Redis server at {self.host}:{self.port}"
+
+    def number(self, option: str, *, what: str) -> int:
+        """Give an option that is a count, 0 or more."""
+        text = self.options[option]
+        if not (text.isascii() and text.isdigit()):
+            raise BadParameter(f"{option} in the {what}", text, allowed="a whole number, 0 or more")
+        return int(text)
+
+    def connect(self) -> redis.Redis:
+        """Give a client that connects when it is first used and never repeats a command by itself."""
+        try:
+            import redis  # noqa: PLC0415
+            from redis.backoff import NoBackoff  # noqa: PLC0415
+            from redis.retry import Retry  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtra("Redis", extra="service") from None
+        tls: dict[str, Any] = {name: text for name, text in self.options.items() if name in _TLS}
+        return redis.Redis(
+            host=self.host,
+            port=self.port,
+            db=self.db,
+            username=self.user,
+            password=self.password,
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+            socket_connect_timeout=LONGEST_WAIT,
+            socket_timeout=_LONGEST_SILENCE,
+            socket_keepalive=True,
+            ssl=self.is_tls,
+            **tls,
+        )
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the client raises into our errors."""
+        import redis  # noqa: PLC0415
+
+        try:
+            yield
+        except (redis.RedisError, OSError) as error:
+            # Privacy: the server's own text may quote what it was sent, so neither it nor the cause is passed on.
+            raise self._explain(error) from None
+
+    def _explain(self, error: Exception) -> QueryveilError:
+        import redis  # noqa: PLC0415
+
+        if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError):
+            return self._denied()
+        if isinstance(error, redis.TimeoutError | TimeoutError):
+            return Unreachable(self.server, "no answer in time")
+        if isinstance(error, redis.BusyLoadingError):
+            return Unreachable(self.server, _LATER["LOADING"])
+        if isinstance(error, redis.ResponseError):
+            return self._explain_refusal(_code(error))
+        cause = error if isinstance(error, OSError) else error.__context__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return BadInput(f"{self.server}: its certificate is not trusted; add ssl_ca_certs=FILE to the address")
+        if isinstance(cause, socket.gaierror):
+            return Unreachable(self.server, "no such host")
+        refused = isinstance(cause, ConnectionRefusedError)
+        return Unreachable(self.server, "connection refused" if refused else "no connection")
+
+    def _explain_refusal(self, code: str) -> QueryveilError:
+        if code in _DENIED:
+            return self._denied()
+        if code == "WRONGTYPE":
+            return BadInput(f"{self.server}: the key {self.stream} is there and is no stream; name another stream")
+        if code in _LATER:
+            return Unreachable(self.server, _LATER[code])
+        return BadInput(f"{self.server} refused a command ({code}); Redis 5 or newer is needed, not as a cluster")
+
+    def _denied(self) -> QueryveilError:
+        return BadInput(
+            f"{self.server} does not let us in or not at the stream {self.stream}; "
+            "give redis://USER:PASSWORD@HOST:PORT, and that user read and write of the stream and queryveil:* keys"
+        )
+
+
+def _code(error: redis.ResponseError) -> str:
+    """Give the word that a refusal begins with; the client cuts it off where it has a class for it."""
+    import redis  # noqa: PLC0415
+
+    classes: dict[type[redis.ResponseError], str] = {
+        redis.OutOfMemoryError: "OOM",
+        redis.ReadOnlyError: "READONLY",
+        redis.exceptions.NoPermissionError: "NOPERM",
+        redis.exceptions.MasterDownError: "MASTERDOWN",
+        redis.exceptions.ClusterDownError: "CLUSTERDOWN",
+        redis.exceptions.TryAgainError: "TRYAGAIN",
+    }
+    for each, code in classes.items():
+        if isinstance(error, each):
+            return code
+    first = str(error).partition(" ")[0]
+    return first if first.isascii() and first.isalpha() and first.isupper() else "ERR"

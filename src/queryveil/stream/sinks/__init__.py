@@ -1,0 +1,3 @@
+"""Where released events go."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Where events come from."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Where the state of a stream is kept."""
+
+__all__: list[str] = []

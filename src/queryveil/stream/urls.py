@@ -1,0 +1,137 @@
+"""Sources, sinks and stores by the addresses that people type."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from glob import has_magic
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from queryveil.errors import BadParameter
+from queryveil.stream.ports import Sink, Source, Store
+
+BROKERS = ("redis", "rediss", "kafka", "http", "https")
+"""What names a server in an address; all else is a file."""
+_SERVERS = {
+    "redis": ("redis", "Redis"),
+    "rediss": ("redis", "Redis"),
+    "kafka": ("kafka", "Kafka"),
+    "http": ("http", "Http"),
+    "https": ("http", "Http"),
+}
+_STORE_SERVERS = ("postgresql", "postgres")
+_RELEASE = "release:"
+
+
+def open_source(
+    url: str, *, follow: bool = False, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
+) -> Source:
+    """Give the source at an address: `-`, a file or glob, redis://, kafka:// or http://."""
+    scheme = _scheme(url, what="source")
+    if follow and (url == "-" or scheme is not None or has_magic(url)):
+        raise BadParameter("source", shown(url), allowed="one file with --follow")
+    if scheme is not None:
+        source: Source = _server("sources", scheme, url, kind="Source")
+        return source
+    if url == "-":
+        from queryveil.stream.sources.stdin import StdinSource  # noqa: PLC0415
+
+        return StdinSource(batch_bytes=batch_bytes)
+    if follow:
+        from queryveil.stream.sources.following import FollowedFile  # noqa: PLC0415
+
+        return FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
+    if _is_pipe(Path(url)):
+        from queryveil.stream.sources.stdin import StdinSource  # noqa: PLC0415
+
+        return StdinSource(batch_bytes=batch_bytes, descriptor=os.open(url, os.O_RDONLY | os.O_CLOEXEC))
+    from queryveil.stream.sources.files import FilesSource  # noqa: PLC0415
+
+    return FilesSource(url, batch_bytes=batch_bytes)
+
+
+def open_sink(url: str) -> Sink:
+    """Give the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
+    scheme = _scheme(url, what="sink")
+    if scheme is not None:
+        sink: Sink = _server("sinks", scheme, url, kind="Sink")
+        return sink
+    if url == "-":
+        from queryveil.stream.sinks.stdout import StdoutSink  # noqa: PLC0415
+
+        return StdoutSink()
+    if _is_pipe(Path(url)):
+        from queryveil.stream.sinks.stdout import StdoutSink  # noqa: PLC0415
+
+        return StdoutSink(descriptor=os.open(url, os.O_WRONLY | os.O_CLOEXEC))
+    if url.startswith(_RELEASE) or url.endswith("/"):
+        from queryveil.stream.sinks.release import ReleaseSink  # noqa: PLC0415
+
+        return ReleaseSink(url.removeprefix(_RELEASE))
+    from queryveil.stream.sinks.files import FileSink  # noqa: PLC0415
+
+    return FileSink(url)
+
+
+def open_store(url: str) -> Store:
+    """Give the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
+    if url == "memory:":
+        from queryveil.stream.stores.memory import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore()
+    if url.startswith(tuple(f"{scheme}://" for scheme in _STORE_SERVERS)):
+        made: Store = import_module("queryveil.stream.stores.postgres").PostgresStore(url)
+        return made
+    path = url.removeprefix("sqlite:")
+    if "://" in path or not path:
+        raise BadParameter("store", shown(url), allowed="sqlite:FILE, postgresql://.. or memory:")
+    from queryveil.stream.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(path)
+
+
+def shown(url: str) -> str:
+    """Give an address as it may be shown: without user, password and query.
+
+    >>> shown("redis://me:secret@cache.example:6379/0/searches?token=1")
+    'redis://cache.example:6379/0/searches'
+    """
+    if "://" not in url:
+        return url
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2].partition('?')[0]}{slash}{path.partition('?')[0].partition('#')[0]}"
+
+
+def name_of(url: str, opened: object) -> str:
+    """Give the name under which a store knows a source or sink: servers as they call themselves, files by full path."""
+    if url == "-" or "://" in url:
+        return str(getattr(opened, "name", None) or shown(url))
+    return str(Path(url.removeprefix(_RELEASE)).absolute())
+
+
+def _scheme(url: str, *, what: str) -> str | None:
+    if not url:
+        raise BadParameter(what, "nothing", allowed="-, a file, redis://.., kafka://.. or http://..")
+    if "://" not in url:
+        return None
+    scheme = urlsplit(url).scheme
+    if scheme not in _SERVERS:
+        raise BadParameter(what, f"{scheme}://", allowed="-, a file, redis://.., kafka://.. or http://..")
+    return scheme
+
+
+def _server(folder: str, scheme: str, url: str, *, kind: str) -> Any:
+    module, name = _SERVERS[scheme]
+    return getattr(import_module(f"queryveil.stream.{folder}.{module}"), name + kind)(url)
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        return not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,253 @@
+"""`queryveil stream`: from files and pipes to files, pipes and release folders; stopped, restarted, misused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from queryveil.testing.streams import event_lines, write_lines
+
+Run = Callable[..., CompletedProcess[str]]
+Refused = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the default store out of the checkout."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "events.tsv", event_lines(200, seed=1))
+
+
+def queries_in(text: str) -> list[str]:
+    return [line.split("\t")[1] for line in text.splitlines()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen in a minute")
+
+
+def test_a_pipe_goes_through_and_the_counts_go_to_stderr(run_apart: Run, events: Path) -> None:
+    done = run_apart("stream", "--k", 3, "--l", 2, stdin=events.read_bytes())
+    assert done.returncode == 0
+    released = queries_in(done.stdout)
+    assert 100 < len(released) == len(set(released))
+    assert set(released) <= set(queries_in(events.read_text(encoding="utf-8")))
+    key, counts = done.stderr.splitlines()
+    assert key.startswith("queryveil: user ids get a key of this run only")
+    assert counts == f"queryveil: 200 read, {len(released)} released, {200 - len(released)} suppressed"
+
+
+def test_a_file_becomes_a_release_that_can_be_verified(run: Run, events: Path, tmp_path: Path) -> None:
+    done = run("stream", "--source", events, "--sink", "out/", "--k", 3)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "key of the user ids: queryveil.db.key" in done.stderr
+    for name in ("queryveil.db", "queryveil.db.key", "out/log.tsv", "out/manifest.json"):
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+    judged = run("verify", "out", "--original", events, "--key", "queryveil.db.key")
+    assert judged.returncode == 0
+    lines = (tmp_path / "out" / "log.tsv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "out" / "log.tsv").write_text("\n".join([lines[-1], *lines[:-1]]) + "\n", encoding="utf-8")
+    assert run("verify", "out", "--original", events, "--key", "queryveil.db.key").returncode == 2
+
+
+def test_a_second_run_goes_on_with_what_was_added(run: Run, events: Path, tmp_path: Path) -> None:
+    command = ("stream", "--source", events, "--sink", "out.tsv", "--k", 3, "--json")
+    first = json.loads(run(*command).stdout)
+    again = json.loads(run(*command).stdout)
+    assert (
+        (again["n_read"], again["n_released"]) == (first["n_read"], first["n_released"]) == (200, again["n_released"])
+    )
+    write_lines(events, event_lines(300, seed=1))
+    more = json.loads(run(*command).stdout)
+    assert more["n_read"] == 300
+    released = queries_in((tmp_path / "out.tsv").read_text(encoding="utf-8"))
+    assert len(released) == len(set(released)) == more["n_released"] > first["n_released"]
+
+
+def test_other_settings_source_or_sink_on_the_same_store_are_one_line(
+    run: Run, refused: Refused, events: Path, tmp_path: Path
+) -> None:
+    assert run("stream", "--source", events, "--sink", "out.tsv", "--k", 3).returncode == 0
+    stream = ("stream", "--source", events, "--sink", "out.tsv")
+    assert refused(*stream, "--k", 4).startswith("k must be 3 as when this stream began")
+    assert refused(*stream, "--k", 3, "--time", "hour").startswith("time must be day")
+    assert refused("stream", "--source", events, "--sink", "other.tsv", "--k", 3).startswith("sink must be ")
+    other = tmp_path / "other.key"
+    other.write_bytes(b"another secret of some length")
+    line = refused(*stream, "--k", 3, "--key", other)
+    assert line.startswith("key must be the one this stream began with")
+    assert "another secret" not in line
+
+
+def test_a_mistake_leaves_a_store_that_can_be_used(run: Run, refused: Refused, events: Path) -> None:
+    assert "no such file" in refused("stream", "--source", "nosuch.tsv", "--sink", "out.tsv")
+    assert run("stream", "--source", events, "--sink", "out.tsv", "--k", 3).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--source", "ftp://files.example/a"], "source must be -, a file"),
+        (["--sink", "amqp://a:secret@b.example"], "sink must be -, a file"),
+        (["--store", "mysql://a:secret@b.example/c"], "store must be sqlite:FILE"),
+        (["--k", "1"], "k must be 2 or more"),
+        (["--l", "11"], "l must be between 2 and k (10)"),
+        (["--growth", "1"], "growth must be above 1"),
+        (["--max-pool", "3"], "max_pool must be at least k"),
+        (["--remember", "0"], "remembered must be 1 or more"),
+        (["--drain", "now"], "drain must be suppress or release"),
+        (["--unclassified", "hide"], "unclassified must be pool or drop"),
+        (["--classifier", "best"], "classifier must be "),
+        (["--ids", "fresh"], "ids must be keyed or keep"),
+        (["--ids", "keep", "--key", "events.tsv"], "ids must be keyed"),
+        (["--key", "nosuch"], "nosuch: the key cannot be read"),
+        (["--time", "week"], "time must be one of"),
+        (["--keep", "colour"], "keep must be columns of the log"),
+        (["--format", "parquet"], "format must be one of aol, excite, csv, tsv, jsonl on a stream"),
+        (["--format", "xml"], "format must be one of"),
+        (["--columns", "user"], "columns must be pairs"),
+        (["--workers", "0"], "workers must be between 1 and"),
+        (["--patience", "-1"], "patience must be 0 or more"),
+        (["--metrics", "9100"], "metrics must be HOST:PORT"),
+        (["--categories", "nosuch.csv"], "nosuch.csv"),
+        (["--sink", "nosuch/out.tsv"], "nosuch/out.tsv: its folder is not there"),
+        (["--source", "events.*", "--follow"], "source must be one file with --follow"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_every_mistake_is_one_line(refused: Refused, events: Path, options: list[str], message: str) -> None:
+    ready = {"--source": str(events), "--sink": "out.tsv", "--store": "memory:"}
+    given = [word for name, value in ready.items() if name not in options for word in (name, value)]
+    line = refused("stream", *given, *options)
+    assert message in line
+    assert "secret" not in line
+    assert not Path("out.tsv").exists() or not Path("out.tsv").read_bytes()
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "queryveil", "stream", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order_and_the_pools_wait_for_the_next_run(
+    events: Path, tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    out, n_kept = tmp_path / "out.tsv", []
+    for n_lines in (200, 260):
+        write_lines(events, event_lines(n_lines, seed=1))
+        n_before = out.stat().st_size if out.exists() else 0
+        process = started("--source", events, "--sink", out, "--follow", "--k", 3, "--json")
+        until(lambda n=n_before: out.exists() and out.stat().st_size > n)  # type: ignore[misc]
+        process.send_signal(signal_number)
+        shown, said = process.communicate(timeout=60)
+        assert (process.returncode, "Traceback" in said) == (0, False)
+        stats = json.loads(shown)
+        assert (stats["n_read"], stats["n_suppressed"]) == (n_lines, 0)
+        assert stats["n_read"] == stats["n_released"] + stats["n_waiting"]
+        released = queries_in(out.read_text(encoding="utf-8"))
+        assert len(released) == len(set(released)) == stats["n_released"]
+        n_kept.append(stats["n_waiting"])
+    assert n_kept[0] > 0
+
+
+def test_a_reader_that_has_gone_ends_it(events: Path) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    command = [sys.executable, "-m", "queryveil", "stream", "--source", str(events), "--store", "memory:", "--k", "3"]
+    done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writable)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+
+
+def test_output_that_cannot_be_written_is_given_up_on_in_the_end(run_apart: Run, events: Path) -> None:
+    done = run_apart("stream", "--source", events, "--store", "memory:", "--sink", "/dev/full", "--patience", 0.3)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "queryveil: gave up: the sink: no space left on device; run the same command again to go on"
+    )
+
+
+def test_a_store_in_use_is_one_line(events: Path, refused: Refused, tmp_path: Path) -> None:
+    process = started("--source", events, "--sink", "out.tsv", "--follow", "--k", 3)
+    try:
+        until(lambda: (tmp_path / "out.tsv").exists() and (tmp_path / "out.tsv").stat().st_size > 0)
+        line = refused("stream", "--source", events, "--sink", "out.tsv", "--follow", "--k", 3)
+        assert line == "queryveil.db is in use by another process; stop that one, or name another --store"
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_metrics_are_served_while_it_runs(events: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = started("--source", events, "--sink", "out.tsv", "--follow", "--k", 3, "--metrics", f"127.0.0.1:{port}")
+
+    def ready() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    try:
+        until(ready)
+        until(lambda: Path("out.tsv").exists() and Path("out.tsv").stat().st_size > 0)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+        assert "200" in text
+        assert "member" not in text
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_workers_that_are_killed_are_replaced_and_end_with_their_parent(events: Path, tmp_path: Path) -> None:
+    write_lines(events, event_lines(2000, seed=1))
+    process = started("--source", events, "--sink", "out.tsv", "--follow", "--k", 3, "--workers", 2, "--json")
+
+    def children() -> list[int]:
+        text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii")
+        commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in text.split()}
+        return [pid for pid, command in commands.items() if b"spawn_main" in command]
+
+    out = tmp_path / "out.tsv"
+    try:
+        until(lambda: out.exists() and out.stat().st_size > 0)
+        victims = children()
+        assert len(victims) == 2
+        os.kill(victims[0], signal.SIGKILL)
+        size = out.stat().st_size
+        write_lines(events, event_lines(4000, seed=1))
+        until(lambda: out.stat().st_size > size)
+        others = children()
+        assert not set(others) & set(victims)
+    finally:
+        process.kill()
+        process.communicate()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in others))
+    released = queries_in(out.read_text(encoding="utf-8"))
+    assert len(released) == len(set(released))
