@@ -28,6 +28,12 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.plink
 	$(BIN)/python -m benchmarks.identifiers
 	$(BIN)/python -m benchmarks.classify
+	$(BIN)/python -m benchmarks.swap
+	$(BIN)/python -m benchmarks.stream
+	$(BIN)/python -m benchmarks.stream_memory --events 5000000
+	$(BIN)/python -m benchmarks.stores
+	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.redis_between
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) -r s tests/kernels tests/methods tests/verify tests/formats
