@@ -17,7 +17,8 @@ from queryveil.errors import BadParameter
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import ROLES
 
-_MIN_KEY_BYTES = 16
+MIN_KEY_BYTES = 16
+"""So long must a secret be."""
 
 
 class Ids(StrEnum):
@@ -90,7 +91,7 @@ class ColumnPolicy:
             raise BadParameter("key", "none", allowed="a file of at least 16 secret bytes when ids are keyed")
         if self.ids is not Ids.KEYED and self.key is not None:
             raise BadParameter("ids", str(self.ids), allowed="keyed when a key is given")
-        if self.key is not None and len(self.key) < _MIN_KEY_BYTES:
+        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
             raise BadParameter("key", f"{len(self.key)} bytes", allowed="at least 16 secret bytes")
 
     def check(self, columns: list[str]) -> None:

@@ -153,8 +153,8 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
     stream, before the release and among the last `remembered` events. Nobody has more rows in a category than before.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
-    Every query was mixed with at least 9 others about the same kind of thing, of at least 10 people, and handed to
-    somebody who never asked it.
+    Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody
+    who never asked it.
     """
 
     k: int
@@ -174,8 +174,8 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
         if self.remembered is not None:
             asked = f"had not asked it among the last {self.remembered:,} events"
         return (
-            f"Every query was mixed with at least {_others(self.k)} about the same kind of thing, of at least {self.l} "
-            f"people, and handed to somebody who {asked}."
+            f"Every query left a pool of at least {self.k} queries of its category, from at least {self.l} people, "
+            f"and was handed to somebody who {asked}."
         )
 
 

@@ -9,7 +9,11 @@ import pytest
 from queryveil.attack import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, as_released, match
 from queryveil.columns import ColumnPolicy, Ids
 from queryveil.formats import read_log
+from queryveil.log import QueryLog
 from queryveil.methods import Swap
+from queryveil.stream.pools import Pools, PoolSettings
+from queryveil.stream.preparing import prepare
+from queryveil.text.classifier import Classifier
 
 EXCITE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"
 pytestmark = [
@@ -18,19 +22,41 @@ pytestmark = [
 ]
 
 
+ATTACKERS = (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
+
+
 @pytest.mark.parametrize("k", [5, 10])
-def test_a_swapped_log_shows_nothing_as_it_stands_and_something_to_those_who_rebuild_pools(k: int) -> None:
+def test_rows_in_the_order_of_release_show_something_to_those_who_rebuild_pools(k: int) -> None:
     log = read_log(EXCITE)
-    released = Swap(k=k, columns=ColumnPolicy(ids=Ids.KEEP), seed=1).anonymize(log).log
+    events = prepare(log.frame.sort("time", maintain_order=True), classifier=Classifier()).frame
+    swapped = Pools(PoolSettings(k=k, remembered=None), seed=1).add(events).released
+    released = QueryLog(frame=swapped.select("user", "query"))
     seen = Seen.of(released)
     truth = Truth.of(log, seen=seen)
     assert released.n_rows > 1000
     assert as_released(truth).n_found == match(released, other=log) == 0
-    found = [attacker(k=k, seed=2).attack(seen, truth=truth) for attacker in (Rebuild1, Rebuild2, Rebuild3, Rebuild4)]
+    found = [attacker(k=k, seed=2).attack(seen, truth=truth) for attacker in ATTACKERS]
     for each in found:
         assert each.n_targets == truth.n_targets
         assert each.share < 0.5
-    assert max(each.interval[1] for each in found) > found[0].chance_share
+    assert any(each.beats_chance for each in found)
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_rows_in_no_order_show_them_nothing(k: int) -> None:
+    log = read_log(EXCITE)
+    released = Swap(k=k, columns=ColumnPolicy(ids=Ids.KEEP), seed=1).anonymize(log).log
+    shuffled = QueryLog(frame=released.frame.sample(fraction=1.0, shuffle=True, seed=3))
+    assert shuffled.n_rows > 1000
+    # A file has each user's rows together, which an attacker would undo first.
+    for seen in (Seen.of(released), Seen.of(shuffled)):
+        truth = Truth.of(log, seen=seen)
+        assert as_released(truth).n_found == match(seen.log, other=log) == 0
+        assert not any(
+            attacker(k=k, by_time=by_time, seed=2).attack(seen, truth=truth).beats_chance
+            for attacker in ATTACKERS
+            for by_time in (False, True)
+        )
 
 
 def test_a_log_that_was_only_renamed_is_read_as_it_stands() -> None:

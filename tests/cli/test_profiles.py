@@ -94,14 +94,21 @@ def test_profiles_are_compared_with_those_of_the_log(run: Run, store: Path, log:
     shown = run("profiles", store, "--compare", log, "--key", tmp_path / "key").stdout
     assert "rows in profiles         3 (75.0 %)" in shown
     assert "shares that moved, mean  0.2500" in shown
-    strangers = json.loads(run("profiles", store, "--compare", log, "--ids", "keep", "--json").stdout)
-    assert (strangers["n_users_both"], strangers["distance"]) == (0, None)
+
+
+def test_a_key_under_which_nobody_is_found_is_refused_and_the_one_beside_the_store_is_found(
+    run: Run, refused: Refused, store: Path, log: Path, tmp_path: Path
+) -> None:
+    assert refused("profiles", store, "--compare", log, "--ids", "keep").startswith("no user of the log has a profile")
+    beside = store.with_name(f"{store.name}.key")
+    beside.write_bytes((tmp_path / "key").read_bytes())
+    assert json.loads(run("profiles", store, "--compare", log, "--json").stdout)["n_users_both"] > 0
 
 
 def test_mistakes_are_one_line(refused: Refused, store: Path, log: Path, tmp_path: Path) -> None:
     assert refused("profiles", tmp_path / "nosuch.db") == "nosuch.db: there is no such store"
-    assert refused("profiles", log) == "log.csv: this is no SQLite database; name another --store"
-    assert refused("profiles", store, "--export", tmp_path / "x.db").startswith("the ending of the file must be one of")
+    assert refused("profiles", log) == "log.csv: this is no SQLite database; name another store"
+    assert refused("profiles", store, "--export", tmp_path / "x.db").startswith("export must be a file .parquet")
     assert refused("profiles", store, "--export", tmp_path / "x.tsv").startswith("export must be a file .parquet")
     assert refused("profiles", store, "--export", log) == "export must be a file that is not there yet, got log.csv"
     assert refused("profiles", store, "--compare", log).startswith("key must be a file of at least 16 secret bytes")

@@ -131,6 +131,14 @@ def test_a_mistake_leaves_a_store_that_can_be_used(run: Run, refused: Refused, e
         (["--categories", "nosuch.csv"], "nosuch.csv"),
         (["--sink", "nosuch/out.tsv"], "nosuch/out.tsv: its folder is not there"),
         (["--source", "events.*", "--follow"], "source must be one file with --follow"),
+        (["--sink", "events.tsv"], "sink must be a place that the source does not read"),
+        (["--source", "*.tsv"], "sink must be a place that the source does not read"),
+        (["--source", "out/*", "--sink", "out/"], "sink must be a place that the source does not read"),
+        (
+            ["--source", "redis://a:b@c.example?stream=d", "--sink", "redis://c.example/0?stream=d"],
+            "sink must be a place that the source does not read, got redis://c.example/0",
+        ),
+        (["--source", "kafka://c.example/d", "--sink", "kafka://c.example/d"], "sink must be a place that the source"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -43,7 +43,9 @@ def test_only_one_pair_in_many_fits_and_it_is_found() -> None:
     known = [(user, text) for user in users for text in texts if (user, text) != (7, 113)]
     old, new = issued(known[::2]), issued(known[1::2])
     for seed in range(20):
-        query, user, n = swapping.draw(pool_of(users, texts), 0, old, new, numbers(swapping.NUMBERS_NEEDED, seed=seed), 0)
+        query, user, n = swapping.draw(
+            pool_of(users, texts), 0, old, new, numbers(swapping.NUMBERS_NEEDED, seed=seed), 0
+        )
         assert (users[user], texts[query]) == (7, 113)
         assert 2 <= n <= swapping.NUMBERS_NEEDED
 

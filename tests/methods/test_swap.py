@@ -202,6 +202,14 @@ def test_the_manifest_names_the_settings_and_the_classifier() -> None:
     assert Swap(k=4).anonymize(sports()).manifest.parameters["classifier"] == "evidence"
 
 
+@pytest.mark.parametrize("kind", ["paper", "evidence"])
+def test_a_classifier_can_be_given_by_its_name(kind: str) -> None:
+    named, made = (Swap(k=4, classifier=each, columns=KEPT, seed=1) for each in (kind, Classifier(kind=kind)))
+    log = synthesize(users=60, seed=2).log
+    assert named.anonymize(log).log.frame.equals(made.anonymize(log).log.frame)
+    assert named.anonymize(log).manifest.parameters["classifier"] == kind
+
+
 def test_own_tables_are_named_as_such(tmp_path: Path) -> None:
     table = tmp_path / "categories.csv"
     table.write_text("unit,category,weight\ntennis,Sports,1\n")
@@ -224,6 +232,8 @@ def test_fresh_ids_cannot_be_verified_and_the_manifest_says_so() -> None:
         ({"drain": "leak"}, "drain must be suppress or release, got leak"),
         ({"unclassified": "keep"}, "unclassified must be pool or drop, got keep"),
         ({"order": "random"}, "order must be time or file, got random"),
+        ({"classifier": "odp"}, "classifier must be evidence or paper, or a Classifier, got odp"),
+        ({"classifier": 3}, "classifier must be evidence or paper, or a Classifier, got 3"),
         ({"seed": -1}, "seed must be 0 or more"),
     ],
 )

@@ -208,6 +208,32 @@ def test_what_was_not_read_before_a_file_was_emptied_is_read_from_its_copy(tmp_p
     assert lines(source) == b"two\nthree\n"
 
 
+def test_names_that_move_on_while_rotated_files_are_read_mix_nothing_up(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+
+    def rotate(content: bytes) -> None:
+        for older in range(9, -1, -1):
+            name = tmp_path / (f"a.log.{older}" if older else "a.log")
+            if name.exists():
+                name.rename(tmp_path / f"a.log.{older + 1}")
+        path.write_bytes(content)
+        moment = 2 * 10**18 + int(content) * 10**9
+        os.utime(path, ns=(moment, moment))
+
+    rotate(b"1\n")
+    source = opened(FollowedFile(path))
+    assert lines(source) == b"1\n"
+    rotate(b"2\n")
+    rotate(b"3\n")
+    batch = source.take(timeout=1)
+    assert batch is not None
+    assert batch.data == b"2\n"
+    rotate(b"4\n")
+    rotate(b"5\n")
+    assert lines(source) == b"3\n4\n5\n"
+    assert lines(opened(FollowedFile(path), batch.position)) == b"3\n4\n5\n"
+
+
 def test_only_rotated_files_are_read_among_those_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\n")

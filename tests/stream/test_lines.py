@@ -86,6 +86,12 @@ def test_a_log_without_times_gets_none(time_format: str) -> None:
     assert written(parsed, layout, policy=policy) == "user\tquery\nu1\tred kite\n"
 
 
+def test_json_is_told_from_garbage_however_much_of_it_comes_first() -> None:
+    parsed, _ = read(b"rubbish\n\xff{\n" * 2000 + b'{"user": "u1", "query": "red kite"}\n', format="jsonl")
+    assert (parsed.n_read, len(parsed.bad_lines)) == (4001, 4000)
+    assert parsed.frame.rows() == [("u1", "red kite")]
+
+
 def test_every_file_of_a_rotation_may_begin_with_a_header() -> None:
     header, row = AOL.split(b"\n")[:2]
     again = b"\n".join([header, row, row, header.upper(), row, b""])

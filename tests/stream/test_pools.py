@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from queryveil.stream.random_numbers import RandomNumbers
 from queryveil.testing.plain_swap import Event, PlainPools, fold
 
 SPORTS = 14
-WAITING = [("A", "novak djokovic tennis titles"), ("B", "monza formula1 tickets"), ("C", "champions league final")]
+WAITING = [("A", "tennis titles"), ("B", "monza formula1 tickets"), ("C", "champions league final")]
 ARRIVING = ("D", "european soccer barcelona players")
 USERS = ("ann", "bo", "cy", "di", "ed", "flo")
 TEXTS = ("red wine", "Red  Wine!", "white wine", "été", "ÉTÉ", "tea", "green tea", "soup", "???", "pear", "fig")
@@ -182,13 +183,15 @@ def test_events_without_a_category_are_a_clear_error() -> None:
         ({"l": 1}, "l must be between 2"),
         ({"growth": 1.0}, "growth must be above 1"),
         ({"growth": float("nan")}, "growth must be above 1"),
+        ({"growth": "1.2"}, "growth must be above 1, got 1.2"),
+        ({"max_pool": None}, r"max_pool must be at least k \(10\)"),
         ({"max_pool": 9}, r"max_pool must be at least k \(10\)"),
         ({"remembered": 0}, "remembered must be 1 or more"),
     ],
 )
-def test_a_wrong_setting_is_a_clear_error(wrong: dict[str, float], message: str) -> None:
+def test_a_wrong_setting_is_a_clear_error(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(BadParameter, match=message):
-        PoolSettings(**wrong)  # type: ignore[arg-type]
+        PoolSettings(**wrong)
 
 
 def test_the_settings_say_what_they_promise() -> None:

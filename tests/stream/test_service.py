@@ -7,7 +7,8 @@ import hmac
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -315,3 +316,48 @@ def test_a_stop_does_not_wait_for_ever_for_a_sink_and_the_next_run_hands_over_th
     stats = Service(keyed_settings(), source=ListSource(batches), sink=sink, store=SqliteStore(store)).run()
     assert adds_up(stats)
     assert len(sink.lines) == len(set(queries_in(sink.lines))) == stats.n_released == halfway.n_released
+
+
+class _StoreThatGoesAway(SqliteStore):
+    """A store whose memory of who asked what cannot be read to its end at first."""
+
+    n_failures = 1
+
+    def open(self, *, settings: str) -> Saved:
+        return replace(saved, issued=self._cut(saved)) if (saved := super().open(settings=settings)).number else saved
+
+    def _cut(self, saved: Saved) -> Iterator[tuple[int, bytes]]:
+        if self.n_failures:
+            self.n_failures -= 1
+            raise Unreachable("the store", "the connection was lost")
+        yield from saved.issued
+
+
+def test_a_store_that_goes_away_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    batches, told = batches_of(event_lines(100, seed=15), size=20), list[str]()
+    stats = []
+    for n in (3, 5):
+        store, source = _StoreThatGoesAway(tmp_path / "state.db"), ListSource(batches[:n])
+        service = Service(keyed_settings(), source=source, sink=ListSink(), store=store, tell=told.append)
+        stats.append(service.run())
+    assert told == ["the store: the connection was lost; trying again"]
+    assert [each.n_read for each in stats] == [60, 100]
+    assert all(map(adds_up, stats))
+
+
+def test_a_quiet_stream_leaves_no_raw_query_behind_that_was_released(tmp_path: Path) -> None:
+    lines, sink = event_lines(100, seed=16), ListSink()
+    source = ListSource(batches_of(lines, size=20), is_endless=True)
+    service = Service(keyed_settings(), source=source, sink=sink, store=SqliteStore(tmp_path / "state.db"))
+    thread = threading.Thread(target=service.run)
+    thread.start()
+
+    def is_clean() -> bool:
+        files = b"".join(path.read_bytes() for path in tmp_path.glob("state.db*"))
+        return not any(query.encode() in files for query in queries_in(sink.lines))
+
+    until(lambda: service.stats().n_read == 100 and service.stats().n_outbox_rows == 0)
+    until(is_clean)
+    service.stop()
+    thread.join()
+    assert sink.lines

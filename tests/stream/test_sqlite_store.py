@@ -105,11 +105,11 @@ def refusal(path: Path) -> str:
 def test_what_is_no_store_is_one_line(tmp_path: Path) -> None:
     text, other, newer = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "newer.db"
     text.write_text("kestrel lantern\n" * 500)
-    assert refusal(text) == "notes.txt: this is no SQLite database; name another --store"
+    assert refusal(text) == "notes.txt: this is no SQLite database; name another store"
     assert text.read_text() == "kestrel lantern\n" * 500
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE recipes (name)")
-    assert refusal(other) == "other.db: this is a database of another program; name another --store"
+    assert refusal(other) == "other.db: this is a database of another program; name another store"
     opened(newer).close()
     with closing(sqlite3.connect(newer)) as connection:
         connection.execute("PRAGMA user_version = 99")

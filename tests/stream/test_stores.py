@@ -196,3 +196,16 @@ def test_the_store_in_memory_keeps_nothing() -> None:
     store.commit(numbered_commit(1))
     store.close()
     assert store.open(settings="k=2") == Saved()
+
+
+def test_a_user_with_any_letters_is_found_again(make: Make, address: str) -> None:
+    users = ["n\0l", 'a"b', "x\n\\.\ny", "comma,]", "\\N"]
+    store = make()
+    store.open(settings=SETTINGS)
+    profiles = pl.DataFrame({"user": users, "category": "Arts", "n": range(1, len(users) + 1)})
+    store.commit(Commit(number=1, position=None, pools=b"", profiles=profiles))
+    store.close()
+    for n, user in enumerate(users, start=1):
+        found = ProfileDatabase(address).of_user(user)
+        assert found is not None
+        assert found.n_rows == n

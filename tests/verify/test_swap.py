@@ -263,7 +263,7 @@ def test_a_query_issued_again_before_it_is_forgotten_stays_remembered() -> None:
 
 def test_without_times_the_verdict_says_what_could_not_be_judged() -> None:
     assert judged(THREE, "b:tea").notes == (
-        "the release has no times, so each pool is judged with all that ever came into it",
+        "the release does not tell after which events rows left, so each pool is judged with all that ever came",
     )
     assert judged(TIMED, "b:tea@2", unit=HOUR).notes == ()
     assert judged(THREE, "").notes == ()

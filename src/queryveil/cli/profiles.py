@@ -16,7 +16,7 @@ from queryveil.cli.stream_options import (
     RecommendationsOption,
     UnclassifiedOption,
 )
-from queryveil.errors import BadParameter
+from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ def profiles(
     ] = None,
     ids: Annotated[str, typer.Option(help="keyed or keep.", rich_help_panel=_COMPARING)] = "keyed",
     key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Secret of keyed ids.", rich_help_panel=_COMPARING)
+        Path | None, typer.Option(metavar="FILE", help="Secret; if none, STORE.key.", rich_help_panel=_COMPARING)
     ] = None,
     unclassified: UnclassifiedOption = "pool",
     classifier: ClassifierOption = "evidence",
@@ -64,16 +64,26 @@ def profiles(
         return
     if compare is not None:
         tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
-        names = Pseudonyms(ColumnPolicy(ids=ids, key=read_key(key)))  # type: ignore[arg-type]
+        secret = read_key(key or (_key_beside(store) if ids == "keyed" else None))
+        names = Pseudonyms(ColumnPolicy(ids=ids, key=secret))  # type: ignore[arg-type]
         chosen = Classifier.from_tables(**tables, kind=classifier)
         log = read(compare, file_format=file_format, columns=columns, bad_rows=bad_rows)
         before = profiles_of_log(log, classifier=chosen, pseudonyms=names.of, unclassified=unclassified)
-        _print_comparison(compare_profiles(before, after=database.table()), as_json=as_json)
+        found = compare_profiles(before, after=database.table())
+        if found.n_users_before and found.n_users_after and not found.n_users_both:
+            raise BadInput("no user of the log has a profile here; give the key and the log that the stream had")
+        _print_comparison(found, as_json=as_json)
         return
     if export is not None:
         _export(database.table, export)
         return
     _print_summary(database.table(), as_json=as_json)
+
+
+def _key_beside(store: str) -> Path | None:
+    """Give the key that a stream made beside its store, if there is one."""
+    path = Path(f"{store.removeprefix('sqlite:')}.key")
+    return path if "://" not in store and path.is_file() else None
 
 
 def _print_summary(table: pl.DataFrame, *, as_json: bool) -> None:
@@ -114,15 +124,13 @@ def _print_user(found: Any, *, as_json: bool) -> None:
 def _export(table: Any, path: Path) -> None:
     from queryveil.formats import layout_for
     from queryveil.formats.write import write_frame
-    from queryveil.log import Format
 
-    layout = layout_for(path)
-    if layout.format not in (Format.PARQUET, Format.CSV, Format.JSONL):
+    if not path.name.endswith((".parquet", ".csv", ".jsonl")):
         raise BadParameter("export", path.suffix or path.name, allowed="a file .parquet, .csv or .jsonl")
     if path.exists():
         raise BadParameter("export", path.name, allowed="a file that is not there yet")
     rows = table()
-    write_frame(rows, path, layout=layout)
+    write_frame(rows, path, layout=layout_for(path))
     typer.echo(f"{len(rows):,} profiles written to {path}", err=True)
 
 

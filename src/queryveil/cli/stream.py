@@ -91,6 +91,7 @@ def stream(
         patience=60.0 if patience is None and is_finite else patience,
         is_finite=is_finite,
     )
+    urls.check_apart(source, sink)
     opened, outlet = urls.open_source(source, follow=follow, tell=say), urls.open_sink(sink)
     service = Service(
         settings,

@@ -36,7 +36,8 @@ class Swap:
     they stand in the `file`, and bear the time of the arrival that set them free. In which order they left is not told.
     Where all who wait are the same, a pool's k grows by `growth` (δ in the paper); over `max_pool` events the oldest is
     suppressed. What waits at the end is suppressed, or with `drain="release"` released as far as the promise allows.
-    A query without a category goes to a pool of its own, or with `unclassified="drop"` is left out.
+    A query without a category goes to a pool of its own, or with `unclassified="drop"` is left out. `classifier` is
+    `evidence` (also if None), `paper`, or one with tables of your own.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Swap:
     drain: str = "suppress"
     unclassified: str = "pool"
     order: str = "time"
-    classifier: Classifier | None = field(default=None, repr=False)
+    classifier: Classifier | Kind | str | None = field(default=None, repr=False)
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
     seed: int | None = field(default=None, repr=False)
 
@@ -66,6 +67,8 @@ class Swap:
             raise BadParameter("drain", self.drain, allowed="suppress or release")
         if self.order not in ("time", "file"):
             raise BadParameter("order", self.order, allowed="time or file")
+        if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
+            raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
         check_seed(self.seed)
 
     @property
@@ -80,7 +83,7 @@ class Swap:
             raise BadInput("swap is for logs of queries; for transactions there are km, clump and partition")
         rng = generator(self.seed)
         progress.step("classifying")
-        classifier = self.classifier or Classifier()
+        classifier = _classifier(self.classifier)
         prepared = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=self.unclassified)
         arrivals = self._order(log.frame, prepared.rows, rng)
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
@@ -134,7 +137,7 @@ class Swap:
                 "drain": self.drain,
                 "unclassified": self.unclassified,
                 "order": self.order,
-                "classifier": _name_of(self.classifier),
+                "classifier": _name_of(_classifier(self.classifier)),
             },
             counts=Counts(
                 n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
@@ -171,10 +174,12 @@ class Swap:
         )
 
 
-def _name_of(classifier: Classifier | None) -> str:
-    if classifier is None or classifier.table is Classifier().table:
-        return str(classifier.kind if classifier else Kind.EVIDENCE)
-    return "own tables"
+def _classifier(chosen: Classifier | Kind | str | None) -> Classifier:
+    return chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen or Kind.EVIDENCE)
+
+
+def _name_of(classifier: Classifier) -> str:
+    return str(classifier.kind) if classifier.table is Classifier().table else "own tables"
 
 
 def _has_times(frame: pl.DataFrame) -> bool:

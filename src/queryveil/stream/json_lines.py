@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +30,9 @@ encode = msgspec.json.Encoder().encode
 def find_layout(data: bytes, *, names: Mapping[str, str], source: str) -> Layout | None:
     """Find which keys play which role; None if no line is an object."""
     found: dict[str, None] = {}
-    for line in data.split(b"\n", _N_LOOKED_AT)[:_N_LOOKED_AT]:
+    # However much garbage comes before them, these are the lines that can tell.
+    objects = (line for line in data.split(b"\n") if line.lstrip().startswith(b"{"))
+    for line in islice(objects, _N_LOOKED_AT):
         value = _value(line)
         if isinstance(value, dict):
             found.update(dict.fromkeys(value))

@@ -45,9 +45,9 @@ class PoolSettings:
 
     def __post_init__(self) -> None:
         self.promise  # noqa: B018 - it checks k, l and remembered
-        if not math.isfinite(self.growth) or self.growth <= 1:
+        if not isinstance(self.growth, int | float) or not math.isfinite(self.growth) or self.growth <= 1:
             raise BadParameter("growth", self.growth, allowed="above 1")
-        if not self.k <= self.max_pool <= 2**31:
+        if not isinstance(self.max_pool, int) or not self.k <= self.max_pool <= 2**31:
             raise BadParameter("max_pool", self.max_pool, allowed=f"at least k ({self.k}), at most 2,147,483,648")
 
     @property

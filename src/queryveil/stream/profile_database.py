@@ -96,7 +96,8 @@ class ProfileDatabase:
                     text = b"".join(map(bytes, copy))
                 rows = pl.read_csv(text, has_header=False, schema=_LONG) if text else pl.DataFrame(schema=_LONG)
             else:
-                found = cursor.execute("SELECT user_id, category, n FROM profiles WHERE user_id = %s", (user,))
+                key = user.replace("\0", "\ufffd")  # as the store writes it
+                found = cursor.execute("SELECT user_id, category, n FROM profiles WHERE user_id = %s", (key,))
                 rows = pl.DataFrame(found.fetchall(), schema=_LONG, orient="row")
         place = pl.col("category").replace_strict(NAMES, range(len(NAMES)), return_dtype=pl.Int64)
         return _wide(rows.with_columns(place))

@@ -131,11 +131,8 @@ class Service:
 
     def _open(self) -> None:
         saved: list[Saved] = []
-        self._attempts.until_done(lambda: saved.append(self._store.open(settings=self._made_with)), what="the store")
+        self._attempts.until_done(lambda: saved.append(self._load()), what="the store")
         before = saved[-1]
-        if before.pools:
-            self._pools, self._layout, users = unpack(before.pools, issued=before.issued, settings=self._pool_settings)
-            self._users = UserCount(users)
         self._ledger = Ledger.behind(before, generation=self._pools.add(_NO_EVENTS).generation)
         self._ledger.note(self._pools)
         if not before.number and isinstance(self._sink, NewOnly):
@@ -150,6 +147,19 @@ class Service:
         self._preparation = preparation(self.settings)
         self._delivery.start(delivered=before.delivered, waiting=before.outgoing)
         self._note(None)
+
+    def _load(self) -> Saved:
+        before = self._store.open(settings=self._made_with)
+        if before.pools:
+            try:
+                # The memory of who asked what is only now read from the store, which may be away by then.
+                loaded = unpack(before.pools, issued=before.issued, settings=self._pool_settings)
+            except BaseException:
+                self._store.close()
+                raise
+            self._pools, self._layout, users = loaded
+            self._users = UserCount(users)
+        return before
 
     def _begin(self, layout: Layout) -> None:
         if layout.format is not Format.JSONL:

@@ -9,7 +9,7 @@ from glob import has_magic
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from queryveil.errors import BadParameter
 from queryveil.stream.ports import Sink, Source, Store
@@ -25,6 +25,7 @@ _SERVERS = {
 }
 _STORE_SERVERS = ("postgresql", "postgres")
 _RELEASE = "release:"
+_STREAMS = ("redis://", "rediss://", "kafka://")
 
 
 def open_source(
@@ -112,6 +113,36 @@ def name_of(url: str, opened: object) -> str:
     if url == "-" or "://" in url:
         return str(getattr(opened, "name", None) or shown(url))
     return str(Path(url.removeprefix(_RELEASE)).absolute())
+
+
+def check_apart(source: str, sink: str) -> None:
+    """Raise if the source would read what the sink writes: every event would be released again and again.
+
+    >>> check_apart("logs/*.tsv", "logs/released.tsv")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: sink must be a place that the source does not read, got logs/released.tsv
+    """
+    if "-" in (source, sink):
+        return
+    if "://" in source or "://" in sink:
+        read, written_to = _place(source, stream="queries"), _place(sink, stream="released")
+        is_same = source.startswith(_STREAMS) and read == written_to
+    else:
+        written = Path(sink.removeprefix(_RELEASE)).absolute()
+        # The log of a release folder has one name and an ending.
+        files = (written, *(written / f"log.{ending}" for ending in ("tsv", "csv", "txt", "jsonl")))
+        is_same = any(file.match(str(Path(source).absolute())) for file in files)
+    if is_same:
+        raise BadParameter("sink", shown(sink), allowed="a place that the source does not read")
+
+
+def _place(url: str, *, stream: str) -> tuple[str, ...]:
+    """Give server and topic, or server, database and stream, which has another default at a source than at a sink."""
+    parts = urlsplit(url)
+    server, path = parts.netloc.rpartition("@")[2], parts.path.strip("/")
+    if parts.scheme == "kafka":
+        return server, path
+    return server, path or "0", dict(parse_qsl(parts.query)).get("stream", stream)
 
 
 def _scheme(url: str, *, what: str) -> str | None:

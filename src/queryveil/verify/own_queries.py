@@ -59,8 +59,7 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
         .with_columns(end=pl.col("arrival").max().over("chain") + remembered - 1)
         .sort("arrival")
     )
-    # The rows stand in the order of their earliest arrival.
-    found = own.join_asof(
+    found = own.sort("earliest", maintain_order=True).join_asof(
         chains.select("pair", "end", "arrival"),
         left_on="earliest",
         right_on="arrival",

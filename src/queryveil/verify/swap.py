@@ -70,6 +70,8 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
         promise.l,
     )
     broken[:, 0] = order[broken[:, 0]]
+    # Back to how the rows stand.
+    earliest, latest = (_at(order, each) for each in (earliest, latest))
     step("own queries")
     own = own_queries(numbers.users, numbers.texts, earliest=earliest, latest=latest, remembered=promise.remembered)
     n_users = released.n_users
@@ -80,6 +82,12 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
         n_violations=len(broken) + own.n,
         notes=_notes(released, original, numbers),
     )
+
+
+def _at(order: Ints, values: Ints) -> Ints:
+    out = np.empty_like(values)
+    out[order] = values
+    return out
 
 
 class _Numbers(NamedTuple):

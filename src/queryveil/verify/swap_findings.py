@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from queryveil.verify.verdict import Kind, Witness
 
-NO_TIMES = "the release has no times, so each pool is judged with all that ever came into it"
+NO_TIMES = "the release does not tell after which events rows left, so each pool is judged with all that ever came"
 
 
 def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:

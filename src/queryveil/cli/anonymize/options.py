@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from queryveil.cli.options import parse_list
-from queryveil.errors import BadFile
+from queryveil.errors import BadFile, BadParameter
 
 if TYPE_CHECKING:
     from queryveil.columns import ColumnPolicy
@@ -38,9 +38,14 @@ def column_policy(*, ids: str, key: Path | None, time: str, keep: str | None) ->
 
 def read_key(path: Path | None) -> bytes | None:
     """Read the secret for keyed ids."""
+    from queryveil.columns import MIN_KEY_BYTES
+
     if path is None:
         return None
     try:
-        return path.read_bytes()
+        key = path.read_bytes()
     except OSError as error:
         raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
+    if len(key) < MIN_KEY_BYTES:
+        raise BadParameter("key", f"{len(key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+    return key

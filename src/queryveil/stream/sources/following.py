@@ -10,10 +10,11 @@ from threading import Event
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.stream.ports import Batch
-from queryveil.stream.sources.marks import Mark, rotated
+from queryveil.stream.sources.marks import Beside, Mark, rotated
 from queryveil.stream.sources.reading import PlainFile, is_compressed
 
 _PAUSE_SECONDS = 0.05
+_GONE = "the file that was being followed is gone or was emptied; reading the one that is there now"
 
 
 class FollowedFile:
@@ -29,7 +30,6 @@ class FollowedFile:
     ) -> None:
         self.path, self._batch_bytes, self._tell = Path(path), batch_bytes, tell
         self._now: PlainFile | None = None
-        self._before: list[Path] = []
         self._seen: Mark | None = None
         self._closed = Event()
 
@@ -41,11 +41,11 @@ class FollowedFile:
             raise BadFile(str(self.path), "this is a folder; follow one file")
         mark = Mark.from_text(position or "")
         if mark is None:
-            self._open_next()
+            self._now = self._opened(self.path)
             return
         if not self._goes_on(self.path, mark) and not self._goes_on_elsewhere(mark):
-            self._tell("the file that was being followed is gone or was emptied; reading the one that is there now")
-            self._open_next()
+            self._tell(_GONE)
+            self._now = self._opened(self.path)
 
     def _goes_on(self, path: Path, mark: Mark) -> bool:
         found = self._opened(path)
@@ -60,12 +60,33 @@ class FollowedFile:
 
     def _goes_on_elsewhere(self, mark: Mark) -> bool:
         """Go on in the file that has what the mark saw, whatever it is called now."""
-        self._before = rotated(self.path, mark)
-        return bool(self._before) and self._goes_on(self._before.pop(0), mark)
+        # Names move on with every rotation: what was found may have another one by the time it is opened.
+        while found := rotated(self.path, mark):
+            if self._goes_on(found[0].path, mark):
+                return True
+        return False
 
-    def _open_next(self) -> None:
-        path = self._before.pop(0) if self._before else self.path
-        self._now, self._seen = self._opened(path), None
+    def _open_next(self, before: PlainFile) -> None:
+        """Open the file that came after one: the next that was renamed since, or the one that is there now.
+
+        Where there is none just now, the one before stays open.
+        """
+        mark = before.mark()
+        while True:
+            later = rotated(self.path, mark)[1:2]
+            found = self._opened(later[0].path if later else self.path)
+            if found is None and not later:
+                return
+            if found is not None and self._is_next(found, later, mark):
+                break
+            if found is not None:
+                found.close()
+        before.close()
+        self._now, self._seen = found, None
+
+    def _is_next(self, found: PlainFile, later: list[Beside], mark: Mark) -> bool:
+        """Say whether no rotation came in between, after which there would be another one before it."""
+        return found.inode == later[0].inode if later else not rotated(self.path, mark)[1:]
 
     def _opened(self, path: Path) -> PlainFile | None:
         if not path.is_file():
@@ -94,14 +115,13 @@ class FollowedFile:
 
     def _next_lines(self) -> bytes:
         if self._now is None:
-            self._open_next()
+            self._now = self._opened(self.path)
         elif self._is_replaced(self._now):
             # What its writer added before it went over to the new file, its last line even without an end.
             lines = self._now.lines(is_whole=True)
             if lines:
                 return lines
-            self._now.close()
-            self._open_next()
+            self._open_next(self._now)
         elif self._was_emptied(self._now):
             self._begin_again(self._now)
         return b"" if self._now is None else self._now.lines(is_whole=False)
@@ -111,17 +131,18 @@ class FollowedFile:
         if self._seen is not None and self._goes_on_elsewhere(self._seen):
             file.close()
         else:
+            self._tell(_GONE)
             file.offset, file.is_skipping, self._seen = 0, False, None
 
     def _is_replaced(self, file: PlainFile) -> bool:
-        if self._before:
-            return True
         try:
             there = self.path.stat()
         except OSError:
+            there = None
+        if there is not None and there.st_ino == file.inode:
             return False
-        # While the new file is empty, lines may still come to the old one.
-        return there.st_ino != file.inode and there.st_size > 0
+        # While the new file is empty, lines may still come to the old one, unless others have come in between.
+        return (there is not None and there.st_size > 0) or len(rotated(self.path, file.mark())) > 1
 
     def _was_emptied(self, file: PlainFile) -> bool:
         size = os.fstat(file.descriptor).st_size

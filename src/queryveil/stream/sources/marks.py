@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,7 +47,15 @@ def fingerprint(descriptor: int, offset: int) -> str:
     return hashlib.sha256(seen).hexdigest()[:32]
 
 
-def rotated(path: Path, mark: Mark) -> list[Path]:
+class Beside(NamedTuple):
+    """A file beside the one that is followed."""
+
+    modified: int
+    inode: int
+    path: Path
+
+
+def rotated(path: Path, mark: Mark) -> list[Beside]:
     """Find the file of a mark after it was renamed, and the files that came between it and the one at `path` now.
 
     The first is the file of the mark; nothing if it is gone. Those behind it have names like its own but for digits:
@@ -56,13 +65,16 @@ def rotated(path: Path, mark: Mark) -> list[Path]:
     for entry in os.scandir(path.absolute().parent):
         if entry.name.startswith(path.name) and entry.name != path.name and entry.is_file():
             status = entry.stat()
-            beside.append((status.st_mtime_ns, status.st_ino, Path(entry.path)))
+            beside.append(Beside(status.st_mtime_ns, status.st_ino, Path(entry.path)))
     beside.sort()
-    for place, (_, inode, file) in enumerate(beside):
-        # An inode is used again for another file, so it alone proves nothing; but it saves reading all of them.
-        if (inode == mark.inode or mark.offset > HEAD_BYTES) and _fits(file, mark):
-            return [file, *(later for _, _, later in beside[place + 1 :] if _shape(later) == _shape(file))]
-    return []
+    # An inode is used again for another file, so it alone proves nothing; but it saves reading all of them.
+    same = [each for each in beside if each.inode == mark.inode]
+    others = beside if mark.offset > HEAD_BYTES else []
+    found = next((each for each in (*same, *others) if _fits(each.path, mark)), None)
+    if found is None:
+        return []
+    later = beside[beside.index(found) + 1 :]
+    return [found, *(each for each in later if _shape(each.path) == _shape(found.path))]
 
 
 def _shape(file: Path) -> str:

@@ -86,7 +86,7 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if n_tables and application != APPLICATION:
-        raise BadFile(path.name, "this is a database of another program; name another --store")
+        raise BadFile(path.name, "this is a database of another program; name another store")
     if version > VERSION:
         raise BadFile(path.name, "this store was written by a newer queryveil; update queryveil")
 
@@ -105,7 +105,7 @@ def explained(error: sqlite3.Error, path: Path) -> QueryveilError:
     """Give the error of ours: a file that is none of ours stays wrong, all else may pass."""
     kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if kind.startswith("SQLITE_NOTADB"):
-        return BadFile(path.name, "this is no SQLite database; name another --store")
+        return BadFile(path.name, "this is no SQLite database; name another store")
     if kind.startswith("SQLITE_CORRUPT"):
         return BadFile(path.name, _DAMAGED)
     reason = next((words for start, words in _REASONS.items() if kind.startswith(start)), f"disk error ({kind})")
