@@ -98,6 +98,15 @@ def test_other_settings_source_or_sink_on_the_same_store_are_one_line(
     assert "another secret" not in line
 
 
+def test_a_refused_command_makes_no_key(refused: Refused, events: Path, tmp_path: Path) -> None:
+    stream = ("stream", "--source", events, "--sink", "out.tsv")
+    assert refused(*stream, "--k", 1).startswith("k must be 2 or more")
+    assert refused(*stream, "--store", "mysql://b.example/c").startswith("store must be")
+    assert refused(*stream, "--follow", "--drain", "release").startswith("drain must be suppress for a source that")
+    assert refused("serve", "--k", 1).startswith("k must be 2 or more")
+    assert not list(tmp_path.glob("**/*.key"))
+
+
 def test_a_mistake_leaves_a_store_that_can_be_used(run: Run, refused: Refused, events: Path) -> None:
     assert "no such file" in refused("stream", "--source", "nosuch.tsv", "--sink", "out.tsv")
     assert run("stream", "--source", events, "--sink", "out.tsv", "--k", 3).returncode == 0
@@ -249,7 +258,8 @@ def test_workers_that_are_killed_are_replaced_and_end_with_their_parent(events: 
         assert len(victims) == 2
         os.kill(victims[0], signal.SIGKILL)
         size = out.stat().st_size
-        write_lines(events, event_lines(4000, seed=1))
+        with events.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in event_lines(4000, seed=1)[2000:])
         until(lambda: out.stat().st_size > size)
         others = children()
         assert not set(others) & set(victims)

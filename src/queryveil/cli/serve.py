@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,7 @@ def serve(
     import sys
 
     from queryveil.cli.streaming import run_service, say, stream_policy
+    from queryveil.columns import ColumnPolicy, Ids
     from queryveil.stream import urls
     from queryveil.stream.http.addresses import Address, read_token
     from queryveil.stream.service import Service
@@ -67,7 +69,6 @@ def serve(
     store = store or "sqlite:queryveil.db"
     address = Address(host=host, port=port, token=None if token is None else read_token(token))
     address.check_is_guarded()
-    policy, notes = stream_policy(ids=ids, key=key, store=store, time=time, keep=parse_list(keep))
     settings = StreamSettings(
         k=k,
         l=l,
@@ -77,18 +78,20 @@ def serve(
         unclassified=unclassified,
         classifier=classifier,
         tables=Tables(frequencies=frequencies, recommendations=recommendations, categories=categories),
-        columns=policy,
+        columns=ColumnPolicy(ids=Ids.KEEP),
         format="jsonl",
         names=parse_columns(columns) or {},
         workers=workers,
         is_finite=False,
     )
-    source, sink = HttpSource(address, tell=say), HttpSink(address)
+    source, sink, kept = HttpSource(address, tell=say), HttpSink(address), urls.open_store(store)
+    # A key is made only once all else is in order.
+    policy, notes = stream_policy(ids=ids, key=key, store=store, time=time, keep=parse_list(keep))
     service = Service(
-        settings,
+        replace(settings, columns=policy),
         source=source,
         sink=sink,
-        store=urls.open_store(store),
+        store=kept,
         source_name=source.name,
         sink_name=sink.name,
         tell=say,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ from queryveil.cli.stream_options import (
     UnclassifiedOption,
     WorkersOption,
 )
+from queryveil.errors import BadParameter
 
 
 def stream(
@@ -66,6 +68,7 @@ def stream(
 ) -> None:
     """Anonymize live: each query leaves with somebody else's name."""
     from queryveil.cli.streaming import output_for, run_service, say, stream_policy
+    from queryveil.columns import ColumnPolicy, Ids
     from queryveil.stream import urls
     from queryveil.stream.service import Service
     from queryveil.stream.settings import StreamSettings, Tables
@@ -73,7 +76,8 @@ def stream(
     store = store or ("memory:" if source == "-" else "sqlite:queryveil.db")
     is_server = source.startswith(tuple(f"{scheme}://" for scheme in urls.BROKERS))
     is_finite = not is_server and not follow
-    policy, notes = stream_policy(ids=ids, key=key, store=store, time=time, keep=parse_list(keep))
+    if drain == "release" and not is_finite:
+        raise BadParameter("drain", drain, allowed="suppress for a source that has no end")
     settings = StreamSettings(
         k=k,
         l=l,
@@ -84,7 +88,7 @@ def stream(
         unclassified=unclassified,
         classifier=classifier,
         tables=Tables(frequencies=frequencies, recommendations=recommendations, categories=categories),
-        columns=policy,
+        columns=ColumnPolicy(ids=Ids.KEEP),
         format=file_format or ("jsonl" if is_server else None),
         names=parse_columns(columns) or {},
         workers=workers,
@@ -93,11 +97,14 @@ def stream(
     )
     urls.check_apart(source, sink)
     opened, outlet = urls.open_source(source, follow=follow, tell=say), urls.open_sink(sink)
+    kept = urls.open_store(store)
+    # A key is made only once all else is in order.
+    policy, notes = stream_policy(ids=ids, key=key, store=store, time=time, keep=parse_list(keep))
     service = Service(
-        settings,
+        replace(settings, columns=policy),
         source=opened,
         sink=outlet,
-        store=urls.open_store(store),
+        store=kept,
         source_name=urls.name_of(source, opened),
         sink_name=urls.name_of(sink, outlet),
         tell=say,

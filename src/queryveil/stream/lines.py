@@ -68,9 +68,12 @@ def find_layout(
     head = _Head(data, name=source)
     if not head.head.strip():
         return None
-    chosen = Format(format) if format else sniff(head, columns=names)
+    known = ", ".join(LINE_FORMATS)
+    try:
+        chosen = Format(format) if format else sniff(head, columns=names)
+    except BadFile:
+        raise BadFile(source, f"its format is not clear from its beginning; give --format: {known}") from None
     if chosen not in LINE_FORMATS:
-        known = ", ".join(LINE_FORMATS)
         raise BadFile(source, f"{chosen} cannot be read as a stream; give --format, one of {known}")
     match chosen:
         case Format.AOL:
