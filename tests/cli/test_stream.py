@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from queryveil.testing.streams import event_lines, write_lines
+from queryveil.testing.streams import event_lines, until, write_lines
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -35,14 +34,6 @@ def events(tmp_path: Path) -> Path:
 
 def queries_in(text: str) -> list[str]:
     return [line.split("\t")[1] for line in text.splitlines()]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen in a minute")
 
 
 def test_a_pipe_goes_through_and_the_counts_go_to_stderr(run_apart: Run, events: Path) -> None:

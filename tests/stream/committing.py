@@ -10,11 +10,12 @@ import sys
 from queryveil.stream.urls import open_store
 from queryveil.testing.commits import SETTINGS, numbered_commit
 
-store = open_store(sys.argv[1])
-number = store.open(settings=SETTINGS).number
-print(number, flush=True)
-store.commit(numbered_commit(number + 1))
-print("begun", flush=True)
-while True:
-    number += 1
+if __name__ == "__main__":
+    store = open_store(sys.argv[1])
+    number = store.open(settings=SETTINGS).number
+    print(number, flush=True)
     store.commit(numbered_commit(number + 1))
+    print("begun", flush=True)
+    while True:
+        number += 1
+        store.commit(numbered_commit(number + 1))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from queryveil.stream.sinks.files import FileSink
 from queryveil.stream.sources.files import FilesSource
 from queryveil.stream.stores.memory import MemoryStore
 from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.testing.streams import adds_up, event_lines, keyed_settings, small_tables, write_lines
+from queryveil.testing.streams import adds_up, event_lines, keyed_settings, small_tables, until, write_lines
 
 _DISK_BYTES = 4 << 20
 
@@ -44,14 +43,6 @@ def fill(disk: Path) -> Path:
             except OSError:
                 continue
     return filler
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen in 30 seconds")
 
 
 @pytest.mark.parametrize("full", ["store", "sink"])

@@ -22,6 +22,7 @@ from queryveil.stream.ports import Batch, Outgoing
 from queryveil.stream.sinks.http import HttpSink
 from queryveil.stream.sources.http import HttpSource
 from queryveil.stream.stats import Stats
+from queryveil.testing.streams import until
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 LOCAL = "http://127.0.0.1:0"
@@ -346,6 +347,7 @@ def test_closing_ends_a_long_poll_and_never_counts_as_delivered() -> None:
         pull(client, after=1)
         waiting = pool.submit(client.get, "/released", params={"after": 1, "wait": 30})
         assert waiting.result(10).content == b'{"a": 2}\n'
+        until(lambda: service.delivered == 1)
         service.stop()
     assert service.delivered == 1
     assert [outgoing.number for outgoing in service.outbox] == [2]

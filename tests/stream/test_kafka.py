@@ -80,7 +80,7 @@ def block(number: int, *, data: bytes | None = None) -> Outgoing:
 def take_all(source: KafkaSource) -> tuple[list[bytes], str | None]:
     lines: list[bytes] = []
     position = None
-    while (batch := source.take(timeout=1)) is not None:
+    while (batch := source.take(timeout=5)) is not None:
         lines += batch.data.splitlines()
         position = batch.position
         source.acknowledge(batch, bad_lines=())

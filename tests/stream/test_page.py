@@ -7,8 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import httpx
 import pytest
 
 from queryveil.synth import synthesize
+from queryveil.testing.streams import until
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -66,14 +66,6 @@ def is_ready(client: httpx.Client) -> bool:
     with suppress(httpx.TransportError):
         return client.get("/readyz").status_code == 200
     return False
-
-
-def until(holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        time.sleep(0.1)
-    pytest.fail("it did not come about in 40 seconds")
 
 
 def post(client: httpx.Client, events: list[tuple[str, str]]) -> None:

@@ -7,7 +7,7 @@ import hmac
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,19 +18,11 @@ from queryveil.stream.ports import Commit, Saved
 from queryveil.stream.service import Service
 from queryveil.stream.stores.memory import MemoryStore
 from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.testing.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings
+from queryveil.testing.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings, until
 
 
 def batches_of(lines: list[str], *, size: int) -> list[bytes]:
     return ["".join(f"{line}\n" for line in lines[i : i + size]).encode() for i in range(0, len(lines), size)]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen in 20 seconds")
 
 
 def queries_in(lines: list[str]) -> list[str]:

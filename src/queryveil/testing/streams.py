@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -23,9 +24,18 @@ def event_lines(n: int, *, seed: int, n_users: int = 40) -> list[str]:
     lines = []
     for i in range(n):
         word = "".join(_LETTERS[(i // len(_LETTERS) ** place) % len(_LETTERS)] + "oe"[place % 2] for place in range(4))
-        time = f"2006-03-{rng.randrange(1, 29):02} {rng.randrange(24):02}:00:00"
-        lines.append(f"member{rng.randrange(n_users)}\t{rng.choice(_ABOUT)} {word}\t{time}\t\t")
+        asked = f"2006-03-{rng.randrange(1, 29):02} {rng.randrange(24):02}:00:00"
+        lines.append(f"member{rng.randrange(n_users)}\t{rng.choice(_ABOUT)} {word}\t{asked}\t\t")
     return lines
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that happens elsewhere; a minute is enough for it."""
+    end = time.monotonic() + 60
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError("it did not happen in a minute")
+        time.sleep(0.01)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
