@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
+from queryveil.cli.options import (
+    BadRowsOption,
+    CategoriesOption,
+    ColumnsOption,
+    FormatOption,
+    FrequenciesOption,
+    JsonOption,
+    LogArgument,
+    RecommendationsOption,
+    read,
+)
 
 if TYPE_CHECKING:
     import polars as pl
-
-_TABLES = "Tables (Parquet or CSV) in place of those in the package"
 
 
 def classify(
@@ -19,15 +27,9 @@ def classify(
     classifier: Annotated[
         str, typer.Option(help="evidence: by all of a query; paper: by its rarest unit alone.")
     ] = "evidence",
-    frequencies: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
-    ] = None,
-    recommendations: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
-    ] = None,
-    categories: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
-    ] = None,
+    frequencies: FrequenciesOption = None,
+    recommendations: RecommendationsOption = None,
+    categories: CategoriesOption = None,
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",

@@ -44,6 +44,17 @@ ColumnsOption = Annotated[
 BadRowsOption = Annotated[
     str, typer.Option("--bad-rows", help="fail, or skip and count them.", rich_help_panel=_READING)
 ]
+_TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the package"
+FrequenciesOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
+]
+RecommendationsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
+]
+CategoriesOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
+]
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

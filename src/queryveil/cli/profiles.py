@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from queryveil.cli.anonymize.options import read_key
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
-from queryveil.cli.stream_options import (
+from queryveil.cli.options import (
+    BadRowsOption,
     CategoriesOption,
-    ClassifierOption,
+    ColumnsOption,
+    FormatOption,
     FrequenciesOption,
+    JsonOption,
     RecommendationsOption,
+    read,
+)
+from queryveil.cli.stream_options import (
+    ClassifierOption,
     UnclassifiedOption,
 )
 from queryveil.errors import BadInput, BadParameter

@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.options import parse_columns, parse_list
+from queryveil.cli.options import CategoriesOption, FrequenciesOption, RecommendationsOption, parse_columns, parse_list
 from queryveil.cli.stream_options import (
-    CategoriesOption,
     ClassifierOption,
-    FrequenciesOption,
     GrowthOption,
     IdsOption,
     JsonOption,
@@ -22,7 +20,6 @@ from queryveil.cli.stream_options import (
     LOption,
     MaxPoolOption,
     NamesOption,
-    RecommendationsOption,
     RememberOption,
     StoreOption,
     TimeOption,

@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.options import parse_columns, parse_list
+from queryveil.cli.options import CategoriesOption, FrequenciesOption, RecommendationsOption, parse_columns, parse_list
 from queryveil.cli.stream_options import (
     READING,
     RUNNING,
-    CategoriesOption,
     ClassifierOption,
-    FrequenciesOption,
     GrowthOption,
     IdsOption,
     JsonOption,
@@ -23,7 +21,6 @@ from queryveil.cli.stream_options import (
     LOption,
     MaxPoolOption,
     NamesOption,
-    RecommendationsOption,
     RememberOption,
     StoreOption,
     TimeOption,

@@ -1,4 +1,4 @@
-"""Options that `stream` and `serve` share."""
+"""Options that `stream`, `serve` and `anonymize swap` share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 _LEAVES = "What leaves"
-_TABLES = "Classifier, and tables in place of those in the package"
 READING = "How lines are read"
 RUNNING = "How it runs"
 
@@ -19,17 +18,7 @@ MaxPoolOption = Annotated[int, typer.Option(help="Events a pool holds at most.")
 RememberOption = Annotated[int, typer.Option(help="Events: who asked what.")]
 UnclassifiedOption = Annotated[str, typer.Option(help="pool or drop.")]
 
-ClassifierOption = Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=_TABLES)]
-FrequenciesOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
-]
-RecommendationsOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
-]
-CategoriesOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
-]
-
+ClassifierOption = Annotated[str, typer.Option(help="evidence or paper.")]
 IdsOption = Annotated[str, typer.Option(help="keyed or keep.", rich_help_panel=_LEAVES)]
 KeyOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Secret; if none, STORE.key.", rich_help_panel=_LEAVES)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from queryveil.cli.anonymize.fresh_keys import key_beside
 from queryveil.cli.anonymize.options import read_key
 from queryveil.cli.options import (
     BadRowsOption,
@@ -85,7 +86,7 @@ def _key(release: Release, folder: Path, key: Path | None) -> bytes | None:
     """Read the key of a release whose user ids are keyed: the one named, or the one beside the folder."""
     from queryveil.columns import Ids
 
-    beside = folder.absolute().with_name(f"{folder.absolute().name}.key")
+    beside = key_beside(folder)
     if key is None and release.manifest.columns.ids is Ids.KEYED and beside.is_file():
         key = beside
     return read_key(key)

@@ -17,31 +17,33 @@ from queryveil.cli.anonymize.options import (
     TimeOption,
     column_policy,
 )
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument
-
-_TABLES = "Tables of the classifier in place of those in the package"
+from queryveil.cli.options import (
+    BadRowsOption,
+    CategoriesOption,
+    ColumnsOption,
+    FormatOption,
+    FrequenciesOption,
+    JsonOption,
+    LogArgument,
+    RecommendationsOption,
+)
+from queryveil.cli.stream_options import GrowthOption, KOption, MaxPoolOption
 
 
 def swap(
     log: LogArgument,
     output: OutputOption,
-    k: Annotated[int, typer.Option(help="Events a pool holds before one leaves.")] = 10,
+    k: KOption = 10,
     l: Annotated[int | None, typer.Option(help="Users in it; k if not given, 2 in the paper.")] = None,  # noqa: E741
-    growth: Annotated[float, typer.Option(help="Of k, where nothing can leave.")] = 1.2,
-    max_pool: Annotated[int, typer.Option(help="Events a pool holds at most.")] = 10_000,
+    growth: GrowthOption = 1.2,
+    max_pool: MaxPoolOption = 10_000,
     drain: Annotated[str, typer.Option(help="suppress or release what waits at the end.")] = "suppress",
     unclassified: Annotated[str, typer.Option(help="pool or drop queries of no category.")] = "pool",
     order: Annotated[str, typer.Option(help="Rows arrive by time, or as in the file.")] = "time",
     classifier: Annotated[str, typer.Option(help="evidence or paper.")] = "evidence",
-    frequencies: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns unit, count.", rich_help_panel=_TABLES)
-    ] = None,
-    recommendations: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns misspelt, correct.", rich_help_panel=_TABLES)
-    ] = None,
-    categories: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Columns unit, category, weight.", rich_help_panel=_TABLES)
-    ] = None,
+    frequencies: FrequenciesOption = None,
+    recommendations: RecommendationsOption = None,
+    categories: CategoriesOption = None,
     ids: IdsOption = "keyed",
     key: KeyOption = None,
     time: TimeOption = "day",
