@@ -9,7 +9,7 @@ WORKERS ?= 2
 .PHONY: demo test check bench soak clean
 
 demo: $(VENV)/installed
-	$(BIN)/queryveil demo
+	$(BIN)/queryveil demo --force
 
 test: $(VENV)/installed-test
 	@tools/debian_packages.sh
@@ -34,6 +34,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.stores
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.redis_between
+	$(BIN)/python -m benchmarks.compare
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) -r s tests/kernels tests/methods tests/verify tests/formats

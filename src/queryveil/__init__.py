@@ -9,7 +9,9 @@ from queryveil.version import __version__
 
 if TYPE_CHECKING:
     from queryveil import synth
+    from queryveil.attack import attack
     from queryveil.columns import ColumnPolicy
+    from queryveil.compare import compare
     from queryveil.demo import demo
     from queryveil.errors import QueryveilError
     from queryveil.formats import read_log, read_profiles, read_transactions, write_log
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     )
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
-    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Swap
+    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
     from queryveil.profiles import Profiles
     from queryveil.release import Release, read_release
+    from queryveil.report import report
     from queryveil.reproduce import reproduce
     from queryveil.text.taxonomy import Taxonomy
     from queryveil.transactions import Transactions
+    from queryveil.utility import measure
     from queryveil.verify import verify
 
 # Polars and Numba take a quarter of a second each to load; a name is loaded when it is first asked for.
@@ -48,18 +52,25 @@ _HOMES = {
     "Partition": "queryveil.methods",
     "Plink": "queryveil.methods",
     "Profiles": "queryveil.profiles",
+    "Pseudonymise": "queryveil.methods",
+    "QueryThreshold": "queryveil.methods",
     "Release": "queryveil.release",
     "Swap": "queryveil.methods",
     "SwapAnonymity": "queryveil.guarantees",
     "Taxonomy": "queryveil.text.taxonomy",
+    "TokenHash": "queryveil.methods",
     "TransactionAnonymity": "queryveil.guarantees",
     "Transactions": "queryveil.transactions",
+    "attack": "queryveil.attack",
+    "compare": "queryveil.compare",
     "demo": "queryveil.demo",
     "inspect": "queryveil.inspection",
+    "measure": "queryveil.utility",
     "read_log": "queryveil.formats",
     "read_profiles": "queryveil.formats",
     "read_transactions": "queryveil.formats",
     "read_release": "queryveil.release",
+    "report": "queryveil.report",
     "reproduce": "queryveil.reproduce",
     "synth": "queryveil.synth",
     "verify": "queryveil.verify",
@@ -79,21 +90,28 @@ __all__ = [
     "Partition",
     "Plink",
     "Profiles",
+    "Pseudonymise",
     "QueryLog",
+    "QueryThreshold",
     "QueryveilError",
     "Release",
     "Swap",
     "SwapAnonymity",
     "Taxonomy",
+    "TokenHash",
     "TransactionAnonymity",
     "Transactions",
     "__version__",
+    "attack",
+    "compare",
     "demo",
     "inspect",
+    "measure",
     "read_log",
     "read_profiles",
     "read_release",
     "read_transactions",
+    "report",
     "reproduce",
     "synth",
     "verify",

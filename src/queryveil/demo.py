@@ -1,25 +1,29 @@
-"""The whole way with a made-up log: what is in it, what a release of it promises, and whether that holds."""
+"""The whole way with a made-up log: what is in it, a release with its report, and all methods side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from queryveil.attack.people import Person
 from queryveil.callable_package import make_callable
+from queryveil.compare import Comparison, compare
 from queryveil.inspection import Inspection, inspect
 from queryveil.log import QueryLog
 from queryveil.methods import Km
 from queryveil.release import Manifest, check_target, read_release
+from queryveil.report import Report, render, report, write_whole
 from queryveil.synth import Secret, synthesize, write_synthetic
 from queryveil.verify import Verdict, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """What the demo found: the log before and after, the promise, its verdict, and the planted people."""
+    """What the demo found: the log before and after, the promise, its verdict, the planted people, all methods."""
 
     before: Inspection
     after: Inspection
@@ -28,18 +32,48 @@ class Demo:
     n_planted: int
     n_found_before: int
     n_found_after: int
+    report: Report
+    comparison: Comparison
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all figures, for machines."""
+        return {
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "manifest": self.manifest,
+            "verdict": self.verdict.to_dict(),
+            "n_planted": self.n_planted,
+            "n_found_before": self.n_found_before,
+            "n_found_after": self.n_found_after,
+            "report": self.report.to_dict(),
+            "comparison": self.comparison.to_dict(),
+        }
 
 
 def demo(
-    folder: str | Path, *, users: int = 4000, k: int = 5, m: int = 2, seed: int = 2006, force: bool = False
+    folder: str | Path,
+    *,
+    users: int = 4000,
+    k: int = 5,
+    m: int = 2,
+    seed: int = 2006,
+    jobs: int = 1,
+    force: bool = False,
 ) -> Demo:
-    """Make up a log, anonymize it into `folder`/release, verify the files and look for the planted people."""
+    """Make up a log, release and verify it, look for the planted people, and compare all methods.
+
+    In `folder` are the log, the `release` with its report, and the `comparison`, for which `jobs` processes are used.
+    """
     home = Path(folder)
     check_target(home / "release", force=force)
     made = synthesize(users=users, seed=seed)
     write_synthetic(made, home / "log.tsv", force=force)
-    Km(k=k, m=m).anonymize(made.log).save(home / "release", force=force)
+    method = Km(k=k, m=m)
+    method.anonymize(made.log).save(home / "release", force=force)
     release = read_release(home / "release")
+    people = [Person(name=secret.name, town=secret.town, user=secret.user) for secret in made.secrets]
+    told = report(home / "release", original=made.log, people=people, remake=method.anonymize)
+    write_whole(render(told), home / "release" / "report.html")
     return Demo(
         before=inspect(made.log, m=m),
         after=inspect(release.log, m=m),
@@ -48,6 +82,8 @@ def demo(
         n_planted=len(made.secrets),
         n_found_before=n_found(made.log, made.secrets),
         n_found_after=n_found(release.log, made.secrets),
+        report=told,
+        comparison=compare(made.log, folder=home / "comparison", people=people, jobs=jobs, again=force),
     )
 
 

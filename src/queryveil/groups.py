@@ -9,6 +9,7 @@ import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.frames import Framed
+from queryveil.html_tables import facts
 from queryveil.profiles import check_weighted
 
 SCHEMA: Mapping[str, pl.DataType] = {
@@ -66,3 +67,7 @@ class Groups(Framed):
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show terms.
         return f"Groups(n_groups={self.n_groups}, n_members={self.n_members})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: counts only, as above.
+        return facts([("groups", self.n_groups), ("members", self.n_members)], caption="Groups of profiles")

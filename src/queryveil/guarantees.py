@@ -13,6 +13,8 @@ _MOST = 2**31 - 1
 """The most users that can be counted."""
 _LEAST_P = 1e-9
 """It needs a thousand million users."""
+_USERS_ARE_IDS = "User ids are counted, not people: one person with several ids counts as several."
+_ONE_RELEASE = "A second release about the same people may undo this one."
 
 
 class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field="model", repr_omit_defaults=True):
@@ -56,6 +58,22 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
             f"all of them{within}, or nobody."
         )
 
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        if self.m is None:
+            more = "What all of them have in common is told of each: if all asked for an illness, all have it."
+        else:
+            more = (
+                f"Whoever knows {self.m + 1} terms or more may be left with one person, and so may whoever knows that "
+                "a person never used a term."
+            )
+        return (
+            more,
+            "The number of a person's queries, their days and times, and every column that was kept are not covered.",
+            _USERS_ARE_IDS,
+            _ONE_RELEASE,
+        )
+
 
 class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="transactions", tag_field="model"):
     """Every transaction is identical, as a bag of items, to at least k-1 others.
@@ -75,6 +93,14 @@ class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="trans
     def in_words(self) -> str:
         """Say the promise to somebody who has not read the paper."""
         return f"Every transaction in this release has exactly the same items, as often, as at least {_others(self.k)}."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        return (
+            "What all of a cluster have in common is told of each of them: if all asked for an illness, all have it.",
+            "Transactions are counted, not people: where a transaction is a query, one person can have several.",
+            _ONE_RELEASE,
+        )
 
 
 class KdeltaAnonymity(
@@ -111,6 +137,21 @@ class KdeltaAnonymity(
             "their texts may differ."
         )
 
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        texts = (
+            "A text stays as it is, with a name in it if there was one; that others share it is all that is promised."
+            if self.same_texts
+            else "The words of a query are not covered: a text that one person asked, a name in it, may stand there."
+        )
+        return (
+            texts,
+            "The number of a person's rows and their days and times are not covered.",
+            "Rows may be made up or carry another text: no row may be taken for what a person did.",
+            "What all of a group have in common is told of each of them.",
+            _ONE_RELEASE,
+        )
+
 
 class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_field="model"):
     """A term of a group links to a member of it with a probability of at most p.
@@ -142,6 +183,21 @@ class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_fi
         return (
             f"Of all the terms that the members of a group bring in, an average person's are at most {share}; "
             "a term that most members share is not covered."
+        )
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        own = (
+            "What all of a group mean in different words (gout, asthma, lupus) is told of each of them; and that a "
+            "common term is missing can mean that most have it."
+            if self.strict
+            else "A term that all of a group share is told of each of them, and a person with many terms stands out."
+        )
+        return (
+            own,
+            "A rare term, or a name that is a word, leaves with the group of the one person who had it.",
+            "Whoever has the list of who is in which group sees through it.",
+            _ONE_RELEASE,
         )
 
 
@@ -178,6 +234,16 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
             f"and was handed to somebody who {asked}."
         )
 
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        return (
+            "Texts leave as they are, without identifiers that were recognised: whoever recognises a query knows that "
+            "it was asked, and names that no table knows stay.",
+            "Who asks how often for what kind of thing is what a release shows, and such counts can be a fingerprint.",
+            "Whoever is given a query did not ask it: no row may be taken for what a person did.",
+            "Events and ids are counted, not people: whoever can send events under many ids learns what others sent.",
+        )
+
 
 class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field="model"):
     """Nothing is promised, and why.
@@ -191,6 +257,10 @@ class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field
     def in_words(self) -> str:
         """Say that there is no promise."""
         return f"This release promises nothing: {self.reason}."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        return ("Anything: nobody may rely on it that a person cannot be found in this release.",)
 
 
 Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | NoPromise

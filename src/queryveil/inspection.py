@@ -12,6 +12,7 @@ import numpy as np
 from queryveil import progress
 from queryveil.errors import BadParameter
 from queryveil.histories import Histories, collect
+from queryveil.html_tables import Cell, facts, percent
 from queryveil.kernels.combinations import mark_alone
 from queryveil.kernels.labels import relabel
 from queryveil.kernels.rows import group
@@ -42,6 +43,30 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """Give the figures as plain values."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        times = [("first time", self.first_time), ("last time", self.last_time)]
+        known: list[tuple[str, Cell]] = [(name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None]
+        few = "1 user has" if self.k == 2 else f"fewer than {self.k} users have"
+        alone: list[tuple[str, Cell]] = [
+            (f"users with {size} {'term' if size == 1 else 'terms or fewer'} that {few}", _of(n, self.n_users))
+            for size, n in self.alone.items()
+        ]
+        figures: list[tuple[str, Cell]] = [
+            ("rows", self.n_rows),
+            ("users", self.n_users),
+            ("distinct queries", self.n_distinct_queries),
+            ("empty queries", self.n_empty_queries),
+            ("distinct terms", self.n_terms),
+            ("terms in all", self.n_term_occurrences),
+            ("terms of the longest history", self.longest_history),
+            ("columns", ", ".join(self.columns)),
+        ]
+        return facts([*figures, *known, *alone], caption="What is in the log")
+
+
+def _of(n: int, whole: int) -> str:
+    return f"{n:,} ({percent(n / whole)})" if whole else "0"
 
 
 def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:

@@ -11,6 +11,7 @@ import polars as pl
 
 from queryveil.errors import BadInput, BadParameter, MissingColumn
 from queryveil.frames import Framed, to_frame
+from queryveil.html_tables import facts
 
 if TYPE_CHECKING:
     from typing import Self
@@ -134,6 +135,11 @@ class QueryLog(Framed):
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show queries.
         return f"QueryLog(n_rows={self.n_rows}, n_users={self.n_users}, columns={self.columns})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: a notebook is saved and sent around, so counts only.
+        columns = ", ".join(self.columns)
+        return facts([("rows", self.n_rows), ("users", self.n_users), ("columns", columns)], caption="Query log")
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:

@@ -10,6 +10,7 @@ import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.frames import Framed, to_frame
+from queryveil.html_tables import facts
 from queryveil.log import Reading
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ class Profiles(Framed):
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show terms.
         return f"Profiles(n_users={self.n_users}, n_entries={self.n_entries})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: counts only, as above.
+        return facts([("users", self.n_users), ("terms in all", self.n_entries)], caption="Profiles")
 
 
 def check_weighted(frame: pl.DataFrame, *, what: str) -> None:

@@ -32,6 +32,7 @@ from queryveil.formats import (
 )
 from queryveil.groups import Groups
 from queryveil.guarantees import Guarantee
+from queryveil.html_tables import Cell, facts
 from queryveil.log import ROLES, Format, QueryLog
 from queryveil.transactions import Transactions
 from queryveil.version import __version__
@@ -120,6 +121,20 @@ class Release:
         if not isinstance(self.data, Groups):
             raise BadInput(f"this release holds {_kind(self.data)}, not groups")
         return self.data
+
+    def _repr_html_(self) -> str:
+        # Privacy: what the manifest says, which holds no text and no ids.
+        manifest, counts = self.manifest, self.manifest.counts
+        rows: list[tuple[str, Cell]] = [
+            ("method", manifest.method),
+            ("promise", self.promise.in_words()),
+            ("rows", f"{counts.n_rows_after:,} of {counts.n_rows_before:,}"),
+            ("users", f"{counts.n_users_after:,} of {counts.n_users_before:,}"),
+            *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
+            *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
+            *(("warning", warning) for warning in manifest.warnings),
+        ]
+        return facts(rows, caption="Release")
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""

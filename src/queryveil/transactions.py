@@ -10,6 +10,7 @@ import polars as pl
 
 from queryveil.errors import BadInput, BadParameter
 from queryveil.frames import Framed, to_frame
+from queryveil.html_tables import facts
 from queryveil.log import Layout, Reading
 
 if TYPE_CHECKING:
@@ -88,3 +89,7 @@ class Transactions(Framed):
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show items.
         return f"Transactions(n_transactions={self.n_transactions}, n_items={self.n_items})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: counts only, as above.
+        return facts([("transactions", self.n_transactions), ("items", self.n_items)], caption="Transactions")

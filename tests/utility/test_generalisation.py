@@ -96,7 +96,8 @@ def test_a_release_larger_than_its_original_is_a_clear_error() -> None:
 
 def test_a_score_says_what_it_is_and_which_way_is_better() -> None:
     score = average_length(baskets(CLUMP))
-    assert score == Score(name="average_length", value=2.4, better="more", about="items that a transaction has left")
+    about, family = "items that a transaction has left", "generalisation"
+    assert score == Score(name="average_length", value=2.4, better="more", about=about, group=family)
     assert score.in_words() == "average length: 2.4 items that a transaction has left (more is better)"
     assert ggd(baskets(CLUMP), original=baskets(BEFORE), taxonomy=FOOD).better == "less"
 

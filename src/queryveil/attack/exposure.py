@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from queryveil.errors import BadParameter
+from queryveil.html_tables import facts, percent
 
 Z = 1.959964
 """So many standard deviations either side hold 95 % of a normal distribution."""
@@ -17,7 +18,8 @@ class Exposure:
 
     `attacker` is its name and `knows` what it was given. Of `n_targets` (rows, users or terms, as `what` says) it
     found `n_found`; blind guessing finds `n_by_chance` on average. `interval` holds the share found with 95 %
-    confidence, if targets are found one independently of another, which rows of one user are not quite.
+    confidence, if targets are found one independently of another, which rows of one user are not quite. `n_known` says
+    how many facts about a target an attacker was given, where that varies, and `n_wrong` how many wrong ones on top.
 
     >>> found = Exposure.counted(
     ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
@@ -36,13 +38,24 @@ class Exposure:
     n_found: int
     n_by_chance: float
     interval: tuple[float, float]
+    n_known: int | None = None
+    n_wrong: int = 0
 
     def __post_init__(self) -> None:
         _check(self.n_targets, self.n_found, self.n_by_chance)
 
     @classmethod
     def counted(
-        cls, *, attacker: str, knows: str, n_targets: int, n_found: int, n_by_chance: float, what: str = "targets"
+        cls,
+        *,
+        attacker: str,
+        knows: str,
+        n_targets: int,
+        n_found: int,
+        n_by_chance: float,
+        what: str = "targets",
+        n_known: int | None = None,
+        n_wrong: int = 0,
     ) -> Exposure:
         """Give an exposure with Wilson's interval."""
         _check(n_targets, n_found, n_by_chance)
@@ -54,6 +67,8 @@ class Exposure:
             n_found=n_found,
             n_by_chance=n_by_chance,
             interval=wilson(n_found, n=n_targets),
+            n_known=n_known,
+            n_wrong=n_wrong,
         )
 
     @property
@@ -85,12 +100,30 @@ class Exposure:
             f"{_percent(self.chance_share)}."
         )
 
+    @property
+    def title(self) -> str:
+        """The attacker, with how much it was given where that varies."""
+        known = "" if self.n_known is None else f", {self.n_known} known"
+        return f"{self.attacker.replace('_', ' ')}{known}" + (f", {self.n_wrong} of them wrong" if self.n_wrong else "")
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        rows = [
+            ("knows", self.knows),
+            ("found", f"{self.n_found:,} of {self.n_targets:,} {self.what}"),
+            ("share", f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)})"),
+            ("by blind guessing", percent(self.chance_share)),
+        ]
+        return facts(rows, caption=self.title)
+
     def to_dict(self) -> dict[str, object]:
         """Give all figures, for machines."""
         return {
             "attacker": self.attacker,
             "knows": self.knows,
             "what": self.what,
+            "n_known": self.n_known,
+            "n_wrong": self.n_wrong,
             "n_targets": self.n_targets,
             "n_found": self.n_found,
             "n_by_chance": self.n_by_chance,

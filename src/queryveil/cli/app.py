@@ -13,7 +13,22 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from queryveil.cli import anonymize, classify, demo, inspect, profiles, reproduce, serve, stream, synth, verify
+from queryveil.cli import (
+    anonymize,
+    attack,
+    classify,
+    compare,
+    demo,
+    inspect,
+    measure,
+    profiles,
+    report,
+    reproduce,
+    serve,
+    stream,
+    synth,
+    verify,
+)
 from queryveil.errors import QueryveilError
 from queryveil.version import __version__
 
@@ -38,6 +53,10 @@ app.command("stream")(stream.stream)
 app.command("serve")(serve.serve)
 app.command("profiles")(profiles.profiles)
 app.command("verify")(verify.verify)
+app.command("attack")(attack.attack)
+app.command("measure")(measure.measure)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
 app.command("reproduce")(reproduce.reproduce)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.fresh_keys import key_beside
-from queryveil.cli.anonymize.options import read_key
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -18,30 +15,28 @@ from queryveil.cli.options import (
     read,
     read_people,
 )
+from queryveil.cli.release_keys import FolderArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
     from queryveil.profiles import Profiles
-    from queryveil.release import Release
     from queryveil.text.classifier import Classifier
 
-_TABLES = "The tables that swap was made with, if not those in the package"
-TableOption = Annotated[str | None, typer.Option(metavar="FILE", help="As in classify.", rich_help_panel=_TABLES)]
+TABLES = "The tables that swap was made with, if not those in the package"
+TableOption = Annotated[str | None, typer.Option(metavar="FILE", help="As in classify.", rich_help_panel=TABLES)]
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")],
+    folder: FolderArgument,
     original: Annotated[
         str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
     ] = None,
     taxonomy: Annotated[
         str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Secret of keyed ids; if none is named, DIR.key.")
-    ] = None,
+    key: ReleaseKeyOption = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
-    classifier: Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=_TABLES)] = "evidence",
+    classifier: Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=TABLES)] = "evidence",
     frequencies: TableOption = None,
     recommendations: TableOption = None,
     categories: TableOption = None,
@@ -67,8 +62,8 @@ def verify(
             release,
             original=before,
             taxonomy=load_taxonomy(taxonomy),
-            key=_key(release, folder, key),
-            classifier=_own(classifier, frequencies, recommendations, categories),
+            key=key_of(release, folder=folder, key=key),
+            classifier=own_classifier(classifier, frequencies, recommendations, categories),
         )
     texts = verdict.show(release.data) if show else []
     if as_json:
@@ -82,17 +77,7 @@ def verify(
     raise typer.Exit(0 if verdict.holds else 1)
 
 
-def _key(release: Release, folder: Path, key: Path | None) -> bytes | None:
-    """Read the key of a release whose user ids are keyed: the one named, or the one beside the folder."""
-    from queryveil.columns import Ids
-
-    beside = key_beside(folder)
-    if key is None and release.manifest.columns.ids is Ids.KEYED and beside.is_file():
-        key = beside
-    return read_key(key)
-
-
-def _own(kind: str, *tables: str | None) -> Classifier | None:
+def own_classifier(kind: str, *tables: str | None) -> Classifier | None:
     """Give the classifier with a search engine's own tables; none if it has none."""
     if not any(tables):
         return None

@@ -9,7 +9,7 @@ import polars as pl
 
 from queryveil.errors import BadInput, BadParameter
 from queryveil.kernels.arrays import Floats
-from queryveil.text import normalize
+from queryveil.text.term_values import worth_of_terms
 
 
 class Target(StrEnum):
@@ -68,19 +68,4 @@ def term_values(vocabulary: pl.Series, *, target: Target, values: pl.DataFrame |
     needed = VALUE_COLUMNS.get(target)
     if needed is None or values is None:
         return np.ones(len(vocabulary)), 0
-    try:
-        numbers = values.select(pl.col(name).cast(pl.Float64) for name in needed)
-    except pl.exceptions.PolarsError:
-        raise BadInput("the table of term values has values that are negative or not numbers") from None
-    table = numbers.with_columns(normalize(values["term"].cast(pl.String)).alias("term"))
-    n_twice = table.height - table["term"].n_unique()
-    if n_twice:
-        raise BadInput(f"the table of term values has {n_twice} terms more than once (case does not count)")
-    worth = pl.lit(1.0)
-    for name in needed:
-        worth = worth * pl.col(name)
-    table = table.select("term", worth=worth)
-    if table.filter((pl.col("worth") < 0) | ~pl.col("worth").is_finite()).height:
-        raise BadInput("the table of term values has values that are negative or not numbers")
-    found = vocabulary.to_frame("term").join(table, on="term", how="left", maintain_order="left")["worth"]
-    return found.fill_null(0.0).to_numpy(), found.null_count()
+    return worth_of_terms(vocabulary, values=values, columns=needed)

@@ -2,12 +2,15 @@
 
 from queryveil.utility.corpus import Corpus, read_corpus
 from queryveil.utility.generalisation import average_length, average_level, ggd, ncp
+from queryveil.utility.measures import Measures
+from queryveil.utility.measuring import measure
 from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, personalised_search
 from queryveil.utility.score import Score
 from queryveil.utility.search_index import SearchIndex
 
 __all__ = [
     "Corpus",
+    "Measures",
     "PersonalisedSearch",
     "Score",
     "SearchIndex",
@@ -15,6 +18,7 @@ __all__ = [
     "average_length",
     "average_level",
     "ggd",
+    "measure",
     "ncp",
     "personalised_search",
     "read_corpus",

@@ -7,13 +7,36 @@ transaction and the others are suppressed, so that totals give the distortion ex
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.kernels.arrays import Int32s
+from queryveil.release import Release
 from queryveil.text.codes import encode
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.transactions import Transactions
+from queryveil.utility.measures import Measures
 from queryveil.utility.score import Score
+from queryveil.utility.sides import items_in
+
+GROUP = "generalisation"
+
+
+def generalisation(bags: Transactions, *, release: Release, taxonomy: Taxonomy) -> Measures:
+    """Measure a release of transactions as its method counts them: items that the taxonomy does not know are left out.
+
+    `bags` are the original's; whether each item of theirs counts once is in the manifest.
+    """
+    released, parameters = release.transactions, release.manifest.parameters
+    before = _known(bags, taxonomy=taxonomy, distinct=bool(parameters.get("distinct")))
+    return Measures(
+        scores=(
+            ggd(released, original=before, taxonomy=taxonomy),
+            ncp(released, original=before, taxonomy=taxonomy),
+            average_length(released),
+            average_level(released, taxonomy=taxonomy),
+        )
+    )
 
 
 def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
@@ -29,36 +52,53 @@ def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -
     1.0
     """
     value = _distortion(released, original=original, taxonomy=taxonomy)
-    return Score(name="ggd", value=value, better="less", about="items lost, a generalised one in part")
+    return Score(name="ggd", value=value, better="less", about="items lost, a generalised one in part", group=GROUP)
 
 
 def ncp(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
     """Give the distortion per item of the original: 0 if nothing changed, 1 if everything is suppressed or the root."""
     value = _distortion(released, original=original, taxonomy=taxonomy) / max(1, original.n_items)
-    return Score(name="ncp", value=value, better="less", about="of each item lost, between 0 and 1")
+    return Score(name="ncp", value=value, better="less", about="of each item lost, between 0 and 1", group=GROUP)
 
 
 def average_length(released: Transactions) -> Score:
     """Give the average number of items of a released transaction; 0 for a release without any."""
     value = released.n_items / max(1, released.n_transactions)
-    return Score(name="average_length", value=value, better="more", about="items that a transaction has left")
+    return Score(
+        name="average_length", value=value, better="more", about="items that a transaction has left", group=GROUP
+    )
 
 
 def average_level(released: Transactions, *, taxonomy: Taxonomy) -> Score:
     """Give the average level of a released item, the root being at level 1; 0 for a release without items."""
-    levels = taxonomy.level[_nodes(released, taxonomy=taxonomy)]
+    levels = taxonomy.level[nodes_of(released, taxonomy=taxonomy)]
     value = float(levels.mean()) if levels.size else 0.0
-    return Score(name="average_level", value=value, better="more", about="levels down to an item, the root is 1")
+    return Score(
+        name="average_level", value=value, better="more", about="levels down to an item, the root is 1", group=GROUP
+    )
 
 
 def _distortion(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> float:
     n_suppressed = original.n_items - released.n_items
     if n_suppressed < 0:
         raise BadInput("the release has more items than the original; measure it against the one it was made from")
-    return float(taxonomy.loss[_nodes(released, taxonomy=taxonomy)].sum()) + n_suppressed
+    return float(taxonomy.loss[nodes_of(released, taxonomy=taxonomy)].sum()) + n_suppressed
 
 
-def _nodes(released: Transactions, *, taxonomy: Taxonomy) -> Int32s:
+def _known(bags: Transactions, *, taxonomy: Taxonomy, distinct: bool) -> Transactions:
+    """Give the nodes of the items that the taxonomy knows."""
+    codes, words = encode(items_in(bags))
+    nodes = taxonomy.find_all(words)[codes] if len(words) else codes
+    row = np.repeat(np.arange(bags.n_transactions), bags.frame["items"].list.len().to_numpy())
+    found = pl.DataFrame({"id": row, "node": nodes}).filter(pl.col("node") >= 0)
+    if distinct:
+        found = found.unique(maintain_order=True)
+    named = found.select(pl.col("id").cast(pl.String), items=taxonomy.names.gather(found["node"]))
+    return Transactions(frame=named.group_by("id", maintain_order=True).agg("items"))
+
+
+def nodes_of(released: Transactions, *, taxonomy: Taxonomy) -> Int32s:
+    """Give the node of every released item."""
     codes, distinct = encode(released.frame["items"].explode(empty_as_null=False))
     named = taxonomy.named(distinct)
     nodes = np.where(named >= 0, named, taxonomy.find_all(distinct)).astype(np.int32)

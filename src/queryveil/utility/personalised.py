@@ -55,6 +55,7 @@ class SearchPrecision:
             value=self.group_profile,
             better="more",
             about=f"of the users' own order is kept, 1 is all of it, {self.without_profile:.4f} is no profile",
+            group="search",
         )
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from queryveil.html_tables import number, percent
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """A measure: its `name`, its `value`, whether `more` or `less` of it is `better`, and what it is `about`.
+
+    `group` is the family it belongs to: kept, search, advertising, profiles or generalisation. If it `is_share`, it
+    lies between 0 and 1 and is written as per cent.
 
     >>> Score(name="average_length", value=2.4, better="more", about="items that a transaction has left").in_words()
     'average length: 2.4 items that a transaction has left (more is better)'
@@ -18,7 +23,39 @@ class Score:
     value: float
     better: Literal["more", "less"]
     about: str
+    group: str = ""
+    is_share: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name as people write it."""
+        return self.name.replace("_", " ")
+
+    @property
+    def written(self) -> str:
+        """The value as people write it."""
+        return percent(self.value) if self.is_share else number(self.value)
 
     def in_words(self) -> str:
         """Say the measure in one line."""
-        return f"{self.name.replace('_', ' ')}: {self.value:,.6g} {self.about} ({self.better} is better)"
+        return f"{self.title}: {self.written} {self.about} ({self.better} is better)"
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the measure for machines."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "better": self.better,
+            "about": self.about,
+            "group": self.group,
+            "is_share": self.is_share,
+        }
+
+
+def share(part: float, whole: float) -> float:
+    """Give a part of a whole; where there was nothing, all of it is kept.
+
+    >>> share(1, 4), share(0, 0)
+    (0.25, 1.0)
+    """
+    return float(part / whole) if whole else 1.0

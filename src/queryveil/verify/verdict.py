@@ -12,6 +12,7 @@ import polars as pl
 from queryveil.errors import BadInput
 from queryveil.groups import Groups
 from queryveil.guarantees import Guarantee, KmAnonymity, TransactionAnonymity
+from queryveil.html_tables import Cell, facts
 from queryveil.log import QueryLog
 from queryveil.transactions import Transactions
 from queryveil.verify.tokens import terms_of
@@ -204,6 +205,15 @@ class Verdict:
             return f"The promise holds for {_count(self.n_users, noun)}{limit}."
         count = _count(self.n_violations, "violation")
         return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [
+            ("verdict", self.in_words()),
+            ("promise", self.promise.in_words()),
+            *(("violation", witness.in_words()) for witness in self.witnesses),
+            *(("note", note) for note in self.notes),
+        ]
+        return facts(rows, caption="The promise holds" if self.holds else "The promise is broken")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the verdict as plain values, for JSON."""

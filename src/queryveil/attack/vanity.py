@@ -1,0 +1,88 @@
+"""Somebody with a phone book: people look for their own name and town, Jones et al. 2008."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from queryveil.attack.directory import Entry, entries_of_people, entries_of_tables
+from queryveil.attack.exposure import Exposure
+from queryveil.attack.ports import Given
+from queryveil.attack.postings import Postings
+from queryveil.attack.scoring import found_by_chance, no_people
+from queryveil.errors import BadParameter
+from queryveil.paired import Paired
+from queryveil.rng import check_seed, generator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vanity:
+    """Know a directory of names and towns, and seek who has both in the same history.
+
+    A candidate is named if no other has all the words of a name and of its town. The directory is what is given as
+    `people`. Without it the names and American towns of one word that come with the package stand in for a phone book:
+    sought are people of the original whose own queries hold one of each, by their three rarest pairs.
+
+    >>> Vanity().name
+    'vanity'
+    """
+
+    n_targets: int = 1000
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 1:
+            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
+        check_seed(self.seed)
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "vanity"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:
+        """Say why it cannot attack this release."""
+        if reason := no_people(paired):
+            return reason
+        if self._directory(paired, given):
+            return None
+        if given.people:
+            return "none of the people given is one user of the log"
+        return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+        """Look everybody up, and count those who are found."""
+        directory = self._directory(paired, given)
+        source = "a directory of people" if given.people else "a phone book"
+        users = np.unique(np.array([entry.user for entry in directory], np.int64))
+        return Exposure.counted(
+            attacker=self.name,
+            knows=f"{source}: names and towns",
+            what="people",
+            n_targets=len(users),
+            n_found=round(_found(directory, paired)),
+            n_by_chance=found_by_chance(paired, users=users),
+        )
+
+    def _directory(self, paired: Paired, given: Given) -> Sequence[Entry]:
+        rng = generator(self.seed)
+        if given.people:
+            return entries_of_people(paired, people=given.people, n_targets=self.n_targets, rng=rng)
+        return entries_of_tables(paired, n_targets=self.n_targets, rng=rng)
+
+
+def _found(directory: Sequence[Entry], paired: Paired) -> float:
+    """Add up the chances that the candidates who are alone with an entry are the people sought."""
+    postings = Postings.of(paired.after)
+    named = np.full(len(directory), -1, np.int64)
+    for i, entry in enumerate(directory):
+        holders = postings.of_all(entry.terms) if len(entry.terms) else entry.terms
+        if len(holders) == 1:
+            named[i] = holders[0]
+    users = np.array([entry.user for entry in directory], np.int64)
+    chances = pl.DataFrame({"user": users, "chance": paired.who.chance(named, user=users)})
+    # A person with several entries is found by the best of them.
+    return float(chances.group_by("user").agg(pl.col("chance").max())["chance"].sum())

@@ -1,0 +1,95 @@
+"""`queryveil attack LOG DIR`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.cli.options import BadRowsOption, ColumnsOption, JsonOption, OriginalFormatOption, parse_list, read
+from queryveil.cli.release_keys import FolderArgument, OriginalArgument, ReleaseKeyOption, key_of
+
+if TYPE_CHECKING:
+    from queryveil.attack import Attacks, Exposure
+
+PublicOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A log of the same kind by other people, for attackers to learn from."),
+]
+PeopleOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="JSON lines with name and town: people to look for.")
+]
+
+
+def attack(
+    log: OriginalArgument,
+    folder: FolderArgument,
+    key: ReleaseKeyOption = None,
+    public: PublicOption = None,
+    people: PeopleOption = None,
+    only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
+    targets: Annotated[int, typer.Option(help="People that each attacker looks for, at most.")] = 1000,
+    seed: Annotated[int | None, typer.Option(help="Repeat a run.")] = None,
+    file_format: OriginalFormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
+    from queryveil.attack import attack as run
+    from queryveil.attack.people import read_people
+    from queryveil.cli.output import print_json, progress_bar
+    from queryveil.compare.methods import remake_of
+    from queryveil.release import read_release
+
+    with progress_bar():
+        release = read_release(folder)
+        found = run(
+            read(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            release,
+            key=key_of(release, folder=folder, key=key),
+            public=None if public is None else read(public, file_format=None, columns=None, bad_rows=bad_rows),
+            people=() if people is None else read_people(people),
+            remake=remake_of(release.manifest),
+            only=parse_list(only),
+            n_targets=targets,
+            seed=seed,
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _print(found: Attacks) -> None:
+    from queryveil.cli.output import print_table
+
+    rows = [
+        (
+            _label(attempt.after),
+            attempt.after.what,
+            "-" if attempt.before is None else _percent(attempt.before.share),
+            _percent(attempt.after.share),
+            f"{_percent(attempt.after.interval[0])} to {_percent(attempt.after.interval[1])}",
+            _percent(attempt.after.chance_share),
+        )
+        for attempt in found.attempts
+    ]
+    if rows:
+        print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
+    if not found.exact:
+        typer.echo(
+            "note: ids are fresh, so who is who was estimated; a right guess among n people counts 1/n", err=True
+        )
+    for skipped in found.skipped:
+        typer.echo(f"not run: {skipped.attacker}: {skipped.reason}", err=True)
+
+
+def _label(found: Exposure) -> str:
+    known = "" if found.n_known is None else f" {found.n_known}"
+    return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

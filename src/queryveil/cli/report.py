@@ -1,0 +1,106 @@
+"""`queryveil report DIR`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.cli.anonymize.km import read_values
+from queryveil.cli.attack import PeopleOption, PublicOption
+from queryveil.cli.options import BadRowsOption, ColumnsOption, JsonOption, load_taxonomy, read, read_people
+from queryveil.cli.release_keys import FolderArgument, ReleaseKeyOption, key_of
+from queryveil.cli.verify import TABLES, TableOption, own_classifier
+
+if TYPE_CHECKING:
+    from queryveil.log import QueryLog
+    from queryveil.profiles import Profiles
+    from queryveil.release import Release
+
+
+def report(
+    folder: FolderArgument,
+    original: Annotated[
+        str | None, typer.Option(metavar="LOG", help="What it was made from: to attack and measure it.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="If not DIR/report.html; - is stdout.")
+    ] = None,
+    report_format: Annotated[str, typer.Option("--format", help="html, md or json.")] = "html",
+    key: ReleaseKeyOption = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the release's most frequent queries.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The taxonomy it was made with, if your own.")
+    ] = None,
+    public: PublicOption = None,
+    people: PeopleOption = None,
+    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
+    membership: Annotated[Path | None, typer.Option(metavar="FILE", help="Who is in which group of plink.")] = None,
+    targets: Annotated[int, typer.Option(help="People that each attacker looks for, at most.")] = 1000,
+    seed: Annotated[int | None, typer.Option(help="Repeat what attackers draw.")] = None,
+    classifier: Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=TABLES)] = "evidence",
+    frequencies: TableOption = None,
+    recommendations: TableOption = None,
+    categories: TableOption = None,
+    original_format: Annotated[
+        str | None, typer.Option(help="As --format of verify.", rich_help_panel="How to read the log")
+    ] = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
+    from queryveil.attack.people import read_people as read_directory
+    from queryveil.cli.output import progress_bar
+    from queryveil.compare.methods import remake_of
+    from queryveil.formats.membership import read_membership
+    from queryveil.release import read_release
+    from queryveil.report import State, check_report_target, in_short, render, write_whole
+    from queryveil.report import report as build
+    from queryveil.report import report_format as format_of
+
+    kind = format_of("json" if as_json else report_format)
+    goes_out = as_json or output == "-"
+    path = Path(output) if output and not goes_out else folder / f"report.{kind}"
+    with progress_bar():
+        release = read_release(folder)
+        if not goes_out:
+            # A report in the folder is made from it, so that an older one may go.
+            check_report_target(path, force=force or output is None)
+        made = build(
+            folder,
+            original=_original(original, release, file_format=original_format, columns=columns, bad_rows=bad_rows),
+            key=key_of(release, folder=folder, key=key),
+            taxonomy=load_taxonomy(taxonomy),
+            classifier=own_classifier(classifier, frequencies, recommendations, categories),
+            public=None if public is None else read(public, file_format=None, columns=None, bad_rows=bad_rows),
+            people=() if people is None else read_directory(people),
+            remake=remake_of(release.manifest),
+            values=read_values(values) if values else None,
+            membership=read_membership(membership) if membership else None,
+            show=show,
+            n_targets=targets,
+            seed=seed,
+        )
+        text = render(made, format=kind)
+    if goes_out:
+        sys.stdout.write(text)
+    else:
+        write_whole(text, path)
+        typer.echo(in_short(made))
+        typer.echo(f"written to {path}", err=True)
+    raise typer.Exit(1 if made.state is State.BROKEN else 0)
+
+
+def _original(
+    source: str | None, release: Release, *, file_format: str | None, columns: str | None, bad_rows: str
+) -> QueryLog | Profiles | None:
+    from queryveil.groups import Groups
+
+    if source is None:
+        return None
+    load = read_people if isinstance(release.data, Groups) else read
+    return load(source, file_format=file_format, columns=columns, bad_rows=bad_rows)

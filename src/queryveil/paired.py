@@ -1,0 +1,233 @@
+"""An original and a release of it side by side: the same numbers for terms, and who is who."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import polars as pl
+
+from queryveil.columns import ColumnReport, Ids, TimeDetail
+from queryveil.errors import BadInput
+from queryveil.groups import Groups
+from queryveil.guarantees import KmAnonymity, NoPromise, SwapAnonymity
+from queryveil.histories import Histories, collect
+from queryveil.kernels.arrays import Int32s
+from queryveil.log import Format, QueryLog
+from queryveil.release import Counts, Manifest, Release
+from queryveil.text.codes import encode
+from queryveil.text.token_hashes import hash_queries
+from queryveil.text.tokens import Tokens, tokenize
+from queryveil.who import Who, by_id, by_overlap, keyed, nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Paired:
+    """What attackers and measures look at.
+
+    `before` has the terms of the original's `users`, `after` those of the release's candidates: the `candidates` by
+    their ids where a log was released, else transactions or groups by their place. Both number terms by `vocabulary`.
+    Who the candidates are is in `who`. The counts of a group's terms are 1.
+    """
+
+    original: QueryLog
+    release: Release
+    users: pl.Series
+    user: Int32s
+    """The number of the user of each row of the original."""
+    candidates: pl.Series
+    candidate: Int32s
+    """The number of the candidate of each row of the released log; of each row of anything else, its place."""
+    before: Histories
+    after: Histories
+    vocabulary: pl.Series
+    who: Who
+
+    @classmethod
+    def of(cls, original: QueryLog, *, release: Release, key: bytes | None = None) -> Paired:
+        """Put the two side by side; `key` is that of keyed ids or of hashed terms, if there are any."""
+        user, users = encode(original.frame["user"])
+        candidate, candidates, texts = _candidates(release)
+        both = _tokens(original, release, texts)
+        whole = collect(both, np.concatenate([user, candidate + len(users)]), n_users=len(users) + len(candidates))
+        before, after = _cut(whole, len(users))
+        return cls(
+            original=original,
+            release=release,
+            users=users,
+            user=user,
+            candidates=candidates,
+            candidate=candidate,
+            before=before,
+            after=after,
+            vocabulary=both.vocabulary,
+            who=_who(original, release, both, user, users, candidate, candidates, key=key),
+        )
+
+    @classmethod
+    def pseudonymised(cls, original: QueryLog) -> Paired:
+        """Put a log beside itself with nothing but the ids changed: what there was before anything was done."""
+        return cls.of(original, release=pseudonymised(original))
+
+    @property
+    def n_users(self) -> int:
+        """The number of users of the original."""
+        return len(self.users)
+
+    @property
+    def n_candidates(self) -> int:
+        """The number of users, transactions or groups of the release."""
+        return len(self.candidates)
+
+    def __repr__(self) -> str:
+        # Privacy: numbers only.
+        return f"Paired(n_users={self.n_users}, n_candidates={self.n_candidates}, who={self.who!r})"
+
+
+def pseudonymised(log: QueryLog) -> Release:
+    """Give the log as a release that promises nothing; ids stay, since no attacker reads them."""
+    counts = Counts(
+        n_rows_before=log.n_rows, n_rows_after=log.n_rows, n_users_before=log.n_users, n_users_after=log.n_users
+    )
+    time = TimeDetail.KEEP if "time" in log.columns else TimeDetail.DROP
+    kept = tuple(name for name in log.columns if name not in ("user", "query", "time"))
+    return Release(
+        data=log,
+        manifest=Manifest(
+            method="pseudonymise",
+            promise=NoPromise(reason="only the user ids were changed"),
+            parameters={},
+            counts=counts,
+            removed={},
+            columns=ColumnReport(ids=Ids.KEEP, time=time, kept=kept),
+        ),
+    )
+
+
+def _candidates(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
+    """Give the candidate of each released row, the candidates, and the rows' texts."""
+    data = release.data
+    if isinstance(data, QueryLog):
+        candidate, candidates = encode(data.frame["user"])
+        return candidate, candidates, data.frame["query"]
+    places = np.arange(data.frame.height, dtype=np.int32)
+    lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
+    # An item may have blanks inside; they would part it.
+    texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+    return places, pl.Series(places).cast(pl.String), texts
+
+
+def _tokens(original: QueryLog, release: Release, texts: pl.Series) -> Tokens:
+    """Give the terms of the original's rows and, behind them, of the release's."""
+    queries, promise = original.frame["query"], release.promise
+    by_blanks = original.layout.format is Format.TRANSACTIONS
+    has_items = not isinstance(release.data, QueryLog) or (isinstance(promise, KmAnonymity) and promise.items)
+    if has_items and not by_blanks:
+        # Items are released as they stand, phrases and nodes among them; a plain one is a term.
+        queries = _as_items(queries)
+    return tokenize(pl.concat([queries.rename(""), texts.rename("")]), by_blanks=by_blanks or has_items)
+
+
+def _as_items(queries: pl.Series) -> pl.Series:
+    tokens = tokenize(queries)
+    return tokens.queries.gather(tokens.row_query).rename("")
+
+
+def _cut(whole: Histories, n_users: int) -> tuple[Histories, Histories]:
+    middle = int(whole.row_ptr[n_users])
+    before = Histories(
+        row_ptr=whole.row_ptr[: n_users + 1],
+        terms=whole.terms[:middle],
+        counts=whole.counts[:middle],
+        n_terms=whole.n_terms,
+    )
+    after = Histories(
+        row_ptr=whole.row_ptr[n_users:] - middle,
+        terms=whole.terms[middle:],
+        counts=whole.counts[middle:],
+        n_terms=whole.n_terms,
+    )
+    return before, after
+
+
+def _who(
+    original: QueryLog,
+    release: Release,
+    both: Tokens,
+    user: Int32s,
+    users: pl.Series,
+    candidate: Int32s,
+    candidates: pl.Series,
+    *,
+    key: bytes | None,
+) -> Who:
+    data, columns, parameters = release.data, release.manifest.columns, release.manifest.parameters
+    if isinstance(data, Groups):
+        return nobody(len(candidates))
+    if isinstance(data, QueryLog) and columns.ids is Ids.KEEP:
+        found = by_id(candidates, users=users)
+        _check_known(found, "none of its user ids is in the original: give the log that it was made from")
+        return found
+    if isinstance(data, QueryLog) and columns.ids is Ids.KEYED and parameters.get("window") is None:
+        if key is None:
+            raise BadInput("its user ids are keyed, so the key is needed to tell who is who: add --key FILE")
+        found = by_id(candidates, users=keyed(users, key=key))
+        _check_known(found, "none of its user ids comes from this key and the original: give those it was made with")
+        return found
+    if isinstance(release.promise, SwapAnonymity):
+        raise BadInput("its user ids are fresh, so nobody can tell who is who; anonymize with --ids keyed --key FILE")
+    is_hashed = release.manifest.method == "token_hash"
+    if is_hashed and key is None:
+        raise BadInput("its terms are hashed, so the key is needed to tell who is who: add --key FILE")
+    if is_hashed and key is not None:
+        by_blanks = original.layout.format is Format.TRANSACTIONS
+        hashed = hash_queries(tokenize(original.frame["query"], by_blanks=by_blanks), key=key)
+        both = tokenize(pl.concat([hashed.rename(""), data.frame["query"].rename("")]))
+    owners = pl.Series(np.concatenate([user, candidate + len(users)]))
+    cells = _cells(both, owners, moments=_moments(original, release), urls=_urls(original, release))
+    found = by_overlap(
+        cells.filter(pl.col("owner") >= len(users)).with_columns(pl.col("owner") - len(users)),
+        users=cells.filter(pl.col("owner") < len(users)),
+        n_candidates=len(candidates),
+        n_users=len(users),
+    )
+    if is_hashed:
+        _check_known(found, "none of its terms comes from this key and the original: give those it was made with")
+    return found
+
+
+def _check_known(who: Who, reason: str) -> None:
+    """Raise if nobody is known; attackers would seem to find nobody, however much they find."""
+    if who.n_candidates and not len(who.users):
+        raise BadInput(reason)
+
+
+def _moments(original: QueryLog, release: Release) -> pl.Series | None:
+    """Give the times of both, rounded as the release's are; None if one has none."""
+    unit, data = release.manifest.columns.time.unit, release.data
+    if unit is None or "time" not in original.columns or "time" not in data.columns:
+        return None
+    return pl.concat([original.frame["time"], data.frame["time"]]).to_physical() // (unit // timedelta(microseconds=1))
+
+
+def _urls(original: QueryLog, release: Release) -> pl.Series | None:
+    if "url" not in original.columns or "url" not in release.data.columns:
+        return None
+    released = release.data.frame["url"]
+    # In AOL's format a column that was dropped is there and empty.
+    return None if released.null_count() == len(released) else pl.concat([original.frame["url"], released])
+
+
+def _cells(tokens: Tokens, owners: pl.Series, *, moments: pl.Series | None, urls: pl.Series | None) -> pl.DataFrame:
+    """Give what each owner did as cells: a term, and when and where it led if both sides tell."""
+    lengths = np.diff(tokens.query_ptr)[tokens.row_query]
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    frame = pl.DataFrame({"term": tokens.terms[tokens.query_ptr[tokens.row_query[row]] + within]})
+    if moments is not None:
+        frame = frame.with_columns(moment=moments.gather(row))
+    if urls is not None:
+        frame = frame.with_columns(url=urls.gather(row))
+    # Two of a million cells fall together by chance once in forty million logs.
+    return pl.DataFrame({"owner": owners.gather(row), "cell": frame.hash_rows()})

@@ -1,0 +1,83 @@
+"""What a report is made of, before it is written as HTML or Markdown: headings, sentences, tables, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from queryveil.html_tables import Cell, Html
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """A few sentences; a `note` is set in small type, a `warning` stands out, a `quote` is somebody else's words."""
+
+    text: str
+    kind: Literal["plain", "note", "warning", "quote"] = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bullets:
+    """Short statements, one below the other."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Figures in rows; the first cell of a row is its heading."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A chart; where there are no pictures a table stands `instead`, unless one with these figures follows anyway."""
+
+    svg: Html
+    instead: Table | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What to type."""
+
+    lines: tuple[str, ...]
+
+
+Block: TypeAlias = Paragraph | Bullets | Table | Picture | Commands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading and what stands below it; `name` is what links lead to."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One of the few figures that stand at the top: a `value`, what it is, and how to take it."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A whole report: what the first screen says, and the sections below."""
+
+    title: str
+    kicker: str
+    badge: str
+    badge_kind: Literal["good", "bad", "open"]
+    summary: str
+    alert: str
+    figures: tuple[Figure, ...]
+    sections: tuple[Section, ...]
+    footer: str

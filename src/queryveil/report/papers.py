@@ -1,0 +1,134 @@
+"""The promises as the papers state them, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from queryveil.guarantees import (
+    Guarantee,
+    KdeltaAnonymity,
+    KmAnonymity,
+    Linkability,
+    NoPromise,
+    SwapAnonymity,
+    TransactionAnonymity,
+)
+
+_KM = (
+    "T. Burghardt, K. Böhm, A. Guttmann, C. Clifton: Anonymous Search Histories Featuring Personalized Advertisement - "
+    "Balancing Privacy with Economic Interests. Transactions on Data Privacy 4(1), 2011"
+)
+_KDELTA = (
+    "Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. Conference on Information "
+    "and Knowledge Management (CIKM), 2009"
+)
+_CLUMP = (
+    "A. Milani Fard, K. Wang: An Effective Clustering Approach to Web Query Log Anonymization. Conference on Security "
+    "and Cryptography (SECRYPT), 2010"
+)
+_PARTITION = (
+    "Y. He, J. F. Naughton: Anonymization of Set-Valued Data via Top-Down, Local Generalization. Very Large Data Bases "
+    "(VLDB), 2009"
+)
+_PLINK = (
+    "Y. Zhu, L. Xiong: Anonymizing User Profiles for Personalized Web Search. Technical Report TR-2010-007, Emory "
+    "University, 2010"
+)
+_SWAP = (
+    "D. Pàmies-Estrems, J. Castellà-Roca, A. Viejo: Working at the Web Search Engine Side to Generate "
+    "Privacy-Preserving User Profiles. Expert Systems with Applications 64, 2016"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A promise as a definition with its numbers, how ours differs (empty if it does not), and the paper."""
+
+    name: str
+    definition: str
+    differs: str
+    paper: str
+
+
+def source_of(promise: Guarantee, *, method: str) -> Source | None:
+    """Give the definition behind a promise; None where nothing is promised.
+
+    >>> source_of(KmAnonymity(k=5, m=2), method="km").name
+    '(5, 2)-anonymity'
+    """
+    match promise:
+        case KmAnonymity():
+            return _km(promise)
+        case TransactionAnonymity():
+            return Source(
+                name=f"k-anonymity of transactions, k = {promise.k}",
+                definition=f"The transactions are clustered so that each cluster holds at least k = {promise.k} of "
+                "them, and every transaction of a cluster is generalized to the same transaction.",
+                differs="",
+                paper=_PARTITION if method == "partition" else _CLUMP,
+            )
+        case KdeltaAnonymity():
+            return _kdelta(promise)
+        case Linkability():
+            return _linkability(promise)
+        case SwapAnonymity():
+            return _swap(promise)
+        case NoPromise():
+            return None
+
+
+def _km(promise: KmAnonymity) -> Source:
+    if promise.m is None:
+        return Source(
+            name=f"k-anonymity of whole histories, k = {promise.k}",
+            definition=f"Every history, as a set of terms, is identical to at least k - 1 = {promise.k - 1} others.",
+            differs="The paper has no such case; it implies (k, m)-anonymity for every m.",
+            paper=_KM,
+        )
+    return Source(
+        name=f"({promise.k}, {promise.m})-anonymity",
+        definition=f"Any combination of m = {promise.m} or fewer terms out of the history of a user appears in at "
+        f"least k - 1 = {promise.k - 1} histories of other users.",
+        differs=f"It holds within each window of {promise.window}, and ids differ between windows."
+        if promise.window
+        else "",
+        paper=f"{_KM}, definition 1",
+    )
+
+
+def _kdelta(promise: KdeltaAnonymity) -> Source:
+    same = "each query being a cluster of its own" if promise.same_texts else "clusters no wider than δ"
+    return Source(
+        name=f"kδ-anonymity, k = {promise.k}, δ = {promise.delta:g}",
+        definition=f"For every user there are at least k - 1 = {promise.k - 1} other users who are δ-similar, based on "
+        "their query records.",
+        differs=f"Stricter: the shares over pairs of query cluster and URL are not similar but equal, {same}.",
+        paper=f"{_KDELTA}, definition 1",
+    )
+
+
+def _linkability(promise: Linkability) -> Source:
+    return Source(
+        name=f"p-linkability, p = {promise.p:g}",
+        definition="The probability of linking a user to an individual term in a user group does not exceed "
+        f"p = {promise.p:g}.",
+        differs="Stricter: it is held for every single term of a group."
+        if promise.strict
+        else "As in the paper, the probability is that of an average profile, not that of each term.",
+        paper=f"{_PLINK}, definition 1",
+    )
+
+
+def _swap(promise: SwapAnonymity) -> Source:
+    wait = (
+        "As in the paper at least 2 distinct users wait"
+        if promise.l == 2
+        else f"Stricter: at least l = {promise.l} distinct users wait, where the paper asks for 2"
+    )
+    return Source(
+        name=f"exchange in pools, k = {promise.k}, l = {promise.l}",
+        definition=f"A query is released once at least k = {promise.k} queries of its category wait, and is given to "
+        "another user among those who wait.",
+        differs=f"{wait}; nobody is given a query of their own.",
+        paper=_SWAP,
+    )

@@ -1,0 +1,147 @@
+"""What the promise cost: how much is left, what it is still good for, and what was taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from queryveil.html_tables import number, percent
+from queryveil.release import Manifest
+from queryveil.report.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table
+from queryveil.report.charts import Bar, Line, bar_chart, line_chart
+from queryveil.report.curves import Curves
+from queryveil.report.removed import Edit, changed, removed
+from queryveil.report.value import Report
+from queryveil.report.words import of
+from queryveil.utility.measures import Measures
+from queryveil.utility.score import Score
+
+_FAMILIES = {
+    "kept": "How much is left",
+    "search": "For search",
+    "advertising": "For advertising",
+    "profiles": "For profiles of interests",
+    "generalisation": "What generalising lost",
+    "": "Other measures",
+}
+_COLUMNS = ("measure", "value", "what it is")
+
+
+def cost(report: Report) -> Section:
+    """Give what the release is still good for."""
+    blocks: list[Block] = [_counts(report.manifest)]
+    if report.measures is None:
+        blocks.append(Paragraph(text=report.why_no_measures))
+    else:
+        blocks += _families(report.measures)
+    if report.curves is not None:
+        blocks.append(_curves(report.curves))
+    return Section(name="cost", title="What it cost", blocks=tuple(blocks))
+
+
+def taken_away(report: Report) -> Section:
+    """Give what was removed and changed, by kind."""
+    manifest = report.manifest
+    gone, edits = removed(manifest), changed(manifest)
+    rows = [edit for edit in gone if edit.is_rows]
+    others = [edit for edit in gone if not edit.is_rows]
+    blocks: list[Block] = []
+    if rows:
+        whole = manifest.counts.n_rows_before
+        title = "Rows that are not in the release"
+        chart = bar_chart(
+            title=title,
+            description=f"By why they are gone, of {whole:,} rows in the original.",
+            bars=[Bar(label=edit.label, value=edit.n, note=_share(edit.n, whole)) for edit in rows],
+        )
+        blocks.append(Picture(svg=chart, instead=_edits(title, rows)))
+    if others:
+        blocks.append(_edits("Also removed" if rows else "Removed", others))
+    if edits:
+        blocks.append(_edits("Changed", edits))
+    if not blocks:
+        blocks.append(Paragraph(text="Nothing was removed or changed but the columns."))
+    return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
+
+
+def _edits(caption: str, edits: Iterable[Edit]) -> Table:
+    return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
+
+
+def sizes(manifest: Manifest) -> tuple[Figure, ...]:
+    """Give the two figures that say how much is left."""
+    counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
+    people = Figure(
+        value=percent(min(1.0, counts.n_users_after / max(1, counts.n_users_before))),
+        label="Users kept",
+        note=of(counts.n_users_after, counts.n_users_before),
+    )
+    if kind == "groups":
+        return Figure(value=f"{counts.n_rows_after:,}", label="Groups", note="one profile each"), people
+    if kind == "transactions":
+        note = f"from {counts.n_users_before:,} users"
+        return (Figure(value=f"{counts.n_rows_after:,}", label="Transactions", note=note),)
+    if getattr(manifest.promise, "window", None):
+        note = f"one per user and window; {counts.n_users_before:,} users before"
+        people = Figure(value=f"{counts.n_users_after:,}", label="User ids", note=note)
+    n_added = manifest.changed.get("rows_added", 0)
+    n_kept = counts.n_rows_after - n_added
+    made_up = f", and {n_added:,} made up" if n_added else ""
+    share = percent(n_kept / max(1, counts.n_rows_before))
+    return Figure(value=share, label="Rows kept", note=of(n_kept, counts.n_rows_before) + made_up), people
+
+
+def _counts(manifest: Manifest) -> Table:
+    counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
+    after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
+    n_added = manifest.changed.get("rows_added", 0)
+    rows: list[tuple[str, int, int]] = [
+        ("rows" if after == "rows" else f"rows, and {after} made of them", counts.n_rows_before, counts.n_rows_after),
+        ("users", counts.n_users_before, counts.n_users_after),
+    ]
+    if kind == "transactions":
+        rows = rows[:1]
+    if n_added:
+        rows.insert(1, ("of these made up", 0, n_added))
+    return Table(columns=("", "original", "release"), rows=tuple(rows), caption="Counts")
+
+
+def _families(measures: Measures) -> list[Block]:
+    blocks: list[Block] = []
+    for group, scores in measures.by_group().items():
+        rows = tuple((_capital(one.title), _written(one), f"{one.about}; {one.better} is better") for one in scores)
+        blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, _capital(group))))
+    if measures.notes:
+        blocks.append(Paragraph(text="Notes on the measures:", kind="note"))
+        blocks.append(Bullets(items=measures.notes))
+    return blocks
+
+
+def _curves(curves: Curves) -> Picture:
+    chart = line_chart(
+        title=f"How often {curves.what} were asked",
+        description=f"The most frequent {curves.what} on the left, the rarest on the right; both axes grow by tens.",
+        x_label="rank by frequency",
+        y_label="times asked",
+        lines=[
+            Line(name="before", points=curves.before, kind="before"),
+            Line(name="after", points=curves.after, kind="after"),
+        ],
+        log_x=True,
+        log_y=True,
+    )
+    ranks = dict.fromkeys(rank for rank, _ in (*curves.before, *curves.after) if rank in (1, 10, 100, 1000, 10_000))
+    before, after = dict(curves.before), dict(curves.after)
+    rows = tuple((rank, before.get(rank), after.get(rank)) for rank in sorted(ranks))
+    return Picture(svg=chart, instead=Table(columns=("rank", "before", "after"), rows=rows, caption="Times asked"))
+
+
+def _share(n: int, whole: int) -> str:
+    return f"({percent(n / whole)})" if whole else ""
+
+
+def _written(score: Score) -> str:
+    return percent(score.value) if score.is_share else number(score.value)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,104 @@
+"""A report as a value: everything that is known of a release, before anybody writes it down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from queryveil.attack.attacks import Attacks
+from queryveil.html_tables import facts
+from queryveil.release import Manifest
+from queryveil.report.curves import Curves
+from queryveil.utility.measures import Measures
+from queryveil.verify.verdict import Verdict
+from queryveil.version import __version__
+
+
+class State(StrEnum):
+    """What came of judging a promise."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    NOTHING_PROMISED = "nothing promised"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the checker said, or why it said nothing; `beside_original` if it also looked for what was invented."""
+
+    state: State
+    verdict: Verdict | None = None
+    reason: str = ""
+    beside_original: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Report:
+    """What a release promises, whether it holds, what attackers find, and what it cost.
+
+    Where there are no `attacks` or no `measures`, `why_no_attacks` and `why_no_measures` say why. `folder` is the name
+    of the folder, without the way to it, and `columns` are those of the data. `top_queries` are texts of the release
+    with their rows: there are none unless they were asked for, and nothing else in a report is text of a log.
+    """
+
+    folder: str
+    manifest: Manifest
+    columns: tuple[str, ...]
+    judgement: Judgement
+    attacks: Attacks | None = None
+    why_no_attacks: str = ""
+    measures: Measures | None = None
+    why_no_measures: str = ""
+    curves: Curves | None = None
+    top_queries: tuple[tuple[str, int], ...] | None = None
+    made_on: date
+    made_with: str = __version__
+
+    @property
+    def state(self) -> State:
+        """Whether the promise holds."""
+        return self.judgement.state
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON."""
+        judged = self.judgement
+        plain: dict[str, Any] = {
+            "folder": self.folder,
+            "made_on": self.made_on.isoformat(),
+            "made_with": self.made_with,
+            "promise": self.manifest.promise.in_words(),
+            "not_promised": list(self.manifest.promise.not_promised()),
+            "state": str(judged.state),
+            "reason": judged.reason,
+            "beside_original": judged.beside_original,
+            "verdict": None if judged.verdict is None else judged.verdict.to_dict(),
+            "attacks": None if self.attacks is None else self.attacks.to_dict(),
+            "why_no_attacks": self.why_no_attacks,
+            "measures": None if self.measures is None else self.measures.to_dict(),
+            "why_no_measures": self.why_no_measures,
+            "curves": None if self.curves is None else msgspec.to_builtins(self.curves),
+            "manifest": msgspec.to_builtins(self.manifest),
+        }
+        if self.top_queries is not None:
+            plain["top_queries"] = [{"query": query, "rows": n} for query, n in self.top_queries]
+        return plain
+
+    def _repr_html_(self) -> str:
+        n_above = None if self.attacks is None else sum(one.after.beats_chance for one in self.attacks.attempts)
+        pairs = [
+            ("method", self.manifest.method),
+            ("promise", self.manifest.promise.in_words()),
+            ("state", str(self.state)),
+            ("attacks above chance", n_above),
+            ("warnings", len(self.manifest.warnings)),
+        ]
+        return facts(pairs, caption="Report on a release")
+
+    def __repr__(self) -> str:
+        # Privacy: no texts, though a report may hold some.
+        return f"Report(method={self.manifest.method!r}, state={str(self.state)!r})"

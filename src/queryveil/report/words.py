@@ -1,0 +1,80 @@
+"""Names of the program in the words of its readers."""
+
+from __future__ import annotations
+
+from queryveil.attack.exposure import Exposure
+from queryveil.html_tables import number, percent
+
+_ATTACKERS = {
+    "rare_pair": "Two or three terms together",
+    "vanity": "A name and a town",
+    "clock": "Times of queries",
+    "token_inversion": "Hashed terms undone",
+    "membership": "Being in the log",
+    "sybil": "Planted users",
+    "added_rows": "Made-up rows told apart",
+    "shared_term": "What a whole group shares",
+    "as_released": "Rows taken as they stand",
+}
+_REBUILDERS = ("as_released", "rebuild_")
+
+
+def attacker(found: Exposure) -> str:
+    """Name an attacker as a reader would.
+
+    >>> one = Exposure.counted(
+    ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
+    ... )
+    >>> attacker(one)
+    '4 search terms and 2 wrong ones'
+    """
+    if found.attacker == "known_terms" and found.n_known is not None:
+        wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
+        return f"{found.n_known} search terms{wrong}"
+    return named(found.attacker)
+
+
+def named(name: str) -> str:
+    """Name an attacker by its name alone.
+
+    >>> named("rebuild_2+T"), named("known_terms"), named("nosuch_thing")
+    ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
+    """
+    if name == "known_terms":
+        return "Search terms"
+    if name.startswith("rebuild_"):
+        which = name.removeprefix("rebuild_")
+        return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
+    return _ATTACKERS.get(name, _capital(name.replace("_", " ")))
+
+
+def is_rebuilder(name: str) -> bool:
+    """Whether it is one of the many that try to undo an exchange of queries."""
+    return name.startswith(_REBUILDERS)
+
+
+def share(found: Exposure) -> str:
+    """Write the share found; of nothing sought, nothing is known."""
+    return percent(found.share) if found.n_targets else "none sought"
+
+
+def of(part: int, whole: int) -> str:
+    """Write a part of a whole.
+
+    >>> of(1200, 4000)
+    '1,200 of 4,000'
+    """
+    return f"{number(part)} of {number(whole)}"
+
+
+def count(n: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> count(1, "warning"), count(1200, "row")
+    ('1 warning', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,110 @@
+"""Whether people still look interested in what they were: how many of their queries are of each category."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from queryveil.kernels.arrays import Bools, Floats, Int8s, Int32s, Int64s
+from queryveil.kernels.spreading import spread
+from queryveil.paired import Paired
+from queryveil.text.categories import CATEGORIES
+from queryveil.text.classifier import Classifier
+from queryveil.utility.kept import presence
+from queryveil.utility.measures import Measures
+from queryveil.utility.score import Score
+from queryveil.utility.sides import Side, Sides
+from queryveil.who import Who
+
+_N = len(CATEGORIES) + 1
+"""The last one is for queries without a category."""
+
+_ESTIMATED = (
+    "ids are fresh, so who is who was estimated, and profiles come out further from the original than they are; "
+    "with --ids keyed they are measured exactly"
+)
+
+
+def category_profiles(sides: Sides, *, paired: Paired) -> Measures:
+    """Measure how many profiles are unchanged, and how far the others moved.
+
+    Where who is who is an estimate, a released user who may be any of n people is a part of each of their profiles.
+    """
+    if not paired.n_users:
+        return Measures(notes=("profiles are left out: the log has no users",))
+    category = Classifier().classify(sides.queries).category
+    before = _count(sides.before, category, owner=paired.user, n_owners=paired.n_users)
+    after = _count(sides.after, category, owner=paired.candidate, n_owners=paired.n_candidates)
+    # With windows a person is several released users, and all of them together make up the profile.
+    is_cut = paired.release.manifest.parameters.get("window") is not None
+    released, there = merged(after, who=paired.who, n_users=paired.n_users, is_cut=is_cut)
+    same = there * unchanged(before, released)
+    moved = there * jensen_shannon(before, released) + (1.0 - there)
+    notes = () if paired.who.exact else (_ESTIMATED,)
+    return Measures(
+        scores=(
+            Score(
+                name="profiles_unchanged",
+                value=float(same.mean()),
+                better="more",
+                about="of the users have as many queries of each category as before",
+                group="profiles",
+                is_share=True,
+            ),
+            Score(
+                name="profile_distance",
+                value=float(moved.mean()),
+                better="less",
+                about="Jensen-Shannon distance of a user's categories from those before, 0 to 1, gone is 1",
+                group="profiles",
+            ),
+        ),
+        notes=notes,
+    )
+
+
+def _count(side: Side, category: Int8s, *, owner: Int32s, n_owners: int) -> Int64s:
+    of_query = np.append(np.where(category < 0, _N - 1, category), _N - 1).astype(np.int64)
+    # The query of a row without a term is -1, which is the last place.
+    cells = owner.astype(np.int64) * _N + of_query[side.query]
+    return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
+
+
+def merged(counts: Int64s, *, who: Who, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
+    """Give the released counts of each user, and how much of the user is there, 0 to 1.
+
+    >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([0, 1, 2], np.int32), exact=False)
+    >>> released, there = merged(np.array([[2, 0], [1, 4]]), who=who, n_users=4, is_cut=False)
+    >>> released.tolist(), there.tolist()
+    ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
+    """
+    summed = spread(counts.astype(np.float64), who.ptr, who.users, n_users)
+    weight = presence(who, n_users=n_users)
+    there = np.minimum(1.0, weight)
+    scale = np.where(weight > 0, there if is_cut else weight, 1.0)
+    return summed / scale[:, None], there
+
+
+def unchanged(before: Int64s, after: Floats) -> Bools:
+    """Say which rows are equal."""
+    return np.asarray((np.abs(before - after) < 1e-6).all(axis=1))
+
+
+def jensen_shannon(one: Int64s | Floats, other: Int64s | Floats) -> Floats:
+    """Give the Jensen-Shannon distance (root of the divergence in bits) between the shares of two rows of counts.
+
+    >>> jensen_shannon(np.array([[2, 2], [1, 0]]), np.array([[5, 5], [0, 3]])).tolist()
+    [0.0, 1.0]
+    """
+    p, q = _shares(one), _shares(other)
+    middle = (p + q) / 2
+    divergence = (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
+    return np.asarray(np.sqrt(np.clip(divergence, 0.0, 1.0)), np.float64)
+
+
+def _shares(counts: Int64s | Floats) -> Floats:
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300), np.float64)
+
+
+def _relative_entropy(p: Floats, middle: Floats) -> Floats:
+    ratio = np.divide(p, middle, out=np.ones_like(p), where=p > 0)
+    return np.asarray((p * np.log2(ratio)).sum(axis=1), np.float64)

@@ -1,0 +1,115 @@
+"""Whether what was frequent still is: the top of the list, and the order of all that is frequent."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from queryveil.kernels.arrays import Floats, Int32s, Int64s
+from queryveil.text.codes import encode
+from queryveil.utility.measures import Measures, note
+from queryveil.utility.score import Score
+from queryveil.utility.sides import Sides
+
+N_TOP = 50
+"""Paper: Hong et al., figure 2(c), counts how many of the 50 most frequent stay among the 50 most frequent."""
+N_RANKED = 1000
+
+
+def frequencies(sides: Sides) -> Measures:
+    """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
+    before, after = (_counts(side.query, len(sides.queries)) for side in (sides.before, sides.after))
+    found = Measures(scores=(_top("queries", before, after),)) + _correlation(before, after)
+    if sides.before.url is None:
+        return found + note("top URLs are left out: the log has no URLs")
+    if sides.after.url is None:
+        return found + note("top URLs are left out: the release has no URLs")
+    codes, distinct = encode(
+        pl.concat([sides.before.url.fill_null("").rename(""), sides.after.url.fill_null("").rename("")])
+    )
+    codes = np.where((distinct == "").to_numpy()[codes], -1, codes) if len(distinct) else codes
+    n = sides.before.n_rows
+    return found + Measures(
+        scores=(_top("URLs", _counts(codes[:n], len(distinct)), _counts(codes[n:], len(distinct))),)
+    )
+
+
+def _counts(numbers: Int32s, n_numbers: int) -> Int64s:
+    return np.bincount(numbers[numbers >= 0], minlength=n_numbers).astype(np.int64)
+
+
+def _top(what: str, before: Int64s, after: Int64s) -> Score:
+    return Score(
+        name=f"top_{what.lower()}_kept",
+        value=top_kept(before, after, n_top=N_TOP),
+        better="more",
+        about=f"of the {N_TOP} most frequent {what} are still among the {N_TOP} most frequent",
+        group="search",
+        is_share=True,
+    )
+
+
+def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
+    """Give the share of the most frequent things that are still among the most frequent.
+
+    Things that are equally frequent share the last places between them, before and after.
+
+    >>> top_kept(np.array([9, 8, 7, 0]), np.array([5, 0, 4, 9]), n_top=2)
+    0.5
+    >>> top_kept(np.array([9, 1, 1]), np.array([9, 1, 1]), n_top=2)
+    1.0
+    """
+    mine, theirs = _places(before, n_top), _places(after, n_top)
+    whole = float(mine.sum())
+    return float(np.minimum(mine, theirs).sum()) / whole if whole else 1.0
+
+
+def _places(counts: Int64s, n_top: int) -> Floats:
+    """Give what each thing holds of the first places: 1, 0, or of the last ones an equal part."""
+    there = counts[counts > 0]
+    if len(there) <= n_top:
+        return np.asarray(counts > 0, np.float64)
+    last = np.partition(there, len(there) - n_top)[len(there) - n_top]
+    n_above = int((there > last).sum())
+    part = (n_top - n_above) / int((there == last).sum())
+    return np.where(counts > last, 1.0, np.where(counts == last, part, 0.0))
+
+
+def _correlation(before: Int64s, after: Int64s) -> Measures:
+    there = before[before > 0]
+    if not len(there):
+        return note("the frequency correlation is left out: the log has no queries")
+    # Whatever is as frequent as the last one is looked at too, or the choice among them would be ours.
+    least = np.partition(there, max(0, len(there) - N_RANKED))[max(0, len(there) - N_RANKED)]
+    looked_at = before >= least
+    if there.max() == least:
+        return note("the frequency correlation is left out: all queries of the log are equally frequent")
+    return Measures(
+        scores=(
+            Score(
+                name="frequency_correlation",
+                value=spearman(before[looked_at], after[looked_at]),
+                better="more",
+                about="rank correlation of how often the most frequent queries are asked, 1 is the same order",
+                group="search",
+            ),
+        )
+    )
+
+
+def spearman(one: Int64s, other: Int64s) -> float:
+    """Give the correlation of ranks, equal values having their mean rank; 0 if all values of one side are equal.
+
+    >>> spearman(np.array([9, 5, 5, 1]), np.array([90, 50, 50, 10])), spearman(np.array([1, 2, 3]), np.array([3, 2, 1]))
+    (1.0, -1.0)
+    """
+    first, second = _mean_ranks(one), _mean_ranks(other)
+    first, second = first - first.mean(), second - second.mean()
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale else 0.0
+
+
+def _mean_ranks(values: Int64s) -> Floats:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # The ranks of n equal values end at the sum of counts so far.
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], np.float64)

@@ -1,0 +1,146 @@
+"""How much of a log is still there: rows, users, terms, queries, and its size."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from queryveil.groups import Groups
+from queryveil.kernels.arrays import Floats, Int32s
+from queryveil.kernels.spreading import spread
+from queryveil.log import QueryLog
+from queryveil.profiles import Profiles
+from queryveil.release import Release
+from queryveil.text.codes import encode
+from queryveil.text.normal_form import normalise
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.transactions import Transactions
+from queryveil.utility.generalisation import nodes_of
+from queryveil.utility.measures import Measures
+from queryveil.utility.score import Score, share
+from queryveil.utility.sides import Original, Sides, TermCounts, bags_of, items_in, n_real_rows
+from queryveil.who import Who
+
+NO_TAXONOMY = "without the taxonomy it was made with, whatever moved up counts as lost: add --taxonomy"
+_ABOUT = {
+    "rows_kept": "of the rows are still there, whole or in part",
+    "users_kept": "of the users are still there",
+    "terms_kept": "of the different terms are still there",
+    "queries_kept": "of the different queries are still there",
+    "log_size_kept": "of all that was asked, counted in terms, is still there",
+}
+
+
+def kept_of_log(
+    sides: Sides, *, original: QueryLog, release: Release, taxonomy: Taxonomy | None, who: Who | None
+) -> Measures:
+    """Measure a released log."""
+    before, after = np.bincount(_asked(sides.before.query)), np.bincount(_asked(sides.after.query))
+    n_queries = int((before > 0).sum())
+    both = min(len(before), len(after))
+    n_kept = int(((before[:both] > 0) & (after[:both] > 0)).sum())
+    users = _users_kept(original.n_users, release=release, who=who)
+    size, notes = _log_size(sides.terms, taxonomy=taxonomy)
+    if users is None:
+        notes += ("users kept is left out: users have a new id in each window, and nobody can tell who is who",)
+    return Measures(
+        scores=(
+            _score("rows_kept", share(min(n_real_rows(release), original.n_rows), original.n_rows)),
+            *([] if users is None else [_score("users_kept", users)]),
+            _score("terms_kept", _terms_kept(sides.terms)),
+            _score("queries_kept", share(n_kept, n_queries)),
+            _score("log_size_kept", size),
+        ),
+        notes=notes,
+    )
+
+
+def kept_of_transactions(
+    terms: TermCounts, *, bags: Transactions, release: Release, taxonomy: Taxonomy | None, by_query: bool
+) -> Measures:
+    """Measure released transactions, of users or of queries: what moved up in the taxonomy is kept in part."""
+    released = release.transactions
+    n_left = released.frame.filter(pl.col("items").list.len() > 0).height
+    places = share(min(n_left, bags.n_transactions), bags.n_transactions)
+    notes: tuple[str, ...] = ()
+    if taxonomy is None:
+        size, notes = share(float(terms.kept.sum()), float(terms.before.sum())), (NO_TAXONOMY,)
+    else:
+        left = float((1.0 - taxonomy.loss[nodes_of(released, taxonomy=taxonomy)]).sum())
+        size = min(1.0, share(left, bags.n_items))
+    return Measures(
+        scores=(
+            _score("rows_kept" if by_query else "users_kept", places),
+            _score("terms_kept", _terms_kept(terms)),
+            _score("log_size_kept", size),
+        ),
+        notes=(*notes, "queries, top queries, suggestions and profiles are left out: transactions have no queries"),
+    )
+
+
+def kept_of_groups(original: Original, *, groups: Groups) -> Measures:
+    """Measure groups: what share of people and of their terms the profiles of groups speak of."""
+    bags = bags_of(original)
+    pairs = _pairs(bags, is_profiles=isinstance(original, Profiles))
+    mine, theirs = pairs["term"].unique(), items_in(groups.frame["terms"]).unique()
+    n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())
+    return Measures(
+        scores=(
+            _score("users_kept", min(1.0, share(n_members, bags.n_transactions))),
+            _score("terms_kept", share(int(mine.is_in(theirs.implode()).sum()), len(mine))),
+            _score("log_size_kept", min(1.0, share(int(groups.frame["size"].sum()), pairs.height))),
+        ),
+        notes=("rows, queries, suggestions and profiles are left out: groups have no rows",),
+    )
+
+
+def _score(name: str, value: float) -> Score:
+    return Score(name=name, value=value, better="more", about=_ABOUT[name], group="kept", is_share=True)
+
+
+def _asked(query: Int32s) -> Int32s:
+    return query[query >= 0]
+
+
+def _terms_kept(terms: TermCounts) -> float:
+    return share(int((terms.kept > 0).sum()), int((terms.before > 0).sum()))
+
+
+def _users_kept(n_users: int, *, release: Release, who: Who | None) -> float | None:
+    if release.manifest.parameters.get("window") is None:
+        return share(min(release.log.n_users, n_users), n_users)
+    return None if who is None else share(float(presence(who, n_users=n_users).clip(max=1.0).sum()), n_users)
+
+
+def presence(who: Who, *, n_users: int) -> Floats:
+    """Give how many candidates each user is behind; one who may be any of n users counts 1/n for each.
+
+    >>> presence(Who(ptr=np.array([0, 1, 3]), users=np.array([0, 0, 2], np.int32), exact=False), n_users=3).tolist()
+    [1.5, 0.0, 0.5]
+    """
+    found: Floats = spread(np.ones((who.n_candidates, 1)), who.ptr, who.users, n_users)[:, 0]
+    return found
+
+
+def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, tuple[str, ...]]:
+    """Add up the terms that are still there; a node between angle brackets keeps what its loss leaves of a term."""
+    whole, left = float(terms.before.sum()), float(terms.kept.sum())
+    is_node = (terms.before == 0) & (terms.vocabulary.str.contains(r"^<.+>$")).to_numpy()
+    if not is_node.any():
+        return share(left, whole), ()
+    if taxonomy is None:
+        return share(left, whole), (NO_TAXONOMY,)
+    names = pl.DataFrame({"name": "<" + taxonomy.names.str.replace_all(r"\s+", "_") + ">", "loss": taxonomy.loss})
+    nodes = pl.DataFrame({"name": terms.vocabulary.filter(is_node), "n": terms.after[is_node]})
+    found = nodes.join(names.unique("name", keep="first", maintain_order=True), on="name")
+    left += float(((1.0 - found["loss"]) * found["n"]).sum())
+    return min(1.0, share(left, whole)), ()
+
+
+def _pairs(bags: Transactions, *, is_profiles: bool) -> pl.DataFrame:
+    """Give each person's different terms."""
+    terms = bags.frame.select("id", term="items").explode("term", empty_as_null=False)
+    if is_profiles:
+        codes, texts = encode(terms["term"])
+        terms = terms.with_columns(term=normalise(texts).gather(codes)).filter(pl.col("term") != "")
+    return terms.unique()

@@ -1,0 +1,140 @@
+"""Query suggestion: is the query that most people asked next still the one that most people ask next?
+
+A released log with its times cut to days has lost the order of a day, so there a follow-up is any other query of the
+same user on the same day; without times, any other query of the same user. Where times are exact it is the next other
+query of the user within half an hour. The original is always looked at in the way that the release allows.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+
+from queryveil.columns import TimeDetail
+from queryveil.kernels.arrays import Bools, Int64s
+from queryveil.utility.measures import Measures, note
+from queryveil.utility.score import Score
+from queryveil.utility.sides import Side, Sides
+
+LEAST_USERS = 3
+"""Users who must have asked a query for it to be looked at."""
+LEAST_FOLLOWERS = 2
+"""Users who must have asked one query after the other for that to be a suggestion."""
+MOST_QUERIES = 100
+"""Somebody with more different queries at a time is taken for a program and left out: every pair would count."""
+_SESSION_MINUTES = 30
+
+
+class Order(StrEnum):
+    """What of the order of queries a release has."""
+
+    NEXT = "next"
+    SAME_DAY = "same day"
+    SAME_USER = "same user"
+
+
+def order_of(sides: Sides, *, time: TimeDetail) -> Order:
+    """Say which follow-ups both sides can tell."""
+    if sides.before.time is None or sides.after.time is None:
+        return Order.SAME_USER
+    return Order.NEXT if time is TimeDetail.KEEP else Order.SAME_DAY
+
+
+def suggestions(sides: Sides, *, time: TimeDetail) -> Measures:
+    """Measure the share of queries whose most frequent follow-up is the same as before."""
+    order = order_of(sides, time=time)
+    asked = _frame(sides.before).group_by("query").agg(pl.col("user").n_unique())
+    looked_at = np.zeros(len(sides.queries), np.bool_)
+    looked_at[asked.filter(pl.col("user") >= LEAST_USERS)["query"].to_numpy()] = True
+    place = _places(sides.queries) if order is Order.NEXT else None
+    before, after = (_most_frequent(_frame(side), order, looked_at, place) for side in (sides.before, sides.after))
+    n_queries = before["query"].n_unique()
+    if not n_queries:
+        return note(
+            f"suggestions are left out: no query of {LEAST_USERS} users is followed by the same one for "
+            f"{LEAST_FOLLOWERS} of them"
+        )
+    return Measures(
+        scores=(
+            Score(
+                name="suggestions_kept",
+                value=_same(before, after) / n_queries,
+                better="more",
+                about=f"of the queries have the same most frequent follow-up ({_ABOUT[order]})",
+                group="search",
+                is_share=True,
+            ),
+        )
+    )
+
+
+_ABOUT = {
+    Order.NEXT: "the next query within half an hour",
+    Order.SAME_DAY: "another query of the same user and day",
+    Order.SAME_USER: "another query of the same user",
+}
+
+
+def _frame(side: Side) -> pl.DataFrame:
+    frame = pl.DataFrame({"user": side.user, "query": side.query})
+    if side.time is not None:
+        frame = frame.with_columns(time=side.time)
+    return frame.filter(pl.col("query") >= 0)
+
+
+def _same(before: pl.DataFrame, after: pl.DataFrame) -> float:
+    """Add up over the queries the chance of the same suggestion, if one of those that are equally frequent is taken."""
+    sizes = (frame.group_by("query").agg(pl.len().alias("n")) for frame in (before, after))
+    both = before.join(after, on=["query", "next"]).group_by("query").agg(pl.len().alias("shared"))
+    for size, name in zip(sizes, ("n_before", "n_after"), strict=True):
+        both = both.join(size.rename({"n": name}), on="query")
+    return float(both.select((pl.col("shared") / pl.max_horizontal("n_before", "n_after")).sum()).item())
+
+
+def _places(queries: pl.Series) -> Int64s:
+    """Number the queries in the order of their texts."""
+    places = np.empty(len(queries), np.int64)
+    places[queries.arg_sort().to_numpy()] = np.arange(len(queries))
+    return places
+
+
+def _most_frequent(frame: pl.DataFrame, order: Order, looked_at: Bools, place: Int64s | None) -> pl.DataFrame:
+    """Give the most frequent follow-ups of each query that is looked at: columns query and next."""
+    pairs = _pairs_together(frame, order, looked_at) if place is None else _next_pairs(frame, place)
+    pairs = pairs.filter(pl.Series(looked_at[pairs["query"].to_numpy()]))
+    counted = pairs.unique().group_by("query", "next").agg(pl.len().alias("n"))
+    often = counted.filter(pl.col("n") >= LEAST_FOLLOWERS)
+    return often.filter(pl.col("n") == pl.col("n").max().over("query")).select("query", "next")
+
+
+def _next_pairs(frame: pl.DataFrame, place: Int64s) -> pl.DataFrame:
+    # Rows of a release are shuffled: queries of the same moment go by their texts on both sides.
+    by_text = frame.with_columns(place=pl.Series(place[frame["query"].to_numpy()]))
+    ordered = by_text.drop_nulls("time").sort("user", "time", "place")
+    changed = ((pl.col("user") != pl.col("user").shift()) | (pl.col("query") != pl.col("query").shift())).fill_null(
+        value=True
+    )
+    last = pl.col("time").last().alias("ended")
+    runs = ordered.with_columns(run=changed.cum_sum()).group_by("run", maintain_order=True)
+    visits = runs.agg(pl.col("user", "query", "time").first(), last)
+    follows = visits.with_columns(pl.col("query", "user", "time").shift(-1).name.prefix("next_"))
+    is_soon = (pl.col("next_time") - pl.col("ended")) <= pl.duration(minutes=_SESSION_MINUTES)
+    found = follows.filter((pl.col("next_user") == pl.col("user")) & is_soon)
+    return found.select("user", "query", next="next_query")
+
+
+def _pairs_together(frame: pl.DataFrame, order: Order, looked_at: Bools) -> pl.DataFrame:
+    keys = ["user"]
+    if order is Order.SAME_DAY:
+        frame = frame.drop_nulls("time").with_columns(day=pl.col("time").dt.date())
+        keys = ["user", "day"]
+    asked = frame.select(*keys, "query").unique()
+    n_together = pl.col("query").count().over(keys)
+    asked = asked.filter(n_together.is_between(2, MOST_QUERIES))
+    # What one user alone asked is nobody else's follow-up.
+    common = asked.filter(pl.col("user").n_unique().over("query") >= LEAST_FOLLOWERS)
+    first = common.filter(pl.Series(looked_at[common["query"].to_numpy()]))
+    pairs = first.join(common.rename({"query": "next"}), on=keys)
+    return pairs.filter(pl.col("query") != pl.col("next")).select("user", "query", "next")

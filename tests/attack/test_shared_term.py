@@ -1,0 +1,91 @@
+"""Somebody who knows the group of a person."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+import pytest
+
+from queryveil.attack.ports import Given
+from queryveil.attack.shared_term import SharedTerm, has_shared_term
+from queryveil.groups import SCHEMA, Groups
+from queryveil.log import QueryLog
+from queryveil.methods import Plink
+from queryveil.paired import Paired
+from queryveil.release import Release
+from queryveil.synth import synthesize
+from queryveil.testing.logs import food, log_of
+
+NOTHING = Given()
+PEOPLE = {
+    "u1": ["apple beef"],
+    "u2": ["apple milk"],
+    "u3": ["apple butter"],
+    "u4": ["cheese"],
+    "u5": ["orange"],
+    "u6": ["banana"],
+}
+
+
+def groups_of(*rows: tuple[int, list[str], list[float], list[int] | None]) -> Groups:
+    full = [(i + 1, members, len(t), t, w, h) for i, (members, t, w, h) in enumerate(rows)]
+    return Groups(frame=pl.DataFrame(full, schema=SCHEMA, orient="row"))
+
+
+def paired(groups: Groups, **parameters: str) -> Paired:
+    log = log_of(PEOPLE)
+    manifest = Plink(p=0.5, taxonomy=food()).anonymize(log).manifest
+    manifest = msgspec.structs.replace(manifest, parameters=manifest.parameters | parameters)
+    return Paired.of(log, release=Release(data=groups, manifest=manifest))
+
+
+def test_members_of_a_group_with_a_term_of_all_are_found_and_others_are_not() -> None:
+    pair = paired(groups_of((4, ["apple", "milk"], [1.0, 0.25], None), (2, ["cheese"], [0.5], None)))
+    found = SharedTerm().attack(pair, given=NOTHING)
+    assert (found.n_targets, found.n_found) == (6, 4)
+    # Three of six people have the apple.
+    assert found.n_by_chance == pytest.approx(3)
+
+
+def test_holders_count_where_they_are_told_whatever_the_weights_say() -> None:
+    groups = groups_of((3, ["apple"], [0.2], [3]), (3, ["cheese"], [1.0], [2]))
+    assert has_shared_term(groups).tolist() == [True, False]
+
+
+def test_a_group_without_terms_has_none_in_common() -> None:
+    groups = groups_of((3, [], [], None), (2, [], [], []))
+    assert has_shared_term(groups).tolist() == [False, False]
+
+
+def test_a_share_just_below_all_is_not_all() -> None:
+    assert not has_shared_term(groups_of((999_999, ["apple"], [0.999999], None))).any()
+
+
+@pytest.mark.parametrize("parameters", [{"weights": "tfidf"}, {"weights": "given"}, {"representative": "union"}])
+def test_weights_that_are_no_shares_tell_nothing(parameters: dict[str, str]) -> None:
+    pair = paired(groups_of((2, ["apple"], [1.0], None)), **parameters)
+    assert SharedTerm().misses(pair, given=NOTHING) == (
+        "the release does not tell how many members of a group have a term"
+    )
+
+
+def test_a_log_has_no_groups() -> None:
+    assert SharedTerm().misses(Paired.pseudonymised(log_of(PEOPLE)), given=NOTHING) == "the release has no groups"
+
+
+def test_groups_of_no_people_are_not_attacked() -> None:
+    assert SharedTerm().misses(paired(groups_of()), given=NOTHING) == "the release is empty"
+
+
+@pytest.fixture(scope="module")
+def made() -> QueryLog:
+    return synthesize(users=2000, seed=5).log
+
+
+def test_a_made_up_log_loses_most_to_it_as_in_the_paper_and_nothing_when_strict(made: QueryLog) -> None:
+    as_paper = Paired.of(made, release=Plink(seed=1).anonymize(made))
+    assert SharedTerm().misses(as_paper, given=NOTHING) is None
+    assert SharedTerm().attack(as_paper, given=NOTHING).beats_chance
+    strict = Paired.of(made, release=Plink(strict=True, seed=1).anonymize(made))
+    assert SharedTerm().misses(strict, given=NOTHING) is None
+    assert SharedTerm().attack(strict, given=NOTHING).n_found == 0

@@ -1,0 +1,156 @@
+"""Somebody who may add users of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+from queryveil.attack.combinations import Combinations, decoys, own_queries, times_seen
+from queryveil.attack.planting import planted
+from queryveil.attack.ports import Given
+from queryveil.attack.sybil import Sybil, k_of
+from queryveil.columns import ColumnPolicy, Ids
+from queryveil.errors import BadParameter
+from queryveil.log import QueryLog
+from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
+from queryveil.paired import Paired, pseudonymised
+from queryveil.release import Release
+from queryveil.rng import generator
+from queryveil.synth import synthesize
+from queryveil.testing.logs import log_of, tiny_log
+from queryveil.testing.plain_judging import plain_times_seen
+from queryveil.testing.releases import released, released_bags
+
+KEEP = ColumnPolicy(ids=Ids.KEEP)
+few_words = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".join)
+rows = st.lists(st.tuples(st.sampled_from(["u1", "u2", "u3"]), few_words), min_size=1, max_size=12)
+
+
+def combination(text: str) -> Combinations:
+    return Combinations(texts=pl.Series([text]), rows=np.array([0]))
+
+
+@pytest.fixture(scope="module")
+def made() -> QueryLog:
+    return synthesize(users=1500, seed=4).log
+
+
+def found(method: Km | QueryThreshold | Swap | Kdelta | Clump | Plink, log: QueryLog) -> tuple[int, float]:
+    pair = Paired.of(log, release=method.anonymize(log))
+    given = Given(remake=method.anonymize)
+    assert Sybil().misses(pair, given=given) is None
+    exposure = Sybil(seed=1).attack(pair, given=given)
+    return exposure.n_found, exposure.n_by_chance
+
+
+def test_what_counts_users_falls_to_users_that_are_invented(made: QueryLog) -> None:
+    assert found(QueryThreshold(k=5, columns=KEEP, seed=1), made) == (50, 0)
+    n_found, n_by_chance = found(Km(k=5, m=2, columns=KEEP, seed=1), made)
+    assert n_found >= 15
+    assert n_by_chance == 0
+
+
+def test_where_queries_change_hands_rows_tell_as_much(made: QueryLog) -> None:
+    n_found, n_by_chance = found(Swap(k=5, columns=KEEP, seed=1), made)
+    assert n_found > 40
+    assert n_by_chance < 5
+
+
+def test_bags_of_generalised_items_give_little(made: QueryLog) -> None:
+    assert found(Clump(k=5, seed=1), made)[0] < 10
+
+
+def test_everybody_is_found_where_nothing_was_done() -> None:
+    pair = Paired.pseudonymised(tiny_log())
+    exposure = Sybil(seed=1).attack(pair, given=Given(remake=pseudonymised))
+    assert exposure.n_found == exposure.n_targets == 4
+
+
+def test_a_method_that_releases_nothing_gives_nobody_away() -> None:
+    def nothing(log: QueryLog) -> Release:
+        return pseudonymised(log.with_frame(log.frame.clear()))
+
+    assert Sybil(seed=1).attack(Paired.pseudonymised(tiny_log()), given=Given(remake=nothing)).n_found == 0
+
+
+def test_a_method_that_lets_everything_through_tells_no_more_than_blind_guessing(made: QueryLog) -> None:
+    def doubled(log: QueryLog) -> Release:
+        again = log.frame.with_columns(user=pl.concat_str(pl.lit("again "), "user"))
+        return pseudonymised(log.with_frame(pl.concat([log.frame, again])))
+
+    exposure = Sybil(seed=1).attack(Paired.pseudonymised(made), given=Given(remake=doubled))
+    assert exposure.n_found == exposure.n_by_chance == exposure.n_targets
+
+
+def test_only_queries_of_two_terms_that_one_person_asked_are_suspected() -> None:
+    log = log_of({"u1": ["red wine", "jaguar", "red red"], "u2": ["Wine RED", "old red wine"], "u3": ["red  WINE"]})
+    assert own_queries(log).texts.to_list() == ["Wine RED"]
+
+
+def test_decoys_stand_in_no_query_of_the_log(made: QueryLog) -> None:
+    asked = own_queries(made).some(np.arange(50))
+    false = decoys(made, like=asked, rng=generator(1))
+    assert len(false.rows) == 50
+    assert times_seen(false, release=pseudonymised(made)).tolist() == [0] * 50
+    assert (false.texts.str.split(" ").list.len() >= 2).all()
+
+
+def test_no_decoy_is_part_of_another() -> None:
+    few = log_of({f"u{i}": [f"a{i} b{i}", f"a{i} c{i} d{i}"] for i in range(4)})
+    asked = Combinations(texts=few.frame["query"], rows=np.arange(few.n_rows))
+    false = [set(text.split()) for text in decoys(few, like=asked, rng=generator(1)).texts]
+    assert len(false) == 8
+    assert not any(one <= other for i, one in enumerate(false) for j, other in enumerate(false) if i != j)
+
+
+def test_invented_users_are_new_and_ask_at_the_same_time(made: QueryLog) -> None:
+    asked = own_queries(made).some(np.arange(3))
+    more = planted(made, combinations=asked, n_each=4, rng=generator(1))
+    new = more.frame.tail(12)
+    assert (more.n_rows, more.n_users) == (made.n_rows + 12, made.n_users + 12)
+    assert new["time"].to_list() == made.frame["time"].gather(np.repeat(asked.rows, 4)).to_list()
+    assert new["query"].to_list() == made.frame["query"].gather(np.repeat(asked.rows, 4)).to_list()
+
+
+@drawn(rows=rows, text=few_words)
+def test_users_are_counted_as_the_definition_reads(rows: list[tuple[str, str]], text: str) -> None:
+    log = QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query"], orient="row"))
+    assert times_seen(combination(text), release=released(log)).tolist() == [plain_times_seen(text, rows)]
+
+
+def test_bags_and_members_are_counted_too() -> None:
+    bags = released_bags([["red", "wine"], ["wine", "old", "red"], ["red"], ["wine"]])
+    assert times_seen(combination("Wine red"), release=bags).tolist() == [2]
+    people = {f"u{i}": ["apple", "beef"] for i in range(4)} | {f"v{i}": ["apple", "milk"] for i in range(4)}
+    for strict in (False, True):
+        groups = Plink(p=1, seed=1, strict=strict).anonymize(log_of(people))
+        assert times_seen(combination("apple beef"), release=groups).tolist() == [4]
+        assert times_seen(combination("beef milk"), release=groups).tolist() == [0]
+
+
+def test_k_is_what_the_release_asks_for() -> None:
+    log = log_of({f"u{i}": ["apple", "beef"] for i in range(12)})
+    assert k_of(Km(k=7, m=2).anonymize(log)) == 7
+    assert k_of(QueryThreshold(k=3).anonymize(log)) == 3
+    assert k_of(Plink(p=0.4).anonymize(log)) == 3
+    assert k_of(Plink(p=0.2).anonymize(log)) == 5
+    assert k_of(pseudonymised(log)) == 2
+
+
+def test_it_needs_the_method_and_a_query_that_is_one_persons() -> None:
+    pair = Paired.pseudonymised(tiny_log())
+    assert Sybil().misses(pair, given=Given()) == (
+        "needs the method and its settings, to run it on a log with users of its own"
+    )
+    common = Paired.pseudonymised(log_of({"u1": ["red wine"], "u2": ["red wine"]}))
+    assert Sybil().misses(common, given=Given(remake=pseudonymised)) == (
+        "nobody asked a query of two or more terms that is this person's alone"
+    )
+
+
+def test_no_targets_is_a_clear_error() -> None:
+    with pytest.raises(BadParameter, match="n_targets must be 1 or more"):
+        Sybil(n_targets=0)

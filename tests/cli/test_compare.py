@@ -1,0 +1,118 @@
+"""`queryveil compare`: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import polars as pl
+import pytest
+
+Run = Callable[..., CompletedProcess[str]]
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def searches(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "searches.tsv"
+    assert run("synth", path, "--users", 200, "--seed", 3, "--values").returncode == 0
+    return path
+
+
+def test_a_table_the_best_run_and_its_command_are_printed_and_files_written(
+    run: Run, searches: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    done = run("compare", searches, "-o", folder, "--methods", "km:k=3:m=2,pseudonymise", "--jobs", 1)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert " ".join(lines[0].split()) == "run promise log size kept found 95 % interval by chance seconds"
+    assert lines[1].startswith("km k=3 m=2")
+    assert "km k=3 m=2 keeps most" in done.stdout
+    assert "    queryveil anonymize km LOG -o DIR --k 3 --m 2" in lines
+    assert done.stderr.splitlines()[-1] == f"written to {folder}: compare.html, table.csv, plan.toml, results"
+    assert {path.name for path in folder.iterdir()} == {"compare.html", "table.csv", "plan.toml", "results"}
+    table = pl.read_csv(folder / "table.csv")
+    assert table["run"].to_list() == ["km k=3 m=2", "pseudonymise"]
+    assert table["picked"].to_list() == [True, False]
+    assert {"attack known_terms:4", "score log_size_kept"} <= set(table.columns)
+
+
+def test_json_has_all_figures_and_a_plan_can_be_run_again(run: Run, searches: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    run("compare", searches, "-o", folder, "--methods", "query-threshold:k=3", "--jobs", 1, "--limit", 0.5)
+    done = run("compare", searches, "-o", tmp_path / "two", "--plan", folder / "plan.toml", "--jobs", 1, "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["limit"] == 0.5
+    assert [each["method"] for each in found["runs"]] == ["query_threshold"]
+    assert found["picked"] is None
+
+
+def test_people_public_log_and_values_are_used(run: Run, searches: Path, tmp_path: Path) -> None:
+    public = tmp_path / "public.tsv"
+    run("synth", public, "--users", 210, "--seed", 9)
+    words = ("compare", searches, "-o", tmp_path / "out", "--methods", "pseudonymise", "--jobs", 1, "--json")
+    people = f"{searches}.secrets.jsonl"
+    done = run(*words, "--public", public, "--people", people, "--values", f"{searches}.values.csv")
+    found = json.loads(done.stdout)
+    assert (found["n_users"], found["n_public"]) == (200, 210)
+    attempts = {each["after"]["attacker"]: each["after"] for each in found["runs"][0]["attacks"]["attempts"]}
+    assert attempts["vanity"]["n_targets"] == len(Path(people).read_text().splitlines())
+    assert "bid_kept" in {score["name"] for score in found["runs"][0]["scores"]}
+
+
+def test_a_broken_promise_is_loud_and_exit_1(run: Run, searches: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    words = ("compare", searches, "-o", folder, "--methods", "km:k=3:m=2", "--jobs", 1)
+    assert run(*words).returncode == 0
+    result = folder / "results" / "km-k-3-m-2.json"
+    broken = json.loads(result.read_text()) | {"standing": "broken", "verdict": "The promise is broken: 1 violation."}
+    result.write_text(json.dumps(broken))
+    done = run(*words)
+    assert done.returncode == 1
+    assert "BROKEN" in done.stdout
+    assert "BROKEN: km k=3 m=2: The promise is broken: 1 violation." in done.stderr
+    assert "a promise is broken" in (folder / "compare.html").read_text()
+
+
+def test_what_is_wrong_is_one_line_and_nothing_is_written(refused: Refused, log_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert refused("compare", log_file, "-o", folder, "--methods", "nosuch").startswith("method must be one of km")
+    assert refused("compare", log_file, "-o", folder, "--methods", "km:q=1").startswith("km q=1: a setting of km must")
+    assert refused("compare", log_file, "-o", folder, "--exposure", "nosuch").startswith(
+        "exposure must be worst or one"
+    )
+    assert refused("compare", log_file, "-o", folder, "--limit", 2).startswith("limit must be between 0 and 1")
+    both = ("--plan", tmp_path / "plan.toml", "--methods", "km")
+    assert refused("compare", log_file, "-o", folder, *both) == "methods must be left out with --plan, got km"
+    assert refused("compare", log_file, "-o", folder, "--jobs", 0) == "jobs must be 1 or more, got 0"
+    assert not folder.exists()
+
+
+def test_ctrl_c_is_one_line_whenever_it_comes(searches: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "queryveil", "compare", str(searches), "-o", str(tmp_path / "out"), "--jobs", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    began = time.monotonic()
+    while not (tmp_path / "out" / "results").is_dir() and time.monotonic() < began + 60:
+        time.sleep(0.01)
+    # The log is read, and the processes are about to start.
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert err.decode() == "queryveil: stopped; nothing was released\n"
+
+
+def test_a_measure_that_there_is_not_is_one_line_with_those_there_are(
+    refused: Refused, searches: Path, tmp_path: Path
+) -> None:
+    words = ("--methods", "query_threshold:k=3", "--jobs", 1, "--utility", "fame")
+    assert "log_size_kept" in refused("compare", searches, "-o", tmp_path / "out", *words)
