@@ -97,7 +97,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(refused: Refused, log_
     assert not folder.exists()
 
 
-def test_ctrl_c_is_one_line_whenever_it_comes(searches: Path, tmp_path: Path) -> None:
+def test_ctrl_c_while_the_processes_start_is_one_line(searches: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "queryveil", "compare", str(searches), "-o", str(tmp_path / "out"), "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     began = time.monotonic()

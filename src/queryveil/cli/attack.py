@@ -82,8 +82,11 @@ def _print(found: Attacks) -> None:
         typer.echo(
             "note: ids are fresh, so who is who was estimated; a right guess among n people counts 1/n", err=True
         )
+    reasons: dict[str, list[str]] = {}
     for skipped in found.skipped:
-        typer.echo(f"not run: {skipped.attacker}: {skipped.reason}", err=True)
+        reasons.setdefault(skipped.reason, []).append(skipped.attacker)
+    for reason, names in reasons.items():
+        typer.echo(f"not run: {', '.join(names)}: {reason}", err=True)
 
 
 def _label(found: Exposure) -> str:

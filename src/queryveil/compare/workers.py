@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -138,6 +139,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
     It reaches all processes of a terminal, and the first one ends the others.
     """
+    # Python starts this helper with the first process, and lets signals through again when it does.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
