@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import exp
 from typing import TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from queryveil.errors import BadParameter
 
 _MOST = 2**31 - 1
 """The most users that can be counted."""
+_MOST_EPSILON = 100
 _LEAST_P = 1e-9
 """It needs a thousand million users."""
 _USERS_ARE_IDS = "User ids are counted, not people: one person with several ids counts as several."
@@ -245,6 +247,46 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
         )
 
 
+class DifferentialPrivacy(msgspec.Struct, frozen=True, kw_only=True, tag="dp", tag_field="model"):
+    """Whether one person is in the log changes the chance of any outcome by a factor of at most exp(epsilon).
+
+    Two logs are neighbours if one person's rows are added or removed, all of them. The chance of any set of outcomes
+    under one log is at most exp(epsilon) times that under the other, plus `delta`. It is the promise of everything in
+    the release together.
+
+    >>> print(DifferentialPrivacy(epsilon=1.0, delta=1e-5).in_words())
+    With or without any one person's searches, whatever is seen in this release is about as likely: the chances differ
+    by a factor of at most 2.72, but for a part of 1 in 100,000.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= _MOST_EPSILON:
+            raise BadParameter("epsilon", self.epsilon, allowed=f"above 0 and at most {_MOST_EPSILON}")
+        if not 0 < self.delta < 1:
+            raise BadParameter("delta", self.delta, allowed="above 0 and below 1")
+
+    def in_words(self) -> str:
+        """Say the promise to somebody who has not read the paper."""
+        return (
+            "With or without any one person's searches, whatever is seen in this release is about as likely: the "
+            f"chances differ by a factor of at most {exp(self.epsilon):.3g}, but for a part of 1 in "
+            f"{1 / self.delta:,.0f}."
+        )
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Say what an attacker can still do."""
+        return (
+            "What is true of people in general is learned, also of those who are not in the log.",
+            "Several people who act alike, or one person with several user ids, are not one person here: their "
+            "factors multiply.",
+            "Each further release about the same people adds its epsilon and delta; a ledger keeps count of that.",
+            "Counts are noisy, and a query that is missing may well have been asked.",
+        )
+
+
 class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field="model"):
     """Nothing is promised, and why.
 
@@ -263,7 +305,9 @@ class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field
         return ("Anything: nobody may rely on it that a person cannot be found in this release.",)
 
 
-Guarantee: TypeAlias = KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | NoPromise
+Guarantee: TypeAlias = (
+    KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | DifferentialPrivacy | NoPromise
+)
 
 
 def _others(k: int) -> str:

@@ -24,16 +24,20 @@ from queryveil.formats import (
     extension,
     read_groups,
     read_log,
+    read_tallies,
     read_transactions,
+    tallies_layout,
     transactions_layout,
     write_groups,
     write_log,
+    write_tallies,
     write_transactions,
 )
 from queryveil.groups import Groups
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
-from queryveil.log import ROLES, Format, QueryLog
+from queryveil.log import ROLES, Format, Layout, QueryLog
+from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
 from queryveil.version import __version__
 
@@ -63,7 +67,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     names: dict[str, str]
     has_header: bool
-    kind: Literal["log", "transactions", "groups"] = "log"
+    kind: Literal["log", "transactions", "groups", "queries", "clicks"] = "log"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +89,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     query_clusters: str = ""
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
+    clicks: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=_versions)
     format_version: int = _FORMAT_VERSION
 
@@ -93,7 +98,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Release:
     """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
 
-    data: QueryLog | Transactions | Groups
+    data: QueryLog | Transactions | Groups | Tallies
     manifest: Manifest
 
     @property
@@ -136,19 +141,28 @@ class Release:
         ]
         return facts(rows, caption="Release")
 
+    @property
+    def tallies(self) -> Tallies:
+        """The data, for a method that releases queries with counts."""
+        if not isinstance(self.data, Tallies):
+            raise BadInput(f"this release holds {_kind(self.data)}, not queries with counts")
+        return self.data
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""
         path = Path(folder)
         check_target(path, force=force)
         with _whole(path, force=force) as partial:
-            data = _write_data(self.data, partial)
-            text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.manifest, data=data)), indent=2)
+            data, clicks = _write_data(self.data, partial)
+            manifest = msgspec.structs.replace(self.manifest, data=data, clicks=clicks)
+            text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path
 
 
-def _kind(data: QueryLog | Transactions | Groups) -> str:
-    return {QueryLog: "a log", Transactions: "transactions", Groups: "groups"}[type(data)]
+def _kind(data: QueryLog | Transactions | Groups | Tallies) -> str:
+    kinds = {QueryLog: "a log", Transactions: "transactions", Groups: "groups", Tallies: "queries with counts"}
+    return kinds[type(data)]
 
 
 def check_target(folder: str | Path, *, force: bool = False) -> None:
@@ -172,47 +186,63 @@ def read_release(folder: str | Path) -> Release:
     if not path.is_dir():
         raise BadRelease(str(folder), "there is no such folder")
     manifest = _read_manifest(path)
-    if manifest.data is None or Path(manifest.data.name).name != manifest.data.name:
+    if manifest.data is None:
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
-    data = path / manifest.data.name
-    if not data.is_file():
-        raise BadRelease(str(folder), f"{data.name} is missing")
-    if _sha256(data) != manifest.data.sha256:
-        raise BadRelease(str(folder), f"{data.name} is not the file that {MANIFEST} was written for (sha256 differs)")
-    return Release(data=_read_data(data, manifest.data), manifest=manifest)
+    data = _whole_file(path, manifest.data)
+    clicks = None if manifest.clicks is None else _whole_file(path, manifest.clicks)
+    return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest)
 
 
-def _write_data(data: QueryLog | Transactions | Groups, folder: Path) -> DataFile:
+def _whole_file(folder: Path, data: DataFile) -> Path:
+    """Give a file of a release, if it is there and the one that the manifest was written for."""
+    if Path(data.name).name != data.name:
+        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
+    path = folder / data.name
+    if not path.is_file():
+        raise BadRelease(str(folder), f"{path.name} is missing")
+    if _sha256(path) != data.sha256:
+        raise BadRelease(str(folder), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
+    return path
+
+
+def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
+    if isinstance(data, Tallies):
+        queries, clicks = write_tallies(data, folder)
+        layout = tallies_layout(data.layout)
+        return _described(queries, layout, kind="queries"), None if clicks is None else _described(
+            clicks, layout, kind="clicks"
+        )
     if isinstance(data, Groups):
         path = folder / "groups.jsonl"
         write_groups(data, path)
-        return DataFile(
-            name=path.name, sha256=_sha256(path), format=Format.JSONL, names={}, has_header=False, kind="groups"
-        )
+        return _described(path, Layout(format=Format.JSONL, has_header=False), kind="groups"), None
     if isinstance(data, Transactions):
         layout = transactions_layout(data.layout)
         path = folder / f"transactions.{extension(layout)}"
         write_transactions(data, path, layout=layout)
-        return DataFile(
-            name=path.name,
-            sha256=_sha256(path),
-            format=layout.format,
-            names={},
-            has_header=layout.has_header,
-            kind="transactions",
-        )
+        return _described(path, layout, kind="transactions"), None
     path = folder / f"log.{extension(data.layout)}"
     write_log(data, path)
+    names = {role: data.layout.names.get(role, role) for role in ROLES if role in data.columns}
+    return msgspec.structs.replace(_described(path, data.layout, kind="log"), names=names), None
+
+
+def _described(
+    path: Path, layout: Layout, *, kind: Literal["log", "transactions", "groups", "queries", "clicks"]
+) -> DataFile:
     return DataFile(
         name=path.name,
         sha256=_sha256(path),
-        format=data.layout.format,
-        names={role: data.layout.names.get(role, role) for role in ROLES if role in data.columns},
-        has_header=data.layout.has_header,
+        format=layout.format,
+        names={},
+        has_header=layout.has_header,
+        kind=kind,
     )
 
 
-def _read_data(path: Path, data: DataFile) -> QueryLog | Transactions | Groups:
+def _read_data(path: Path, data: DataFile, *, clicks: Path | None = None) -> QueryLog | Transactions | Groups | Tallies:
+    if data.kind == "queries":
+        return read_tallies(path, clicks=clicks, format=data.format)
     if data.kind == "groups":
         return read_groups(path)
     if data.kind == "transactions":

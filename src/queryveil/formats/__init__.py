@@ -5,6 +5,7 @@ from queryveil.formats.groups import read_groups, write_groups
 from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.profiles import are_profiles, read_profiles
 from queryveil.formats.read import read_log
+from queryveil.formats.tallies import read_tallies, tallies_layout, write_tallies
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
 from queryveil.log import Format, Layout
@@ -19,9 +20,12 @@ __all__ = [
     "read_groups",
     "read_log",
     "read_profiles",
+    "read_tallies",
     "read_transactions",
+    "tallies_layout",
     "transactions_layout",
     "write_groups",
     "write_log",
+    "write_tallies",
     "write_transactions",
 ]

@@ -1,0 +1,72 @@
+"""Tallies as files: a query and its count a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from queryveil.errors import BadFile, BadInput
+from queryveil.formats.layouts import extension
+from queryveil.formats.write import write_frame
+from queryveil.log import Format, Layout
+from queryveil.tallies import CLICKS_SCHEMA, SCHEMA, Tallies
+
+_RELEASED_AS = {
+    Format.AOL: Format.TSV,
+    Format.EXCITE: Format.TSV,
+    Format.TRANSACTIONS: Format.TSV,
+    Format.UBI: Format.JSONL,
+}
+
+
+def tallies_layout(layout: Layout) -> Layout:
+    """Give the layout in which tallies of a log of this layout are released: Parquet, JSON lines, CSV or TSV.
+
+    >>> tallies_layout(Layout(format=Format.AOL, compression="gz")).format
+    <Format.TSV: 'tsv'>
+    """
+    return Layout(format=_RELEASED_AS.get(layout.format, layout.format))
+
+
+def write_tallies(tallies: Tallies, folder: Path) -> tuple[Path, Path | None]:
+    """Write `queries` and, if there are any, `clicks` into a folder; give both files."""
+    layout = tallies_layout(tallies.layout)
+    queries = folder / f"queries.{extension(layout)}"
+    write_frame(tallies.frame, queries, layout=layout)
+    if tallies.clicks is None:
+        return queries, None
+    clicks = folder / f"clicks.{extension(layout)}"
+    write_frame(tallies.clicks, clicks, layout=layout)
+    return queries, clicks
+
+
+def read_tallies(queries: Path, *, clicks: Path | None, format: Format) -> Tallies:  # noqa: A002
+    """Read the files that `write_tallies` has written."""
+    layout = Layout(format=format)
+    frame = _read(queries, SCHEMA, format=format)
+    pairs = None if clicks is None else _read(clicks, CLICKS_SCHEMA, format=format)
+    try:
+        return Tallies(frame=frame, clicks=pairs, layout=layout)
+    except BadInput as error:
+        raise BadFile(queries.name, str(error)) from None
+
+
+def _read(path: Path, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
+    wanted = dict(schema)
+    try:
+        match format:
+            case Format.PARQUET:
+                return pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
+            case Format.JSONL:
+                if not path.read_bytes().strip():
+                    return pl.DataFrame(schema=wanted)
+                return pl.read_ndjson(path, schema=wanted)
+            case Format.CSV:
+                return pl.read_csv(path, schema=wanted)
+            case _:
+                return pl.read_csv(path, schema=wanted, separator="\t", quote_char=None)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError):
+        # Privacy: the cause would quote a row, so it is dropped.
+        raise BadFile(path.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None
