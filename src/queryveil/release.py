@@ -59,6 +59,28 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     n_users_after: int
 
 
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """How noise was added to counts of `what`, so that anybody can work the promise out again.
+
+    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of noise
+    and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with exp(-|Z|/scale);
+    `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance shift/2^32, and drawn
+    again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The part that this has in
+    the promise is `epsilon` and `delta`.
+    """
+
+    what: Literal["queries", "clicks"]
+    mechanism: Literal["laplace", "gaussian", "truncated-geometric", "zealous"]
+    max_items: int
+    scale: float
+    threshold: int
+    epsilon: float
+    delta: float
+    top: int | None = None
+    shift: int = 0
+    least: int = 1
+
+
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file that holds the data, and how it is written."""
 
@@ -87,6 +109,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     changed: dict[str, int] = {}
     measures: dict[str, float] = {}
     query_clusters: str = ""
+    noise: tuple[Noise, ...] = ()
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
     clicks: DataFile | None = None
