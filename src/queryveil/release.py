@@ -62,11 +62,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
     """How noise was added to counts of `what`, so that anybody can work the promise out again.
 
-    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of noise
-    and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with exp(-|Z|/scale);
-    `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance shift/2^32, and drawn
-    again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The part that this has in
-    the promise is `epsilon` and `delta`.
+    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of
+    noise and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with
+    exp(-|Z|/scale); `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance
+    shift/2^32, and drawn again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The
+    part that this has in the promise is `epsilon` and `delta`.
     """
 
     what: Literal["queries", "clicks"]
