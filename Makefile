@@ -35,6 +35,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.redis_between
 	$(BIN)/python -m benchmarks.compare
+	$(BIN)/python -m benchmarks.dp
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) -r s tests/kernels tests/methods tests/verify tests/formats

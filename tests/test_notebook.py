@@ -13,10 +13,12 @@ from queryveil.groups import SCHEMA, Groups
 from queryveil.inspection import inspect
 from queryveil.log import QueryLog
 from queryveil.methods import Clump, Km, Plink, Swap
+from queryveil.methods.dp_synthesis import synthesized
 from queryveil.profiles import Profiles
 from queryveil.release import Release
 from queryveil.testing import five_baskets, food, log_of
 from queryveil.testing.html_trees import parsed
+from queryveil.testing.releases import released_tallies
 from queryveil.transactions import Transactions
 from queryveil.verify import verify
 
@@ -29,7 +31,11 @@ NAMES = (
     "profiles",
     "release",
     "release of bags",
+    "tallies",
+    "release of tallies",
+    "release of made-up sessions",
     "verdict",
+    "verdict on tallies",
     "broken verdict",
     "inspection",
     "exposure",
@@ -54,6 +60,9 @@ def exposure(n_known: int | None = None) -> Exposure:
 def things() -> dict[str, object]:
     log = a_log()
     release = Km(k=2, m=2, seed=3).anonymize(log)
+    tallied = released_tallies(
+        {"kestrel lantern": 31}, clicks={("kestrel lantern", "http://ripple.example/"): 20}, threshold=13
+    )
     groups = Groups(frame=pl.DataFrame([(1, 3, 4, ["apple", "beef"], [0.6, 0.3], None)], schema=SCHEMA, orient="row"))
     return {
         "log": log,
@@ -62,7 +71,11 @@ def things() -> dict[str, object]:
         "profiles": Profiles.from_dicts({"persona1": {"kestrel": 1.0}}),
         "release": release,
         "release of bags": Clump(k=2, taxonomy=food(), seed=1).anonymize(five_baskets()),
+        "tallies": tallied.data,
+        "release of tallies": tallied,
+        "release of made-up sessions": synthesized(tallied, n_users=7, seed=1),
         "verdict": verify(release),
+        "verdict on tallies": verify(tallied),
         "broken verdict": verify(Release(data=log, manifest=release.manifest)),
         "inspection": inspect(log),
         "exposure": exposure(),
@@ -98,6 +111,13 @@ def test_counts_are_what_is_shown() -> None:
     assert "2 of 3" in shown("release")
     assert "members3" in shown("groups").replace("\n", "")
     assert "items3" in shown("transactions").replace("\n", "")
+
+
+def test_of_noisy_counts_it_is_not_shown_how_large_the_log_was() -> None:
+    assert "queries1" in shown("release of tallies").replace("\n", "")
+    assert "made-up users7" in shown("release of made-up sessions").replace("\n", "")
+    for name in ("release of tallies", "release of made-up sessions"):
+        assert "of 0" not in shown(name)
 
 
 def test_a_verdict_says_first_whether_the_promise_holds() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from queryveil.formats import read_log, read_profiles, read_transactions, write_log
     from queryveil.groups import Groups
     from queryveil.guarantees import (
+        DifferentialPrivacy,
         KdeltaAnonymity,
         KmAnonymity,
         Linkability,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     )
     from queryveil.inspection import inspect
     from queryveil.log import QueryLog
-    from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
+    from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
     from queryveil.profiles import Profiles
     from queryveil.release import Release, read_release
     from queryveil.report import report
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clump": "queryveil.methods",
     "ColumnPolicy": "queryveil.columns",
+    "DifferentialPrivacy": "queryveil.guarantees",
+    "Dp": "queryveil.methods",
     "Groups": "queryveil.groups",
     "Kdelta": "queryveil.methods",
     "KdeltaAnonymity": "queryveil.guarantees",
@@ -80,6 +83,8 @@ _HOMES = {
 __all__ = [
     "Clump",
     "ColumnPolicy",
+    "DifferentialPrivacy",
+    "Dp",
     "Groups",
     "Kdelta",
     "KdeltaAnonymity",

@@ -3,6 +3,7 @@
 QueryveilError
 ├── BadParameter      a setting has a value it may not have
 ├── MissingExtra      an optional part is not installed
+├── OverBudget        a release would spend more than is left of a privacy budget
 ├── TooFewUsers       a promise about groups of people needs more of them
 ├── NothingPromised   a release makes no promise that could be judged
 ├── BadInput          a file or frame cannot be read as a query log
@@ -50,6 +51,18 @@ class MissingExtra(QueryveilError):
 
     def __init__(self, what: str, *, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'queryveil[{extra}]'")
+
+
+class OverBudget(QueryveilError):
+    """A release would spend more than is left of a privacy budget.
+
+    >>> raise OverBudget("log.budget", "epsilon 2 was requested and 1.5 is left, 0.5 too little")
+    Traceback (most recent call last):
+    queryveil.errors.OverBudget: log.budget: epsilon 2 was requested and 1.5 is left, 0.5 too little; nothing was spent
+    """
+
+    def __init__(self, ledger: str, reason: str) -> None:
+        super().__init__(f"{ledger}: {reason}; nothing was spent")
 
 
 class TooFewUsers(QueryveilError):

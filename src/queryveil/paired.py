@@ -11,11 +11,12 @@ import polars as pl
 from queryveil.columns import ColumnReport, Ids, TimeDetail
 from queryveil.errors import BadInput
 from queryveil.groups import Groups
-from queryveil.guarantees import KmAnonymity, NoPromise, SwapAnonymity
+from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, SwapAnonymity
 from queryveil.histories import Histories, collect
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import Format, QueryLog
 from queryveil.release import Counts, Manifest, Release
+from queryveil.tallies import Tallies
 from queryveil.text.codes import encode
 from queryveil.text.token_hashes import hash_queries
 from queryveil.text.tokens import Tokens, tokenize
@@ -27,8 +28,8 @@ class Paired:
     """What attackers and measures look at.
 
     `before` has the terms of the original's `users`, `after` those of the release's candidates: the `candidates` by
-    their ids where a log was released, else transactions or groups by their place. Both number terms by `vocabulary`.
-    Who the candidates are is in `who`. The counts of a group's terms are 1.
+    their ids where a log was released, else transactions, groups or tallied queries by their place. Both number terms
+    by `vocabulary`. Who the candidates are is in `who`. The counts of a group's terms are 1.
     """
 
     original: QueryLog
@@ -77,7 +78,7 @@ class Paired:
 
     @property
     def n_candidates(self) -> int:
-        """The number of users, transactions or groups of the release."""
+        """The number of users, transactions, groups or tallied queries of the release."""
         return len(self.candidates)
 
     def __repr__(self) -> str:
@@ -112,6 +113,8 @@ def _candidates(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
         candidate, candidates = encode(data.frame["user"])
         return candidate, candidates, data.frame["query"]
     places = np.arange(data.frame.height, dtype=np.int32)
+    if isinstance(data, Tallies):
+        return places, pl.Series(places).cast(pl.String), data.frame["query"]
     lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
     # An item may have blanks inside; they would part it.
     texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
@@ -122,7 +125,7 @@ def _tokens(original: QueryLog, release: Release, texts: pl.Series) -> Tokens:
     """Give the terms of the original's rows and, behind them, of the release's."""
     queries, promise = original.frame["query"], release.promise
     by_blanks = original.layout.format is Format.TRANSACTIONS
-    has_items = not isinstance(release.data, QueryLog) or (isinstance(promise, KmAnonymity) and promise.items)
+    has_items = not isinstance(release.data, QueryLog | Tallies) or (isinstance(promise, KmAnonymity) and promise.items)
     if has_items and not by_blanks:
         # Items are released as they stand, phrases and nodes among them; a plain one is a term.
         queries = _as_items(queries)
@@ -163,7 +166,8 @@ def _who(
     key: bytes | None,
 ) -> Who:
     data, columns, parameters = release.data, release.manifest.columns, release.manifest.parameters
-    if isinstance(data, Groups):
+    if isinstance(data, Groups | Tallies) or isinstance(release.promise, DifferentialPrivacy):
+        # Users drawn from noisy counts are nobody, whatever their ids.
         return nobody(len(candidates))
     if isinstance(data, QueryLog) and columns.ids is Ids.KEEP:
         found = by_id(candidates, users=users)

@@ -34,7 +34,7 @@ from queryveil.formats import (
     write_transactions,
 )
 from queryveil.groups import Groups
-from queryveil.guarantees import Guarantee
+from queryveil.guarantees import DifferentialPrivacy, Guarantee
 from queryveil.html_tables import Cell, facts
 from queryveil.log import ROLES, Format, Layout, QueryLog
 from queryveil.tallies import Tallies
@@ -152,12 +152,11 @@ class Release:
 
     def _repr_html_(self) -> str:
         # Privacy: what the manifest says, which holds no text and no ids.
-        manifest, counts = self.manifest, self.manifest.counts
+        manifest = self.manifest
         rows: list[tuple[str, Cell]] = [
             ("method", manifest.method),
             ("promise", self.promise.in_words()),
-            ("rows", f"{counts.n_rows_after:,} of {counts.n_rows_before:,}"),
-            ("users", f"{counts.n_users_after:,} of {counts.n_users_before:,}"),
+            *_sizes(self),
             *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
             *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
             *(("warning", warning) for warning in manifest.warnings),
@@ -181,6 +180,19 @@ class Release:
             text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path
+
+
+def _sizes(release: Release) -> list[tuple[str, Cell]]:
+    counts = release.manifest.counts
+    if isinstance(release.promise, DifferentialPrivacy):
+        # How large the log was is not told.
+        if isinstance(release.data, Tallies):
+            return [("queries", release.data.n_queries), ("queries with URLs", release.data.n_clicks)]
+        return [("made-up users", counts.n_users_after)]
+    return [
+        ("rows", f"{counts.n_rows_after:,} of {counts.n_rows_before:,}"),
+        ("users", f"{counts.n_users_after:,} of {counts.n_users_before:,}"),
+    ]
 
 
 def _kind(data: QueryLog | Transactions | Groups | Tallies) -> str:

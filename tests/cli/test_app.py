@@ -62,6 +62,7 @@ def test_the_commands_are_the_verbs() -> None:
     verbs = [" ".join(path) for path, command in commands() if not hasattr(command, "commands")]
     assert sorted(verbs) == [
         "anonymize clump",
+        "anonymize dp",
         "anonymize kdelta",
         "anonymize km",
         "anonymize partition",

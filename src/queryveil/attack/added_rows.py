@@ -10,7 +10,7 @@ import polars as pl
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.columns import TimeDetail
-from queryveil.guarantees import KdeltaAnonymity
+from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.kernels.arrays import Floats
 from queryveil.log import QueryLog
 from queryveil.paired import Paired
@@ -48,6 +48,8 @@ class AddedRows:
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
         """Say why it cannot attack this release."""
         release = paired.release
+        if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
+            return "all rows are made up"
         is_kdelta = isinstance(release.promise, KdeltaAnonymity) or release.manifest.method == "kdelta"
         if not is_kdelta or not isinstance(release.data, QueryLog) or not _n_added(release):
             return "no rows were made up"

@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.groups import Groups
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels.arrays import Int64s
 from queryveil.kernels.rows import group
 from queryveil.log import Format, QueryLog
 from queryveil.release import Release
+from queryveil.tallies import Tallies
 from queryveil.text.codes import encode
+from queryveil.text.normal_form import normalise
 from queryveil.text.tokens import Tokens, tokenize
 
 _N_COMMON = 500
@@ -81,8 +83,15 @@ def decoys(log: QueryLog, *, like: Combinations, rng: np.random.Generator) -> Co
 
 
 def times_seen(combinations: Combinations, *, release: Release) -> Int64s:
-    """Count what shows each combination in a release: users, or rows where queries change hands; bags; members."""
+    """Count what shows each combination in a release: users, or rows where queries change hands; bags; members.
+
+    Where noise was added to counts of whole queries, it is the count of the very query, or its made-up rows.
+    """
     data = release.data
+    if isinstance(data, Tallies):
+        return _as_whole_queries(combinations, data.frame)
+    if isinstance(release.promise, DifferentialPrivacy):
+        return _as_whole_queries(combinations, release.log.frame.group_by("query").agg(count=pl.len()))
     if isinstance(data, Groups):
         return _in_groups(combinations, data)
     if isinstance(data, QueryLog):
@@ -146,6 +155,15 @@ def _in_groups(combinations: Combinations, groups: Groups) -> Int64s:
     whole = together.filter(pl.col("found") == pl.col("size")).group_by("place").agg(pl.col("n").sum())
     seen = np.zeros(len(words), np.int64)
     seen[whole["place"].to_numpy()] = whole["n"].to_numpy()
+    return seen
+
+
+def _as_whole_queries(combinations: Combinations, counted: pl.DataFrame) -> Int64s:
+    """Look the queries up, whole and in normal form, in a frame of query and count."""
+    wanted = pl.DataFrame({"query": normalise(combinations.texts)})
+    known = counted.select(pl.col("query"), pl.col("count").cast(pl.Int64))
+    found = wanted.join(known, on="query", how="left", maintain_order="left")["count"]
+    seen: Int64s = found.fill_null(0).to_numpy()
     return seen
 
 

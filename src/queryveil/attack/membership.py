@@ -12,12 +12,14 @@ from queryveil.attack.ports import Given
 from queryveil.attack.scoring import draw_targets
 from queryveil.errors import BadParameter
 from queryveil.groups import Groups
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.histories import Histories, collect
 from queryveil.kernels.arrays import Floats, Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.paired import Paired
 from queryveil.release import Release
 from queryveil.rng import check_seed, generator
+from queryveil.tallies import Tallies
 from queryveil.text.codes import encode
 from queryveil.text.tokens import tokenize
 
@@ -38,6 +40,8 @@ class Membership:
     One half of the public log's users, drawn at random, gives `pop`; the other half are known not to be in the release,
     and the threshold is such that 1 in 100 of these is above it. Targets are people of the original; found are those
     above. Of generalised items only those that stand there as terms are looked at.
+    Of noisy counts of queries, `released` is a term's part of all counts, scaled so that the released terms are as
+    common in all as in the public log; a term that is not released tells nothing.
 
     >>> Membership().name
     'membership'
@@ -75,7 +79,8 @@ class Membership:
         of_public = rng.permutation(public.n_users)
         known, outside = np.split(of_public, [public.n_users // 2])
         population = _share(public, users=known, n_terms=n_terms)
-        gain = gains(population, released=_released(paired, vocabulary=vocabulary), weighted=self.weighted)
+        released = _released(paired, vocabulary=vocabulary, population=population)
+        gain = gains(population, released=released, weighted=self.weighted)
         targets = draw_targets(np.arange(paired.n_users), n_targets=self.n_targets, rng=rng)
         threshold = above(statistic(public, users=outside, gain=gain, weighted=self.weighted))
         inside = statistic(paired.before, users=targets, gain=gain, weighted=self.weighted)
@@ -142,12 +147,36 @@ def _share(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
     return np.asarray(n_holders / max(1, len(users)), np.float64)
 
 
-def _released(paired: Paired, *, vocabulary: pl.Series) -> Floats:
+def _released(paired: Paired, *, vocabulary: pl.Series, population: Floats) -> Floats:
     """Give the share of the release that has each term."""
+    if isinstance(paired.release.promise, DifferentialPrivacy):
+        return scaled(_counted(paired, n_terms=len(vocabulary)), population=population)
     if isinstance(paired.release.data, Groups):
         return _of_groups(paired.release, vocabulary=vocabulary)
     n_holders = np.bincount(paired.after.terms, minlength=len(vocabulary))
     return np.asarray(n_holders / paired.n_candidates, np.float64)
+
+
+def scaled(counts: Floats, *, population: Floats) -> Floats:
+    """Give counts as shares that add up to those of the same terms in the population; what has no count stays as it is.
+
+    How many people noisy counts are of, and how many queries of each, is not told.
+
+    >>> scaled(np.array([30.0, 10.0, 0.0]), population=np.array([0.2, 0.2, 0.1])).round(2).tolist()
+    [0.3, 0.1, 0.1]
+    """
+    there = counts > 0
+    total = float(counts[there].sum())
+    share = counts * (float(population[there].sum()) / total if total else 0.0)
+    return np.where(there, np.minimum(1.0, share), population)
+
+
+def _counted(paired: Paired, *, n_terms: int) -> Floats:
+    """Add up the counts of the queries with each term, or the made-up users who have it."""
+    data = paired.release.data
+    weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(paired.n_candidates)
+    counts = np.bincount(paired.after.terms, weights=weight[paired.after.entry_user], minlength=n_terms)
+    return np.asarray(np.maximum(0.0, counts), np.float64)
 
 
 def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:

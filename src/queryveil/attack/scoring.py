@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from queryveil.attack.postings import Postings
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels.arrays import Int64s
 from queryveil.kernels.naming import name_best
 from queryveil.log import QueryLog
@@ -14,9 +15,11 @@ from queryveil.transactions import Transactions
 
 def no_people(paired: Paired) -> str | None:
     """Say why nobody can be sought in a release; None if people can."""
-    if isinstance(paired.release.data, QueryLog | Transactions):
-        return None
-    return "the release has no rows that are one person's"
+    if not isinstance(paired.release.data, QueryLog | Transactions):
+        return "the release has no rows that are one person's"
+    if isinstance(paired.release.promise, DifferentialPrivacy):
+        return "the users of the release are made up"
+    return None
 
 
 def draw_targets(eligible: Int64s, *, n_targets: int, rng: np.random.Generator) -> Int64s:

@@ -64,9 +64,9 @@ def report(
 
     kind = format_of("json" if as_json else report_format)
     goes_out = as_json or output == "-"
-    path = Path(output) if output and not goes_out else folder / f"report.{kind}"
     with progress_bar():
         release = read_release(folder)
+        path = Path(output) if output and not goes_out else _place(release, folder, kind=kind, exact=bool(original))
         if not goes_out:
             # A report in the folder is made from it, so that an older one may go.
             check_report_target(path, force=force or output is None)
@@ -93,6 +93,16 @@ def report(
         typer.echo(in_short(made))
         typer.echo(f"written to {path}", err=True)
     raise typer.Exit(1 if made.state is State.BROKEN else 0)
+
+
+def _place(release: Release, folder: Path, *, kind: str, exact: bool) -> Path:
+    """Say where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
+    from queryveil.guarantees import DifferentialPrivacy
+
+    # Privacy: figures beside the original are exact, and whatever is handed out with noisy counts must be covered too.
+    is_apart = exact and isinstance(release.promise, DifferentialPrivacy)
+    whole = folder.absolute()
+    return whole.with_name(f"{whole.name}-report.{kind}") if is_apart else folder / f"report.{kind}"
 
 
 def _original(

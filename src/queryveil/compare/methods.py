@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
 from types import UnionType
-from typing import Any, Protocol, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 import polars as pl
@@ -30,6 +30,7 @@ METHODS: Mapping[str, type[Any]] = {
     "clump": methods.Clump,
     "partition": methods.Partition,
     "swap": methods.Swap,
+    "dp": methods.Dp,
     "pseudonymise": methods.Pseudonymise,
     "token_hash": methods.TokenHash,
     "query_threshold": methods.QueryThreshold,
@@ -130,6 +131,8 @@ def method_of(manifest: Manifest) -> Method | str:
     if parameters.get("weights") == "given":
         return "it was made of profiles, not of a log"
     known = settings_of(name)
+    # Counts tell all that sessions made up from them do.
+    parameters.pop("synthesized", None)
     if parameters.get("taxonomy") is None:
         parameters.pop("taxonomy", None)
     if "time" in known:
@@ -192,13 +195,15 @@ def _value(name: str, value: Setting, kind: Any) -> Any:
 def _in_words(kind: Any) -> str:
     """Say what a type takes.
 
-    >>> _in_words(int | None), _in_words(float)
-    ('a whole number or none', 'a number')
+    >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2, "auto"])
+    ('a whole number or none', 'a number', 'one of 1, 2, auto')
     """
     if isinstance(kind, UnionType):
         return " or ".join(_in_words(each) for each in get_args(kind))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return f"one of {', '.join(kind)}"
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "none"}
     return words.get(kind, "a list of texts")
 

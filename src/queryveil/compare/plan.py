@@ -90,6 +90,7 @@ _DEFAULT: Mapping[str, tuple[dict[str, Setting], ...]] = {
     "clump": ({"k": 5}, {"k": 20}),
     "partition": ({"k": 5},),
     "swap": ({"k": 10}, {"k": 50}),
+    "dp": ({"epsilon": 1.0}, {"epsilon": 4.0, "max_queries": 1}),
     "pseudonymise": ({},),
     "token_hash": ({},),
     "query_threshold": ({"k": 5},),
@@ -100,7 +101,7 @@ def default_plan() -> Plan:
     """Give every method with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
-    15
+    17
     """
     return Plan(runs=tuple(run for name in _DEFAULT for run in _default_runs(name)))
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from queryveil.methods.clump import Clump
+from queryveil.methods.dp import Dp
+from queryveil.methods.dp_bounding import Choice
+from queryveil.methods.dp_mechanisms import Mechanism
 from queryveil.methods.kdelta import Kdelta
 from queryveil.methods.km import Km
 from queryveil.methods.km_targets import Target
@@ -14,10 +17,13 @@ from queryveil.methods.swap import Swap
 from queryveil.methods.token_hash import TokenHash
 
 __all__ = [
+    "Choice",
     "Clump",
+    "Dp",
     "Grouping",
     "Kdelta",
     "Km",
+    "Mechanism",
     "Partition",
     "Plink",
     "Pseudonymise",

@@ -24,6 +24,7 @@ from queryveil.profiles import Profiles
 from queryveil.release import Release, read_release
 from queryveil.report.curves import curves_of
 from queryveil.report.value import Judgement, Report, State
+from queryveil.tallies import Tallies
 from queryveil.text.classifier import Classifier
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.transactions import Transactions
@@ -181,7 +182,10 @@ def _measure(
 
 
 def _top_queries(release: Release) -> tuple[tuple[str, int], ...]:
-    """Give the texts that stand in most rows of a released log; other releases have no queries."""
+    """Give the texts that stand in most rows of a released log or have the largest counts; others have no queries."""
+    if isinstance(release.data, Tallies):
+        tallied = release.data.frame.sort(["count", "query"], descending=[True, False])
+        return tuple((query, int(n)) for query, n in tallied.head(N_SHOWN).iter_rows())
     if not isinstance(release.data, QueryLog):
         return ()
     counted = release.data.frame["query"].value_counts(name="n").sort(["n", "query"], descending=[True, False])

@@ -10,6 +10,7 @@ import polars as pl
 from queryveil.kernels.arrays import Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.release import Release
+from queryveil.tallies import Tallies
 from queryveil.text.tokens import normalize, tokenize
 from queryveil.transactions import Transactions
 
@@ -33,6 +34,9 @@ def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
     if isinstance(release.data, QueryLog):
         after = release.data.frame["query"]
         return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(_asked(after)))
+    if isinstance(release.data, Tallies):
+        counts: Int64s = release.data.frame["count"].to_numpy()
+        return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(counts))
     if isinstance(release.data, Transactions):
         by_blanks = original.layout.format is Format.TRANSACTIONS
         tokens = tokenize(original.frame["query"], by_blanks=by_blanks)

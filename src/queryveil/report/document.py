@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import percent
 from queryveil.report.blocks import Document, Figure, Paragraph, Section, Table
 from queryveil.report.parts.checking import checking, glossary
@@ -19,6 +20,10 @@ _BADGES: dict[State, str] = {
     State.NOTHING_PROMISED: "Nothing is promised",
     State.NOT_JUDGED: "Not judged",
 }
+_KEEP_IT = (
+    "Keep this report to yourself: it was made beside the original, and its figures are exact. Handed out with the "
+    "release, they would not be covered by the promise."
+)
 
 
 def document_of(report: Report) -> Document:
@@ -78,6 +83,9 @@ def _alert(report: Report) -> str:
     """Say what must not be overlooked."""
     n = len(report.manifest.warnings)
     warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
+    is_exact = isinstance(report.manifest.promise, DifferentialPrivacy) and report.measures is not None
+    if is_exact:
+        warned = f"{warned} {_KEEP_IT}".strip()
     first = {
         State.BROKEN: "Do not hand it out.",
         State.NOTHING_PROMISED: "Do not rely on it: what no attacker found here, another may find.",
@@ -106,7 +114,8 @@ def _exposure(report: Report) -> tuple[Figure, ...]:
 def _texts(report: Report) -> Section | None:
     if report.top_queries is None:
         return None
-    table = Table(columns=("query", "rows"), rows=report.top_queries, caption="")
+    n = "count" if "count" in report.columns else "rows"
+    table = Table(columns=("query", n), rows=report.top_queries, caption="")
     said = Paragraph(text="These are texts of the release; the rest of this report holds none.", kind="note")
     return Section(name="texts", title="Its most frequent queries", blocks=(said, table))
 

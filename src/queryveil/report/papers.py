@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from queryveil.guarantees import (
+    DifferentialPrivacy,
     Guarantee,
     KdeltaAnonymity,
     KmAnonymity,
@@ -37,6 +38,10 @@ _PLINK = (
 _SWAP = (
     "D. Pàmies-Estrems, J. Castellà-Roca, A. Viejo: Working at the Web Search Engine Side to Generate "
     "Privacy-Preserving User Profiles. Expert Systems with Applications 64, 2016"
+)
+_DP = (
+    "A. Korolova, K. Kenthapadi, N. Mishra, A. Ntoulas: Releasing Search Queries and Clicks Privately. International "
+    "World Wide Web Conference (WWW), 2009"
 )
 
 
@@ -73,6 +78,8 @@ def source_of(promise: Guarantee, *, method: str) -> Source | None:
             return _linkability(promise)
         case SwapAnonymity():
             return _swap(promise)
+        case DifferentialPrivacy():
+            return _dp(promise)
         case NoPromise():
             return None
 
@@ -131,4 +138,15 @@ def _swap(promise: SwapAnonymity) -> Source:
         "another user among those who wait.",
         differs=f"{wait}; nobody is given a query of their own.",
         paper=_SWAP,
+    )
+
+
+def _dp(promise: DifferentialPrivacy) -> Source:
+    return Source(
+        name=f"(ε, δ)-differential privacy, ε = {promise.epsilon:g}, δ = {promise.delta:g}",
+        definition="For any two logs that differ in the rows of one user, and any set of releases, the chance of a "
+        "release from the set under one log is at most exp(ε) times that under the other, plus δ.",
+        differs="The noise is of whole numbers, each user is counted once for a query, and the threshold is worked out "
+        "so that the promise is exact; the manifest says how noise was added.",
+        paper=_DP,
     )

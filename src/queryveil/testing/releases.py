@@ -1,4 +1,4 @@
-"""Releases made by hand, for tests of attackers."""
+"""Releases made by hand, for tests of attackers and measures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import msgspec
 import polars as pl
 
 from queryveil.columns import ColumnReport, Ids, TimeDetail
-from queryveil.guarantees import NoPromise, TransactionAnonymity
+from queryveil.guarantees import DifferentialPrivacy, NoPromise, TransactionAnonymity
 from queryveil.log import ROLES, QueryLog
 from queryveil.paired import Paired, pseudonymised
-from queryveil.release import Release
+from queryveil.release import Counts, Manifest, Noise, Release
+from queryveil.tallies import CLICKS_SCHEMA, SCHEMA, Tallies
 from queryveil.testing.logs import log_of
 from queryveil.transactions import Transactions
 
@@ -53,3 +54,40 @@ def timed_log(rows: Sequence[tuple[str, str, float | None]]) -> QueryLog:
     times = [None if hours is None else MONDAY + timedelta(hours=hours) for _, _, hours in rows]
     columns = {"user": [user for user, _, _ in rows], "query": [query for _, query, _ in rows], "time": times}
     return QueryLog(frame=pl.DataFrame(columns, schema={name: ROLES[name] for name in columns}))
+
+
+def released_tallies(
+    counts: dict[str, int],
+    *,
+    clicks: dict[tuple[str, str], int] | None = None,
+    threshold: int = 2,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+) -> Release:
+    """Give queries with counts as a release of noisy counts; how they came about is up to the test."""
+    frame = pl.DataFrame({"query": list(counts), "count": list(counts.values())}, schema=SCHEMA)
+    pairs = None
+    if clicks is not None:
+        rows = [(query, url, n) for (query, url), n in clicks.items()]
+        pairs = pl.DataFrame(rows, schema=CLICKS_SCHEMA, orient="row")
+    part = Noise(
+        what="queries",
+        mechanism="laplace",
+        max_items=1,
+        scale=1 / epsilon,
+        threshold=threshold,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    return Release(
+        data=Tallies(frame=frame, clicks=pairs),
+        manifest=Manifest(
+            method="dp",
+            promise=DifferentialPrivacy(epsilon=epsilon, delta=delta),
+            parameters={"epsilon": epsilon, "delta": delta},
+            counts=Counts(n_rows_before=0, n_rows_after=len(counts), n_users_before=0, n_users_after=0),
+            removed={},
+            columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
+            noise=(part,) if clicks is None else (part, msgspec.structs.replace(part, what="clicks")),
+        ),
+    )

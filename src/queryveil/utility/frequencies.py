@@ -19,7 +19,7 @@ N_RANKED = 1000
 def frequencies(sides: Sides) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
     before, after = (_counts(side.query, len(sides.queries)) for side in (sides.before, sides.after))
-    found = Measures(scores=(_top("queries", before, after),)) + _correlation(before, after)
+    found = frequencies_of_counts(before, after)
     if sides.before.url is None:
         return found + note("top URLs are left out: the log has no URLs")
     if sides.after.url is None:
@@ -29,9 +29,17 @@ def frequencies(sides: Sides) -> Measures:
     )
     codes = np.where((distinct == "").to_numpy()[codes], -1, codes) if len(distinct) else codes
     n = sides.before.n_rows
-    return found + Measures(
-        scores=(_top("URLs", _counts(codes[:n], len(distinct)), _counts(codes[n:], len(distinct))),)
-    )
+    return found + Measures(scores=(top_urls(_counts(codes[:n], len(distinct)), _counts(codes[n:], len(distinct))),))
+
+
+def frequencies_of_counts(before: Int64s, after: Int64s) -> Measures:
+    """Measure the most frequent queries, from how often each is asked."""
+    return Measures(scores=(_top("queries", before, after),)) + _correlation(before, after)
+
+
+def top_urls(before: Int64s, after: Int64s) -> Score:
+    """Measure the most frequent URLs, from how often each is clicked."""
+    return _top("URLs", before, after)
 
 
 def _counts(numbers: Int32s, n_numbers: int) -> Int64s:

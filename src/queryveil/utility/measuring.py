@@ -9,9 +9,11 @@ import polars as pl
 from queryveil import progress
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.log import Format, QueryLog
 from queryveil.paired import Paired
 from queryveil.release import Release, read_release
+from queryveil.tallies import Tallies
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.transactions import Transactions
 from queryveil.utility.advertising import advertising
@@ -25,6 +27,7 @@ from queryveil.utility.measures import Measures, note
 from queryveil.utility.score import Score
 from queryveil.utility.sides import Original, Sides, bags_of, count_items, items_in
 from queryveil.utility.suggestions import suggestions
+from queryveil.utility.tallied import Tallied, kept_of_tallies, search_in_tallies
 
 
 def measure(
@@ -54,6 +57,8 @@ def measure(
     before = read_log(original) if isinstance(original, str | Path) else original
     tree = taxonomy or _known_taxonomy(judged)
     found = _other_original(before, judged)
+    if isinstance(judged.data, Tallies) or isinstance(judged.promise, DifferentialPrivacy):
+        return found + _measure_tallies(before, judged, values=values)
     if isinstance(judged.data, QueryLog):
         return found + _measure_log(before, judged, key=key, values=values, taxonomy=tree, paired=paired)
     if isinstance(judged.data, Transactions):
@@ -72,6 +77,9 @@ def _known_taxonomy(release: Release) -> Taxonomy | None:
 
 def _other_original(original: Original, release: Release) -> Measures:
     counts = release.manifest.counts
+    if isinstance(release.promise, DifferentialPrivacy):
+        # Such a release does not tell how many rows there were.
+        return Measures()
     if original.n_rows == counts.n_rows_before:
         return Measures()
     return note(
@@ -142,6 +150,17 @@ def _measure_transactions(
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")
     progress.step("measuring generalisation")
     return found + generalisation(bags, release=release, taxonomy=taxonomy)
+
+
+def _measure_tallies(original: Original, release: Release, *, values: pl.DataFrame | None) -> Measures:
+    if not isinstance(original, QueryLog):
+        raise BadInput("counts of queries are measured by the log that they were made from; give that")
+    progress.step("measuring what is kept")
+    tallied = Tallied.of(original, release=release)
+    found = kept_of_tallies(tallied, release=release)
+    found += _no_values() if values is None else advertising(tallied.terms, values=values)
+    progress.step("measuring search")
+    return found + search_in_tallies(tallied, original=original, release=release)
 
 
 def _no_values() -> Measures:

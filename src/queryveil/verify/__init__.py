@@ -4,6 +4,7 @@
 """
 
 from queryveil.callable_package import make_callable
+from queryveil.verify.dp import verify_dp
 from queryveil.verify.judging import judge, verify
 from queryveil.verify.kdelta import verify_kdelta, verify_kdelta_by_force
 from queryveil.verify.km import verify_km, verify_km_by_force
@@ -20,6 +21,7 @@ __all__ = [
     "arrivals_of",
     "judge",
     "verify",
+    "verify_dp",
     "verify_kdelta",
     "verify_kdelta_by_force",
     "verify_km",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -12,6 +13,7 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
 from queryveil.groups import Groups
 from queryveil.guarantees import (
+    DifferentialPrivacy,
     Guarantee,
     KdeltaAnonymity,
     KmAnonymity,
@@ -22,8 +24,10 @@ from queryveil.guarantees import (
 )
 from queryveil.log import Format, QueryLog
 from queryveil.profiles import Profiles
-from queryveil.release import Release, read_release
+from queryveil.release import Noise, Release, read_release
+from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
+from queryveil.verify.dp import exact_counts, verify_dp
 from queryveil.verify.invented import invented
 from queryveil.verify.kdelta import verify_kdelta
 from queryveil.verify.km import verify_km
@@ -76,6 +80,8 @@ def verify(
                 raise BadInput(_NEEDS_ORIGINAL)
             came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
             return verify_swap(release.log, promise, original=came)
+        case DifferentialPrivacy():
+            return _verify_dp(release, promise, original=None if original is None else _as_log(original))
         case NoPromise():
             raise NothingPromised(promise.reason)
     return _verify_km(release, promise, original=original, taxonomy=taxonomy)
@@ -95,6 +101,14 @@ def _verify_kdelta(
         raise BadRelease(folder, str(error)) from None
 
 
+def _verify_dp(release: Release, promise: DifferentialPrivacy, *, original: QueryLog | None) -> Verdict:
+    data = release.data if isinstance(release.data, QueryLog) else release.tallies
+    told = exact_counts(release.manifest)
+    return verify_dp(data, promise, noise=release.manifest.noise, original=original).joined(
+        witnesses=told, n_violations=len(told)
+    )
+
+
 def _verify_km(release: Release, promise: KmAnonymity, *, original: Original | None, taxonomy: Tree | None) -> Verdict:
     unit = release.manifest.columns.time.unit
     # A format with fixed columns has an empty one for times that were dropped.
@@ -110,15 +124,17 @@ def _verify_km(release: Release, promise: KmAnonymity, *, original: Original | N
 
 
 def judge(
-    data: QueryLog | Transactions | Groups,
+    data: QueryLog | Transactions | Groups | Tallies,
     promise: Guarantee,
     *,
     time_unit: timedelta | None = None,
     clusters: str = "",
+    noise: Sequence[Noise] = (),
 ) -> Verdict:
     """Judge any promise of released data.
 
-    `time_unit` is what the times of a log were rounded to; `clusters` are the manifest's `query_clusters`.
+    `time_unit` is what the times of a log were rounded to; `clusters` are the manifest's `query_clusters`, and `noise`
+    is its noise.
     """
     match promise, data:
         case NoPromise(), _:
@@ -133,8 +149,16 @@ def judge(
             return verify_kdelta(data, promise, clusters=clusters)
         case KmAnonymity(), QueryLog():
             return verify_km(data, promise, time_unit=time_unit)
-    about = {TransactionAnonymity: "transactions", Linkability: "groups of profiles"}.get(type(promise), "a log")
-    kind = {QueryLog: "a log", Transactions: "transactions", Groups: "groups of profiles"}[type(data)]
+        case DifferentialPrivacy(), QueryLog() | Tallies():
+            return verify_dp(data, promise, noise=noise)
+    kinds = {
+        QueryLog: "a log",
+        Transactions: "transactions",
+        Groups: "groups of profiles",
+        Tallies: "queries with counts",
+    }
+    subjects = {TransactionAnonymity: Transactions, Linkability: Groups, DifferentialPrivacy: Tallies}
+    about, kind = kinds[subjects.get(type(promise), QueryLog)], kinds[type(data)]
     raise BadInput(f"this promise is about {about}, and the data is {kind}")
 
 

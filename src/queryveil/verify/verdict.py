@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.groups import Groups
-from queryveil.guarantees import Guarantee, KmAnonymity, TransactionAnonymity
+from queryveil.guarantees import DifferentialPrivacy, Guarantee, KmAnonymity, TransactionAnonymity
 from queryveil.html_tables import Cell, facts
 from queryveil.log import QueryLog
+from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
+from queryveil.verify.dp_words import counts_in_words
 from queryveil.verify.tokens import terms_of
 
 Kind = Literal[
@@ -39,6 +41,18 @@ Kind = Literal[
     "few_users",
     "surplus_row",
     "surplus_query",
+    "no_noise",
+    "odd_noise",
+    "weak_noise",
+    "parts_epsilon",
+    "parts_delta",
+    "exact_count",
+    "small_count",
+    "small_click",
+    "untidy_query",
+    "stray_click",
+    "unasked_query",
+    "unmade_click",
 ]
 _ABOUT_QUERIES: tuple[Kind, ...] = (
     "wide_cluster",
@@ -49,8 +63,14 @@ _ABOUT_QUERIES: tuple[Kind, ...] = (
     "few_users",
     "surplus_row",
     "surplus_query",
+    "small_count",
+    "untidy_query",
+    "unasked_query",
 )
 """What is shown of these are whole queries."""
+_ABOUT_CLICKS: tuple[Kind, ...] = ("small_click", "stray_click", "unmade_click")
+"""Of these, a query and a URL."""
+_OF_COUNTS: tuple[Kind, ...] = get_args(Kind)[get_args(Kind).index("no_noise") :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -90,6 +110,17 @@ class Witness:
     - small_pool, few_users: at most `support` events or users waited where `needed` should.
     - surplus_row: the `support`-th row that the user has in a category, after `needed` queries at most.
     - surplus_query: the `support`-th row with this text, which had been issued `needed` times at most.
+
+    Of noisy counts, with epsilons and deltas in units of 1e-15:
+
+    - no_noise: `support` counts, or all if 0, of which the manifest does not say what noise they got.
+    - odd_noise, weak_noise: a part of the noise (the row is its number) whose mechanism is none, or that has a delta of
+      `support` where `needed` is stated.
+    - parts_epsilon, parts_delta: those of all parts, `support`, are more than the promised `needed`.
+    - exact_count: the manifest tells of the log itself in `support` places.
+    - small_count, small_click: a count of `support`, below the lowest threshold, `needed`.
+    - untidy_query: a query that is not in its normal form. stray_click: a click of a query that was not released.
+    - unasked_query, unmade_click: `support` users of the original are behind it, where `needed` must be.
     """
 
     size: int
@@ -150,6 +181,8 @@ class Witness:
 
     def _of_pools(self, rows: str) -> str:
         n, needed = self.support, self.needed
+        if self.kind in _OF_COUNTS:
+            return counts_in_words(self.kind, support=n, needed=needed, rows=self.rows)
         match self.kind:
             case "own_query":
                 return f"a user was given a query of their own ({rows})"
@@ -171,7 +204,7 @@ class Verdict:
     shares, groups or terms of groups, rows where queries change hands (once for each rule that a row breaks), or what
     is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
     term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
-    groups each member. At most ten witnesses are kept, the smallest first.
+    groups each member, of noisy counts each count. At most ten witnesses are kept, the smallest first.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -200,7 +233,8 @@ class Verdict:
     def in_words(self) -> str:
         """Say the verdict in one line."""
         if self.holds:
-            noun = "transaction" if isinstance(self.promise, TransactionAnonymity) else "user"
+            nouns = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}
+            noun = nouns.get(type(self.promise), "user")
             limit = ", as far as it can be checked" if self.notes else ""
             return f"The promise holds for {_count(self.n_users, noun)}{limit}."
         count = _count(self.n_violations, "violation")
@@ -220,7 +254,7 @@ class Verdict:
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def show(self, data: QueryLog | Transactions | Groups) -> list[str]:
+    def show(self, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
         """Give the terms or queries of each witness as text; `data` must be what was judged.
 
         Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
@@ -234,7 +268,11 @@ class Verdict:
             lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
         return lines
 
-    def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups) -> list[str]:
+    def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
+        if witness.kind in _ABOUT_CLICKS:
+            clicks = data.clicks if isinstance(data, Tallies) else data.frame
+            clicks = data.frame if clicks is None else clicks
+            return [clicks[name][witness.rows[0] - 1] for name in ("query", "url")]
         if witness.kind in _ABOUT_QUERIES:
             return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
         if witness.kind == "transaction":
@@ -244,7 +282,7 @@ class Verdict:
         return [_terms_in(data, row, items=items)[position - 1] for row, position in places]
 
 
-def _terms_in(data: QueryLog | Transactions | Groups, row: int, *, items: bool) -> list[str]:
+def _terms_in(data: QueryLog | Transactions | Groups | Tallies, row: int, *, items: bool) -> list[str]:
     if not isinstance(data, QueryLog):
         column = "items" if isinstance(data, Transactions) else "terms"
         found: list[str] = data.frame[column][row - 1].to_list()

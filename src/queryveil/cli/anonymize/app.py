@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from queryveil.cli.anonymize.clump import clump
+from queryveil.cli.anonymize.dp import dp
 from queryveil.cli.anonymize.kdelta import kdelta
 from queryveil.cli.anonymize.km import km
 from queryveil.cli.anonymize.partition import partition
@@ -23,6 +24,7 @@ app.command("plink")(plink)
 app.command("clump")(clump)
 app.command("partition")(partition)
 app.command("swap")(swap)
+app.command("dp")(dp)
 app.command("pseudonymise", rich_help_panel=_BASELINES)(pseudonymise)
 app.command("token-hash", rich_help_panel=_BASELINES)(token_hash)
 app.command("query-threshold", rich_help_panel=_BASELINES)(query_threshold)

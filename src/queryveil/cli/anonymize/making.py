@@ -76,9 +76,11 @@ def _figure(value: float) -> int | float:
 
 def _sizes(manifest: Manifest) -> dict[str, object]:
     from queryveil.cli.output import share
-    from queryveil.guarantees import Linkability, TransactionAnonymity
+    from queryveil.guarantees import DifferentialPrivacy, Linkability, TransactionAnonymity
 
     counts = manifest.counts
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        return _noisy_sizes(manifest)
     users = f"{counts.n_users_after:,} of {counts.n_users_before:,} kept"
     if isinstance(manifest.promise, Linkability):
         return {"groups": counts.n_rows_after, "people in them": users}
@@ -97,6 +99,20 @@ def _sizes(manifest: Manifest) -> dict[str, object]:
     if n_added:
         rows = f"{counts.n_rows_after:,}: {rows}, {n_added:,} made up"
     return {"rows": rows, "users": users}
+
+
+def _noisy_sizes(manifest: Manifest) -> dict[str, object]:
+    """Say what left, and from which counts on; how large the log was is not told."""
+    counts = manifest.counts
+    sizes: dict[str, object] = {"queries": counts.n_rows_after}
+    if manifest.changed.get("rows_added"):
+        sizes = {"rows": f"{counts.n_rows_after:,}, all made up", "users": f"{counts.n_users_after:,}, all made up"}
+    for number, part in enumerate(manifest.noise, start=1):
+        spent = f"epsilon {part.epsilon:.4g}, delta {part.delta:.4g}"
+        sizes[f"noise {number}, {part.what}"] = (
+            f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} and more leave ({spent})"
+        )
+    return sizes
 
 
 def _dropped(report: ColumnReport) -> str:

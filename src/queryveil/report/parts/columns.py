@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from queryveil.columns import Ids, TimeDetail
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.release import Manifest
 from queryveil.report.blocks import Bullets, Section, Table
 from queryveil.report.value import Report
@@ -24,6 +25,7 @@ _QUERIES = {
     "clump": "only terms of the taxonomy, as lists, moved up until lists were equal",
     "partition": "only terms of the taxonomy, as sets, moved up until sets were equal",
     "plink": "only terms of the taxonomy, as one profile for each group",
+    "dp": "in lower case with single blanks, where enough people asked the same, noise included",
     "swap": "as asked, without recognised identifiers, beside the id of somebody else",
     "pseudonymise": "as asked",
     "token_hash": "each term replaced by a code under a secret key",
@@ -54,6 +56,8 @@ def _sentence(text: str) -> str:
 
 
 def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        return _noisy_rows(manifest, released=released)
     policy = manifest.columns
     has_users = "user" in released
     rows = [
@@ -68,6 +72,25 @@ def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, s
     if policy.n_others_dropped:
         rows.append((f"{policy.n_others_dropped} more", "not released"))
     return rows
+
+
+def _noisy_rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:
+    # Privacy: which columns the log had is left out; it is none of the promise's business.
+    if "user" in released:
+        return [
+            ("user", "made-up users"),
+            ("query", "drawn by chance after noisy counts of queries"),
+            *([("url", "drawn by chance after noisy counts of clicks")] if "url" in released else []),
+            ("all others", "not released"),
+        ]
+    rows = [
+        ("user", "not released"),
+        ("query", _queries(manifest)),
+        ("count", "how many people asked it, with noise"),
+    ]
+    if any(part.what == "clicks" for part in manifest.noise):
+        rows.append(("url", "in a file of its own, where enough people clicked it, with a noisy count"))
+    return [*rows, ("all others", "not released")]
 
 
 def _queries(manifest: Manifest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import number, percent
 from queryveil.release import Manifest
 from queryveil.report.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table
@@ -24,6 +25,10 @@ _FAMILIES = {
     "": "Other measures",
 }
 _COLUMNS = ("measure", "value", "what it is")
+_NOT_TOLD = (
+    "What was left out is not told, since exact numbers would tell of people: of each person's queries only a few were "
+    "counted, and a query whose noisy count is below the threshold is not in the release."
+)
 
 
 def cost(report: Report) -> Section:
@@ -41,6 +46,13 @@ def cost(report: Report) -> Section:
 def taken_away(report: Report) -> Section:
     """Give what was removed and changed, by kind."""
     manifest = report.manifest
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        blocks: list[Block] = [Paragraph(text=_NOT_TOLD), _noise(manifest)]
+        return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
+    return _removed(manifest)
+
+
+def _removed(manifest: Manifest) -> Section:
     gone, edits = removed(manifest), changed(manifest)
     rows = [edit for edit in gone if edit.is_rows]
     others = [edit for edit in gone if not edit.is_rows]
@@ -70,6 +82,8 @@ def _edits(caption: str, edits: Iterable[Edit]) -> Table:
 def sizes(manifest: Manifest) -> tuple[Figure, ...]:
     """Give the two figures that say how much is left."""
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        return _noisy_sizes(manifest)
     people = Figure(
         value=percent(min(1.0, counts.n_users_after / max(1, counts.n_users_before))),
         label="Users kept",
@@ -90,7 +104,36 @@ def sizes(manifest: Manifest) -> tuple[Figure, ...]:
     return Figure(value=share, label="Rows kept", note=of(n_kept, counts.n_rows_before) + made_up), people
 
 
+def _noisy_sizes(manifest: Manifest) -> tuple[Figure, ...]:
+    """Give what is released; how large the log was is not told."""
+    counts = manifest.counts
+    if counts.n_users_after:
+        note = f"of {counts.n_users_after:,} made-up users"
+        return (Figure(value=f"{counts.n_rows_after:,}", label="Made-up rows", note=note),)
+    return (Figure(value=f"{counts.n_rows_after:,}", label="Queries", note="each with a noisy count"),)
+
+
+def _noise(manifest: Manifest) -> Table:
+    columns = ("counts of", "noise", "scale", "counts per person", "threshold", "epsilon", "delta")
+    rows = tuple(
+        (
+            part.what,
+            part.mechanism.replace("-", " "),
+            number(part.scale),
+            part.max_items,
+            part.threshold,
+            f"{part.epsilon:g}",
+            f"{part.delta:g}",
+        )
+        for part in manifest.noise
+    )
+    return Table(columns=columns, rows=rows, caption="How noise was added")
+
+
 def _counts(manifest: Manifest) -> Table:
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        shown = tuple((each.label, each.value) for each in _noisy_sizes(manifest))
+        return Table(columns=("", "release"), rows=shown, caption="Counts")
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
     n_added = manifest.changed.get("rows_added", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from queryveil.guarantees import (
+    DifferentialPrivacy,
     Guarantee,
     KdeltaAnonymity,
     KmAnonymity,
@@ -20,6 +21,7 @@ _NOT_BESIDE = (
     "does not have: queryveil report DIR --original LOG."
 )
 _BESIDE = "It was also compared with the original, and nothing was found that the original does not have."
+_BESIDE_OF_DP = "It was also compared with the original: whatever it holds was asked by somebody."
 _BESIDE_OF_KDELTA = (
     "It was also compared with the original: every query with its URL stands there too, made-up rows or not."
 )
@@ -38,8 +40,7 @@ def judged(report: Report) -> Section:
     if not verdict.holds:
         blocks.append(Bullets(items=tuple(_sentence(witness.in_words()) for witness in verdict.witnesses)))
     elif judgement.beside_original and not is_swap:
-        is_kdelta = isinstance(verdict.promise, KdeltaAnonymity)
-        blocks.append(Paragraph(text=_BESIDE_OF_KDELTA if is_kdelta else _BESIDE))
+        blocks.append(Paragraph(text=_beside(verdict.promise)))
     if not judgement.beside_original:
         blocks.append(Paragraph(text=_NOT_BESIDE, kind="note"))
     blocks += [Paragraph(text=f"Note: {note}.", kind="note") for note in verdict.notes]
@@ -50,6 +51,16 @@ def _why_none(report: Report) -> str:
     if report.state is State.NOTHING_PROMISED:
         return f"There is nothing to judge: {report.judgement.reason}."
     return f"The promise was not judged: {report.judgement.reason}."
+
+
+def _beside(promise: Guarantee) -> str:
+    match promise:
+        case KdeltaAnonymity():
+            return _BESIDE_OF_KDELTA
+        case DifferentialPrivacy():
+            return _BESIDE_OF_DP
+        case _:
+            return _BESIDE
 
 
 def _what_was_checked(promise: Guarantee) -> str:
@@ -72,6 +83,12 @@ def _what_was_checked(promise: Guarantee) -> str:
             return (
                 "Beside the original, the events that could wait when each row left were counted, and for each row it "
                 "was looked up whether its user had asked it."
+            )
+        case DifferentialPrivacy():
+            return (
+                "From what the manifest says of the noise, epsilon and delta were worked out again in another way, and "
+                "the data file was held against the threshold. That the noise was drawn as it says cannot be told from "
+                "files."
             )
         case _:
             return ""

@@ -1,0 +1,146 @@
+"""`queryveil anonymize dp`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from queryveil.cli.anonymize.making import print_manifest
+from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
+from queryveil.errors import BadParameter
+
+if TYPE_CHECKING:
+    from queryveil.budget import Total
+    from queryveil.guarantees import DifferentialPrivacy
+    from queryveil.log import QueryLog
+
+_BUDGET = "A budget for all releases of one log"
+
+
+def dp(
+    log: LogArgument,
+    output: OutputOption,
+    epsilon: Annotated[float, typer.Option(help="Above 0; less is safer.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Far below 1 in the number of users.")] = 1e-5,
+    max_queries: Annotated[int, typer.Option(help="Queries that a user counts for.")] = 5,
+    mechanism: Annotated[
+        str, typer.Option(help="auto, truncated-geometric, gaussian, laplace or zealous noise.")
+    ] = "auto",
+    rounds: Annotated[str, typer.Option(help="1, 2 or auto; 2: pick again.")] = "auto",
+    choose: Annotated[str, typer.Option(help="random or frequent queries.")] = "random",
+    clicks: Annotated[float, typer.Option(help="Share spent on clicked URLs.")] = 0.0,
+    max_clicks: Annotated[int, typer.Option(help="Clicks that a user counts for.")] = 5,
+    synthesize: Annotated[
+        int | None, typer.Option(metavar="N", help="Release N made-up users by these counts.")
+    ] = None,
+    budget: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ledger to spend from; private.", rich_help_panel=_BUDGET)
+    ] = None,
+    total_epsilon: Annotated[
+        float | None, typer.Option(help="Begin a ledger with so much.", rich_help_panel=_BUDGET)
+    ] = None,
+    total_delta: Annotated[float | None, typer.Option(help="And so much.", rich_help_panel=_BUDGET)] = None,
+    bots: BotsOption = 100,
+    force: ForceOption = False,
+    seed: SeedOption = None,
+    file_format: FormatOption = None,
+    columns: ColumnsOption = None,
+    bad_rows: BadRowsOption = "fail",
+    as_json: JsonOption = False,
+) -> None:
+    """Release queries with counts, noisy enough to hide any one user."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.methods import Dp
+    from queryveil.methods.dp_synthesis import MOST_USERS, synthesized
+    from queryveil.release import check_target
+
+    method = Dp(
+        epsilon=epsilon,
+        delta=delta,
+        max_queries=max_queries,
+        mechanism=mechanism,  # type: ignore[arg-type]
+        rounds=parse_rounds(rounds),  # type: ignore[arg-type]
+        choose=choose,  # type: ignore[arg-type]
+        clicks=clicks,
+        max_clicks=max_clicks,
+        bot_threshold=bots or None,
+        seed=seed,
+    )
+    total = _total(budget, epsilon=total_epsilon, delta=total_delta)
+    if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
+        raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
+    check_target(output, force=force)
+    _check_ledger(budget, method.promise, total=total, release=output)
+    with progress_bar():
+        data = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        # Whatever can go wrong should do so before anything is spent.
+        method.check(data)
+        with _spent(budget, method.promise, total=total, release=output):
+            release = method.anonymize(data)
+            if synthesize is not None:
+                release = synthesized(release, n_users=synthesize, seed=seed)
+            release.save(output, force=force)
+    print_manifest(release.manifest, output, as_json=as_json)
+    _warn_of_delta(delta, data)
+
+
+def parse_rounds(text: str) -> int | str:
+    """Read `1`, `2` or `auto`; what else there is the method refuses.
+
+    >>> parse_rounds("2"), parse_rounds("auto")
+    (2, 'auto')
+    """
+    return int(text) if text in ("1", "2") else text
+
+
+def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -> Total | None:
+    from queryveil.budget import Total
+
+    if epsilon is None and delta is None:
+        return None
+    if budget is None:
+        raise BadParameter("budget", "none", allowed="a file, for --total-epsilon and --total-delta to begin")
+    if epsilon is None or delta is None:
+        lacking = "total_epsilon" if epsilon is None else "total_delta"
+        raise BadParameter(lacking, "none", allowed="given: a ledger begins with both totals")
+    return Total(total_epsilon=epsilon, total_delta=delta)
+
+
+def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> None:
+    from queryveil.budget import check_budget
+
+    if budget is None:
+        return
+    if budget.resolve().is_relative_to(release.resolve()):
+        raise BadParameter("budget", str(budget), allowed="a file outside the release, which others will get")
+    check_budget(budget, promise, total=total)
+
+
+@contextmanager
+def _spent(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> Iterator[None]:
+    """Spend from the ledger before the block, and say in the end what is left."""
+    from queryveil.budget import spend
+
+    if budget is None:
+        yield
+        return
+    ledger = spend(budget, promise, release=release.absolute().name, total=total)
+    left = f"epsilon {float(ledger.remaining_epsilon):.10g} and delta {float(ledger.remaining_delta):.10g} are left"
+    try:
+        yield
+    except BaseException:
+        # Privacy: how far it came cannot be told for certain, and noise that was drawn may have been seen.
+        typer.echo(f"what the release would have spent stays spent; in {budget} {left}", err=True)
+        raise
+    typer.echo(f"budget: in {budget} {left}", err=True)
+
+
+def _warn_of_delta(delta: float, log: QueryLog) -> None:
+    """Say if delta is too large for the log; never in the manifest, since the number of users is not released."""
+    if log.n_users and delta * log.n_users >= 1:
+        typer.echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)

@@ -1,0 +1,191 @@
+"""Noise by itself: how large it gets, and how well one more is told from one less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erfc, exp, expm1, floor, inf, isfinite, log, log1p, pi, sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_SMOOTH = 2.0
+"""From this scale on, a sum of discrete Gaussians is one itself: they differ by less than exp(-pi² scale²)."""
+_LARGE = 1e5
+"""From this scale on, sums over whole numbers are integrals."""
+_FAR = 12.0
+"""So many scales away from 0 nothing is left that counts."""
+_MOST_EXACT = 2000
+_CLOSE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Whole numbers whose chance falls with exp(-z²/(2 scale²))."""
+
+    scale: float
+
+    def at_least(self, value: int) -> float:
+        """Give the chance that the noise is at least so large."""
+        if value <= 0:
+            return 1.0 - self.at_least(1 - value)
+        if value > 2 * _FAR * self.scale + 1:
+            return 0.0
+        if self.scale > _LARGE:
+            return _normal_above((value - 0.5) / self.scale)
+        return float(_gaussian(self.scale, 1).at(_upwards(value, self.scale)).sum())
+
+    def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
+        """Give the delta of n counts at an epsilon; by symmetry it is the same either way.
+
+        The logarithm of how much likelier an outcome is depends on the sum of the noise alone.
+        """
+        delta = _nothing(epsilon) if n == 0 else self._beyond(n, epsilon)
+        return delta, delta
+
+    def _beyond(self, n: int, epsilon: float) -> float:
+        reach = self.scale * sqrt(n)
+        first = max(floor(epsilon * self.scale**2 - n / 2) + 1, -int(2 * _FAR * reach) - 1)
+        if first > 2 * _FAR * reach + 1:
+            return 0.0
+        if n > _MOST_EXACT and self.scale < _SMOOTH:
+            # Never too little; so many counts with so little noise keep no epsilon that could be promised.
+            return 1.0
+        if reach > _LARGE:
+            apart = n / reach
+            away = epsilon / apart
+            return _normal_above(away - apart / 2) - exp(min(epsilon, 700.0)) * _normal_above(away + apart / 2)
+        sums = _upwards(first, reach)
+        loss = (2 * sums + n) / (2 * self.scale**2)
+        chances = _gaussian(self.scale, n).at(sums)
+        return float((chances * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
+
+
+def _normal_above(value: float) -> float:
+    return erfc(value / sqrt(2)) / 2
+
+
+def _upwards(first: int, reach: float) -> Floats:
+    """Give whole numbers from the first on, until nothing is left that counts."""
+    return np.arange(first, max(first, 0) + int(_FAR * reach) + 40, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Density:
+    """Chances of whole numbers: a table around 0, or where there is none, the density of a normal distribution."""
+
+    scale: float
+    table: Floats | None
+
+    def at(self, values: Floats) -> Floats:
+        if self.table is None:
+            found: Floats = np.exp(-(values**2) / (2 * self.scale**2)) / (self.scale * sqrt(2 * pi))
+            return found
+        places = values.astype(np.int64) + self.table.size // 2
+        inside = (places >= 0) & (places < self.table.size)
+        return np.where(inside, self.table[np.clip(places, 0, self.table.size - 1)], 0.0)
+
+
+def _gaussian(scale: float, n: int) -> _Density:
+    """Give the chances of a sum of n discrete Gaussians."""
+    if scale >= _SMOOTH:
+        return _Density(scale=scale * sqrt(n), table=None)
+    reach = int(2 * _FAR * scale) + 40
+    one = np.exp(-(np.arange(-reach, reach + 1, dtype=np.float64) ** 2) / (2 * scale**2))
+    one /= one.sum()
+    table, power, left = np.ones(1), one, n
+    while left:
+        if left % 2:
+            table = _trimmed(np.convolve(table, power), reach=2 * _FAR * scale * sqrt(n) + 40)
+        power, left = _trimmed(np.convolve(power, power), reach=2 * _FAR * scale * sqrt(n) + 40), left // 2
+    return _Density(scale=scale, table=table)
+
+
+def _trimmed(table: Floats, *, reach: float) -> Floats:
+    surplus = max(0, table.size // 2 - int(reach) - 2)
+    return table[surplus : table.size - surplus]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometric:
+    """Whole numbers whose chance falls with exp(-|z|/scale), plus 1 at times, drawn again while above a top."""
+
+    scale: float
+    shift: float
+    top: int | None
+
+    def at_least(self, value: int) -> float:
+        """Give the chance that the noise is at least so large."""
+        if self.top is None:
+            return self._drawn(value)
+        if value > self.top:
+            return 0.0
+        up_to_top = 1 - self._drawn(self.top + 1)
+        return self._drawn(value, before=self.top + 1) / up_to_top
+
+    def _drawn(self, value: int, *, before: float = inf) -> float:
+        """Give the chance that what is drawn first is at least so large, but less than `before`."""
+        return (1 - self.shift) * self._plain(value, before) + self.shift * self._plain(value - 1, before - 1)
+
+    def _plain(self, value: int, before: float) -> float:
+        ratio = exp(-1 / self.scale)
+        if value >= 1:
+            return exp(-value / self.scale) * -expm1((value - before) / self.scale) / (1 + ratio)
+        if before <= 1:
+            return exp((before - 1) / self.scale) * -expm1((value - before) / self.scale) / (1 + ratio)
+        return 1 - (exp((value - 1) / self.scale) + exp(-before / self.scale)) / (1 + ratio)
+
+    def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
+        """Give the delta of n counts at an epsilon.
+
+        One outcome more is exp(1/scale) times as likely if it is above 1, exp(-1/scale) if it is 0 or less; only 1 is
+        in between, where noise is shifted. What is above the top was one more for certain.
+        """
+        top = inf if self.top is None else self.top
+        certain = self.at_least(int(top)) if isfinite(top) else 0.0
+        # What is 1 or more with the person is 0 or more without.
+        high = self.at_least(1) - certain if top >= 1 else 0.0
+        middle = self.at_least(0) - self.at_least(1) if top >= 1 else 0.0
+        low = max(0.0, 1 - high - middle - certain)
+        up, stay, slope = 1 - self.shift, self.shift, 1 / self.scale
+        # How much likelier 0 is than 1.
+        step = log((up + stay * exp(-slope)) / (up * exp(-slope) + stay))
+        losses, more = (slope, step, -slope), (high, middle, low)
+        less = tuple(share * exp(-loss) for loss, share in zip(losses, more, strict=True))
+        return (
+            _mixed(losses, more, n=n, epsilon=epsilon, certain=certain),
+            _mixed(tuple(-loss for loss in losses), less, n=n, epsilon=epsilon, certain=0.0),
+        )
+
+
+def _nothing(epsilon: float) -> float:
+    """Give the delta of nothing at all at an epsilon that may be negative."""
+    return max(0.0, -expm1(epsilon))
+
+
+def _mixed(losses: tuple[float, ...], shares: tuple[float, ...], *, n: int, epsilon: float, certain: float) -> float:
+    """Give the delta of n outcomes, each of which is one of three or gives all away."""
+    if n == 0:
+        return _nothing(epsilon)
+    told = -expm1(n * log1p(-certain)) if certain < 1 else 1.0
+    if n * max(losses) <= epsilon or told == 1:
+        return told
+    (first, second, third), (one, two, three) = losses, shares
+    if abs(second - first) < _CLOSE or (n > _MOST_EXACT and first > third):
+        one, two = one + two, 0.0
+    elif n > _MOST_EXACT:
+        # Of very many, the middle one counts as the most telling one: never too little.
+        two, three = 0.0, two + three
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    ones = np.arange(n + 1)[None, :]
+    twos = np.arange(n + 1 if two > 0 else 1)[:, None]
+    threes = n - ones - twos
+    possible = threes >= 0
+    rest = np.maximum(threes, 0)
+    logs = factorials[n] - factorials[ones] - factorials[twos] - factorials[rest]
+    for number, share in ((ones, one), (twos, two), (rest, three)):
+        logs = logs + np.where(number > 0, number * log(share) if share > 0 else -inf, 0.0)
+    loss = ones * first + twos * second + rest * third
+    chances = np.where(possible, np.exp(logs), 0.0)
+    return told + float((chances * -np.expm1(np.minimum(epsilon - loss, 0))).sum())

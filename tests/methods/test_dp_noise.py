@@ -1,0 +1,103 @@
+"""Noise as it is drawn has the chances that its description says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from math import inf, log
+
+import msgspec
+import numpy as np
+import pytest
+
+from queryveil.methods.dp_mechanisms import Mechanism, plan_for
+from queryveil.methods.dp_noise import draw
+from queryveil.release import Noise
+from queryveil.rng import generator
+from queryveil.testing.plain_dp import plain_chances
+
+KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
+N = 40_000
+FALSE_ALARM = 1e-7
+
+
+def surprise(n_hits: int, n: int, chance: float) -> float:
+    """Give a bound on how likely so many hits, or more extreme ones on the same side, are (Chernoff)."""
+    share = n_hits / n
+    if chance in (0.0, 1.0):
+        return 1.0 if share == chance else 0.0
+    parts = [(share, chance), (1 - share, 1 - chance)]
+    return float(np.exp(-n * sum(a * log(a / b) for a, b in parts if a > 0)))
+
+
+def is_unlike(drawn: np.ndarray, noise: Noise) -> bool:
+    """Say whether noise is unlikely to have come from its description, at any value or from any value on."""
+    chances, found = plain_chances(noise), Counter(drawn.tolist())
+    values = sorted({*chances, *found})
+    allowed, n_below, below = FALSE_ALARM / (4 * len(values)), 0, 0.0
+    for z in values:
+        n_below, below = n_below + found[z], min(1.0, below + chances.get(z, 0.0))
+        single = surprise(found[z], len(drawn), chances.get(z, 0.0))
+        upto = 1.0 if below > 1 - 1e-12 else surprise(n_below, len(drawn), below)
+        if min(single, upto) < allowed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("max_items", [1, 5])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeded", [False, True], ids=["OpenDP", "seeded"])
+def test_noise_has_the_chances_of_its_description(kind: Mechanism, max_items: int, seeded: bool) -> None:
+    plan = plan_for(mechanism=kind, epsilon=1.0, delta=1e-3, max_items=max_items)
+    drawn = draw(plan, N, rng=generator(5) if seeded else None)
+    assert drawn.dtype == np.int64
+    assert not is_unlike(drawn, plan)
+    if plan.top is not None:
+        assert drawn.max() <= plan.top
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_comparison_would_see_noise_that_is_a_tenth_too_small(kind: Mechanism) -> None:
+    plan = plan_for(mechanism=kind, epsilon=1.0, delta=1e-3, max_items=5)
+    small = msgspec.structs.replace(plan, scale=plan.scale * 0.9)
+    assert is_unlike(draw(small, N, rng=generator(5)), plan)
+
+
+def test_the_comparison_would_see_a_shift_that_is_left_out() -> None:
+    plan = plan_for(mechanism="truncated-geometric", epsilon=1.0, delta=1e-3, max_items=1)
+    assert 0.05 < plan.shift / 2**32 < 0.95
+    assert is_unlike(draw(msgspec.structs.replace(plan, shift=0), N, rng=generator(5)), plan)
+
+
+def test_seeded_noise_repeats_and_other_noise_does_not() -> None:
+    plan = plan_for(mechanism="gaussian", epsilon=1.0, delta=1e-3, max_items=5)
+    assert draw(plan, 100, rng=generator(1)).tolist() == draw(plan, 100, rng=generator(1)).tolist()
+    assert draw(plan, 100, rng=None).tolist() != draw(plan, 100, rng=None).tolist()
+
+
+def test_no_noise_for_no_counts_and_more_than_are_drawn_at_once() -> None:
+    plan = plan_for(mechanism="laplace", epsilon=2.0, delta=1e-3, max_items=1)
+    assert draw(plan, 0, rng=None).tolist() == []
+    many = draw(plan, 300_001, rng=generator(2))
+    assert len(many) == 300_001
+    assert abs(float(many[-40_000:].mean())) < 0.05 < inf
+
+
+WITHOUT_OPENDP = """
+import sys
+sys.modules["opendp"] = None
+from queryveil import Dp
+from queryveil.errors import MissingExtra
+from queryveil.testing import tiny_log
+assert Dp(seed=1).anonymize(tiny_log()).tallies.n_queries == 0
+try:
+    Dp().anonymize(tiny_log())
+except MissingExtra as error:
+    print(error)
+"""
+
+
+def test_without_the_extra_the_way_to_install_it_is_said_and_seeded_noise_works() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_OPENDP], capture_output=True, text=True, check=True)
+    assert done.stdout == "differential privacy needs an extra: pip install 'queryveil[dp]'\n"
