@@ -7,27 +7,33 @@ from math import ceil
 
 import numpy as np
 
-from queryveil.attack.combinations import decoys, own_queries, times_seen
+from queryveil.attack.combinations import asked_in, decoys, own_queries, times_seen
 from queryveil.attack.exposure import Exposure
-from queryveil.attack.planting import planted
+from queryveil.attack.planting import planted, without
 from queryveil.attack.ports import Given
 from queryveil.errors import BadParameter
+from queryveil.kernels.arrays import Int64s
 from queryveil.paired import Paired
 from queryveil.release import Release
 from queryveil.rng import check_seed, generator
 
 _LEAST = 2
+FALSE_DECOYS = 0.05
+"""So many decoys may be taken for queries that somebody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sybil:
     """Suspect that a person asked a query, let k-1 invented users ask it too, and see whether it comes through.
 
-    Targets are people with a query of two or more terms that nobody else asked. As many decoys, combinations of common
-    terms that nobody asked, are planted in the same way. The method runs once on the log with all invented users.
-    A combination is taken to be somebody's if it is seen k times or more: in a log as users with a query that holds all
-    of it (as rows, where queries change hands); in bags of items as bags with all of it; in groups as members, by what
-    the groups tell of their terms. Found are the targets taken so, and by chance as large a share as of the decoys.
+    Suspected are twice `n_targets` people, each of a query of two or more terms that no other has together in a query.
+    Half of them, drawn at random, really asked it; from the log of the others it was taken out before the method ran,
+    with all of their queries that have these terms. Who is in which half is what the attacker must tell.
+    A combination is counted in a log as users with a query that holds all of it (as rows, where queries change hands),
+    in bags of items as bags with all of it, in groups as members, by what the groups tell of their terms. The attacker
+    takes it to be asked if it is seen more often than 19 in 20 decoys are: combinations of common terms that nobody
+    asked, planted in the same way. Found are those who asked and are taken to have; by chance as large a share as of
+    those who did not ask and are taken to have.
 
     >>> Sybil().name
     'sybil'
@@ -52,31 +58,46 @@ class Sybil:
             return "needs the method and its settings, to run it on a log with users of its own"
         if paired.release.manifest.method == "token_hash":
             return "the terms of the release are hashed"
-        if not len(own_queries(paired.original).rows):
+        if not len(own_queries(paired.original, n=1, rng=generator(self.seed)).rows):
             return "nobody asked a query of two or more terms that is this person's alone"
         return None
 
     def attack(self, paired: Paired, *, given: Given) -> Exposure:
-        """Plant, run the method, and count the targets and decoys that come through."""
+        """Plant, run the method, and count who is rightly and who is wrongly taken to have asked."""
         assert given.remake is not None  # misses() says so
         rng = generator(self.seed)
         k = k_of(paired.release)
-        asked = own_queries(paired.original)
-        targets = asked.some(rng.permutation(len(asked.rows))[: self.n_targets])
-        false = decoys(paired.original, like=targets, rng=rng)
-        both = targets.joined(false)
-        release = given.remake(planted(paired.original, combinations=both, n_each=k - 1, rng=rng))
-        through = times_seen(both, release=release) >= k
-        n_targets, n_decoys = len(targets.rows), len(false.rows)
-        n_false = int(np.count_nonzero(through[n_targets:]))
+        log = paired.original
+        suspected = own_queries(log, n=2 * self.n_targets, rng=rng)
+        n_asked = (len(suspected.rows) + 1) // 2
+        n_not = len(suspected.rows) - n_asked
+        false = decoys(log, like=suspected.some(np.arange(n_asked)), rng=rng)
+        with_plants = planted(log, combinations=suspected.joined(false), n_each=k - 1, rng=rng)
+        gone = asked_in(log, combinations=suspected.some(np.arange(n_asked, n_asked + n_not)))
+        release = given.remake(without(with_plants, rows=gone))
+        taxonomy = None if paired.cover is None else paired.cover.taxonomy
+        seen = times_seen(suspected.joined(false), release=release, taxonomy=taxonomy)
+        through = seen[: n_asked + n_not] > above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
+        n_false = int(np.count_nonzero(through[n_asked:]))
         return Exposure.counted(
             attacker=self.name,
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
             what="people",
-            n_targets=n_targets,
-            n_found=int(np.count_nonzero(through[:n_targets])),
-            n_by_chance=n_targets * n_false / max(1, n_decoys),
+            n_targets=n_asked,
+            n_found=int(np.count_nonzero(through[:n_asked])),
+            n_by_chance=n_asked * n_false / max(1, n_not),
         )
+
+
+def above_decoys(seen: Int64s, *, n_planted: int) -> int:
+    """Give how often at most a combination is seen that nobody asked, by decoys; without any, as often as planted.
+
+    >>> above_decoys(np.array([0] * 96 + [3] * 4), n_planted=4), above_decoys(np.array([], np.int64), n_planted=4)
+    (0, 4)
+    """
+    if not len(seen):
+        return n_planted
+    return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))])
 
 
 def k_of(release: Release) -> int:
