@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -12,15 +12,15 @@ from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
 from queryveil.attack.scoring import draw_each, draw_targets, found_by_chance, name_likeliest_candidates, no_people
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker, check_least
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.kernels.rows import group
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class Clock(Seeker):
     """Know `n_known` exact times at which a person searched, or all if they are fewer, and seek who has most of them.
 
     The times are rounded as those of the release are. The likeliest is named: who has many rows at these moments, and
@@ -32,14 +32,10 @@ class Clock:
     """
 
     n_known: int = 5
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("n_known", "n_targets"):
-            if getattr(self, name) < 1:
-                raise BadParameter(name, getattr(self, name), allowed="1 or more")
-        check_seed(self.seed)
+        Seeker.__post_init__(self)
+        check_least("n_known", self.n_known, least=1)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from queryveil.attack.scoring import (
     name_likeliest_candidates,
     no_terms,
 )
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker, check_least
 from queryveil.histories import Histories
 from queryveil.kernels.arrays import Int64s
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 ECCENTRICITY = 1.5
 """So many standard deviations the best must stand above the second."""
@@ -31,7 +31,7 @@ _MOST_DRAWS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownTerms:
+class KnownTerms(Seeker):
     """Know `n_known` random terms of a person's history, and seek who has most of them.
 
     Every candidate scores 1/log of a term's support for each term it has; the best is named if it stands 1.5 standard
@@ -50,14 +50,11 @@ class KnownTerms:
     n_known: int = 4
     n_wrong: int = 0
     cautious: bool = True
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("n_known", 1), ("n_wrong", 0), ("n_targets", 1)):
-            if getattr(self, name) < least:
-                raise BadParameter(name, getattr(self, name), allowed=f"{least} or more")
-        check_seed(self.seed)
+        Seeker.__post_init__(self)
+        check_least("n_known", self.n_known, least=1)
+        check_least("n_wrong", self.n_wrong, least=0)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -12,12 +12,12 @@ from queryveil.attack.homer import gains, released_share, share_of, statistic
 from queryveil.attack.likeness import Likeness
 from queryveil.attack.ports import Given
 from queryveil.attack.scoring import Covering, as_items, draw_targets, no_people, unreadable
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker
 from queryveil.histories import Histories, collect, spread
 from queryveil.kernels.arrays import Floats, Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 from queryveil.text.codes import encode
 from queryveil.text.tokens import tokenize
 
@@ -28,7 +28,7 @@ LEAST_NON_MEMBERS, MOST_NON_MEMBERS = 100, 3000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
+class Membership(Seeker):
     """Know the whole history of a person and how common each term is, and tell whether the person is in the release.
 
     Where rows are one person's, in logs and transactions, the statistic is how much likelier the candidate most like
@@ -50,13 +50,6 @@ class Membership:
 
     by_candidate: bool = True
     weighted: bool = True
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
 from queryveil.attack.scoring import as_items, covering_of, draw_targets, found_by_chance, no_terms
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker
 from queryveil.histories import Histories, spread
 from queryveil.kernels.arrays import Int64s
 from queryveil.kernels.naming import alone_with_few
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 from queryveil.transactions import Transactions
 from queryveil.who_in_bags import distinct_bags
 
@@ -24,7 +24,7 @@ MOST_TERMS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RarePair:
+class RarePair(Seeker):
     """Know the best two or three terms of a person's history that can be known, and seek who has them all.
 
     A person is found if some pair or triple of the terms that this person really asked for stands in the history of
@@ -34,14 +34,6 @@ class RarePair:
     >>> RarePair().name
     'rare_pair'
     """
-
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -11,11 +11,11 @@ from queryveil.attack.combinations import asked_in, decoys, own_queries, times_s
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.planting import planted, without
 from queryveil.attack.ports import Given
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker
 from queryveil.kernels.arrays import Int64s
 from queryveil.paired import Paired
 from queryveil.release import Release
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 _LEAST = 2
 FALSE_DECOYS = 0.05
@@ -23,7 +23,7 @@ FALSE_DECOYS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sybil:
+class Sybil(Seeker):
     """Suspect that a person asked a query, let k-1 invented users ask it too, and see whether it comes through.
 
     Suspected are twice `n_targets` people, each of a query of two or more terms that no other has together in a query.
@@ -40,12 +40,6 @@ class Sybil:
     """
 
     n_targets: int = 50
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -13,13 +13,13 @@ from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
 from queryveil.attack.scoring import covering_of, found_by_chance, no_terms
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vanity:
+class Vanity(Seeker):
     """Know a directory of names and towns, and seek who has both in the same history.
 
     A candidate is named if no other has all the words of a name and of its town; where nobody has and items moved up in
@@ -30,14 +30,6 @@ class Vanity:
     >>> Vanity().name
     'vanity'
     """
-
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:
