@@ -62,12 +62,12 @@ def chances(noise: Noise, *, n_most: int) -> Chances:
     return chance
 
 
-def ours(mechanism: str, rounds: int | str, *, log: QueryLog, n_most: int, **promise: Any) -> Way:
+def ours(mechanism: str, rounds: int, *, log: QueryLog, n_most: int, **promise: Any) -> Way:
     """Give a way of our own; what it draws is the method itself, from the log to the release."""
     method = Dp(mechanism=mechanism, rounds=rounds, bot_threshold=None, **promise)  # type: ignore[arg-type]
     noise = method.noise
     chosen = "" if mechanism != "auto" else f" ({noise[0].mechanism})"
-    name = "automatic" if mechanism == rounds == "auto" else mechanism
+    name = "automatic" if mechanism == "auto" else mechanism
     return Way(
         name=f"ours, {name}{chosen}, {len(noise)} round{'s' * (len(noise) > 1)}",
         threshold=", ".join(str(each.threshold) for each in noise),
@@ -79,7 +79,7 @@ def ours(mechanism: str, rounds: int | str, *, log: QueryLog, n_most: int, **pro
 
 def all_of_ours(*, log: QueryLog, n_most: int, **promise: Any) -> list[Way]:
     """Give the automatic choice, and each mechanism in one round and in two."""
-    wishes = [("auto", "auto"), *((each, n) for each in OURS[1:] for n in (1, 2))]
+    wishes = [("auto", 1), *((each, n) for each in OURS[1:] for n in (1, 2))]
     return [ours(mechanism, rounds, log=log, n_most=n_most, **promise) for mechanism, rounds in wishes]
 
 

@@ -244,6 +244,8 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
             "Who asks how often for what kind of thing is what a release shows, and such counts can be a fingerprint.",
             "Whoever is given a query did not ask it: no row may be taken for what a person did.",
             "Events and ids are counted, not people: whoever can send events under many ids learns what others sent.",
+            "Released times are near those of a person's own queries, and may tell which id is whose.",
+            _ONE_RELEASE,
         )
 
 

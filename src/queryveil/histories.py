@@ -74,6 +74,17 @@ def collect(tokens: Tokens, row_user: Int32s, *, n_users: int) -> Histories:
     return Histories(row_ptr=row_ptr, terms=terms, counts=counts, n_terms=tokens.n_terms)
 
 
+def spread(row_ptr: Int64s, *, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Give the place of each entry of some compressed rows, and beside it which of the rows it is in.
+
+    >>> [part.tolist() for part in spread(np.array([0, 2, 3, 5]), rows=np.array([2, 0]))]
+    [[0, 0, 1, 1], [3, 4, 0, 1]]
+    """
+    lengths = row_ptr[rows + 1] - row_ptr[rows]
+    row = np.repeat(np.arange(len(rows)), lengths)
+    return row, np.arange(len(row)) + np.repeat(row_ptr[rows] - (np.cumsum(lengths) - lengths), lengths)
+
+
 def rewrite(tokens: Tokens, row_user: Int32s, histories: Histories, word: Int32s, words: pl.Series) -> pl.Series:
     """Write every row's query with what stands for each of its terms.
 

@@ -9,18 +9,22 @@ import numpy as np
 import polars as pl
 
 from queryveil.columns import ColumnReport, Ids, TimeDetail
+from queryveil.covering import Cover, taxonomy_of
 from queryveil.errors import BadInput
 from queryveil.groups import Groups
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, SwapAnonymity
-from queryveil.histories import Histories, collect
+from queryveil.histories import Histories, collect, spread
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import Format, QueryLog
 from queryveil.release import Counts, Manifest, Release
 from queryveil.tallies import Tallies
 from queryveil.text.codes import encode
+from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.token_hashes import hash_queries
 from queryveil.text.tokens import Tokens, tokenize
+from queryveil.transactions import Transactions
 from queryveil.who import Who, by_id, by_overlap, keyed, nobody
+from queryveil.who_in_bags import by_fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -44,15 +48,26 @@ class Paired:
     after: Histories
     vocabulary: pl.Series
     who: Who
+    cover: Cover | None = None
+    """What may stand for a term in a release whose items moved up in a taxonomy."""
 
     @classmethod
-    def of(cls, original: QueryLog, *, release: Release, key: bytes | None = None) -> Paired:
-        """Put the two side by side; `key` is that of keyed ids or of hashed terms, if there are any."""
+    def of(
+        cls, original: QueryLog, *, release: Release, key: bytes | None = None, taxonomy: Taxonomy | None = None
+    ) -> Paired:
+        """Put the two side by side; `key` is that of keyed ids or of hashed terms, if there are any.
+
+        `taxonomy` is the one that items moved up in, if that is not WordNet.
+        """
         user, users = encode(original.frame["user"])
         candidate, candidates, texts = _candidates(release)
         both = _tokens(original, release, texts)
         whole = collect(both, np.concatenate([user, candidate + len(users)]), n_users=len(users) + len(candidates))
         before, after = _cut(whole, len(users))
+        tree = taxonomy_of(release, given=taxonomy)
+        cover = None if tree is None else Cover.of(both.vocabulary, released=after.support() > 0, taxonomy=tree)
+        if cover is not None and isinstance(release.data, Transactions) and cover.n_unknown:
+            raise BadInput("the release has items that the taxonomy does not know; give the one it was made with")
         return cls(
             original=original,
             release=release,
@@ -63,7 +78,10 @@ class Paired:
             before=before,
             after=after,
             vocabulary=both.vocabulary,
-            who=_who(original, release, both, user, users, candidate, candidates, key=key),
+            who=_who(original, release, both, user, users, candidate, candidates, key=key, cover=cover)
+            if cover is None or isinstance(release.data, QueryLog)
+            else by_fit(before, after=after, cover=cover, once=bool(release.manifest.parameters.get("distinct"))),
+            cover=cover,
         )
 
     @classmethod
@@ -84,6 +102,20 @@ class Paired:
     def __repr__(self) -> str:
         # Privacy: numbers only.
         return f"Paired(n_users={self.n_users}, n_candidates={self.n_candidates}, who={self.who!r})"
+
+
+def another_log(n_rows: int, *, release: Release) -> str | None:
+    """Say why a log of so many rows is not what the release was made from; None if it may be."""
+    n_before = release.manifest.counts.n_rows_before
+    # A stream counts what came while it ran, which may be a part of the log; noisy counts do not tell its size.
+    if isinstance(release.promise, DifferentialPrivacy) or getattr(release.promise, "remembered", None) is not None:
+        return None
+    if n_rows == n_before:
+        return None
+    return (
+        f"the release says that it was made from {n_before:,} rows, and there are {n_rows:,}: "
+        f"give the log that it was made from"
+    )
 
 
 def pseudonymised(log: QueryLog) -> Release:
@@ -164,6 +196,7 @@ def _who(
     candidates: pl.Series,
     *,
     key: bytes | None,
+    cover: Cover | None,
 ) -> Who:
     data, columns, parameters = release.data, release.manifest.columns, release.manifest.parameters
     if isinstance(data, Groups | Tallies) or isinstance(release.promise, DifferentialPrivacy):
@@ -189,7 +222,14 @@ def _who(
         hashed = hash_queries(tokenize(original.frame["query"], by_blanks=by_blanks), key=key)
         both = tokenize(pl.concat([hashed.rename(""), data.frame["query"].rename("")]))
     owners = pl.Series(np.concatenate([user, candidate + len(users)]))
-    cells = _cells(both, owners, moments=_moments(original, release), urls=_urls(original, release))
+    cells = _cells(
+        both,
+        owners,
+        moments=_moments(original, release),
+        urls=_urls(original, release),
+        cover=cover,
+        n_rows_before=original.n_rows,
+    )
     found = by_overlap(
         cells.filter(pl.col("owner") >= len(users)).with_columns(pl.col("owner") - len(users)),
         users=cells.filter(pl.col("owner") < len(users)),
@@ -223,12 +263,30 @@ def _urls(original: QueryLog, release: Release) -> pl.Series | None:
     return None if released.null_count() == len(released) else pl.concat([original.frame["url"], released])
 
 
-def _cells(tokens: Tokens, owners: pl.Series, *, moments: pl.Series | None, urls: pl.Series | None) -> pl.DataFrame:
-    """Give what each owner did as cells: a term, and when and where it led if both sides tell."""
+def _cells(
+    tokens: Tokens,
+    owners: pl.Series,
+    *,
+    moments: pl.Series | None,
+    urls: pl.Series | None,
+    cover: Cover | None,
+    n_rows_before: int,
+) -> pl.DataFrame:
+    """Give what each owner did as cells: a term, and when and where it led if both sides tell.
+
+    Where items moved up, the cells of an original's term are all items that may stand for it.
+    """
     lengths = np.diff(tokens.query_ptr)[tokens.row_query]
     row = np.repeat(np.arange(len(lengths)), lengths)
     within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    frame = pl.DataFrame({"term": tokens.terms[tokens.query_ptr[tokens.row_query[row]] + within]})
+    terms = tokens.terms[tokens.query_ptr[tokens.row_query[row]] + within].astype(np.int64)
+    if cover is not None:
+        n_before = int(np.searchsorted(row, n_rows_before))
+        ptr, items = cover.covering(tokens.vocabulary)
+        entry, places = spread(ptr, rows=terms[:n_before])
+        row = np.concatenate([row[:n_before][entry], row[n_before:]])
+        terms = np.concatenate([items[places], terms[n_before:]])
+    frame = pl.DataFrame({"term": terms})
     if moments is not None:
         frame = frame.with_columns(moment=moments.gather(row))
     if urls is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from queryveil.attack import Attacks, attack
+from queryveil.attack import Attacks, Given, attack, attackers, run
 from queryveil.attack.people import Person
 from queryveil.columns import ColumnPolicy
 from queryveil.compare.ground import split
@@ -15,6 +15,7 @@ from queryveil.compare.methods import Method
 from queryveil.errors import BadInput, BadParameter
 from queryveil.log import QueryLog
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
+from queryveil.paired import Paired
 from queryveil.synth import Synthetic, synthesize
 
 KEEP = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
@@ -106,6 +107,25 @@ def test_a_swapped_log_meets_those_who_rebuild_its_pools(made: Synthetic) -> Non
     assert names == ["as_released", "rebuild_1", "rebuild_1+T", "rebuild_4", "rebuild_4+T"]
     assert found.exact
     assert share(found, "as_released") == 0.0
+
+
+def test_rows_of_users_whom_the_original_lacks_are_nobody_s(made: Synthetic) -> None:
+    release = Swap(k=10, columns=KEEP, seed=SEED).anonymize(made.log)
+    users = made.log.frame["user"].unique(maintain_order=True)
+    half = made.log.with_frame(made.log.frame.filter(made.log.frame["user"].is_in(users[: len(users) // 2].implode())))
+    # No row of a swapped log is true as it stands, whoever is missing.
+    crowd = attackers(release, seed=SEED, only=("as_released",))
+    found = run(crowd, Paired.of(half, release=release), before=None, given=Given())
+    assert share(found, "as_released") == 0.0
+    with pytest.raises(BadInput, match="give the log that it was made from"):
+        attack(half, release)
+
+
+def test_a_seed_repeats_which_rows_are_taken_for_made_up(made: Synthetic) -> None:
+    columns = ColumnPolicy(ids="keep", keep=("url",))  # type: ignore[arg-type]
+    release = Kdelta(k=5, columns=columns, seed=SEED).anonymize(made.log)
+    first, *others = (attack(made.log, release, only=("added_rows",), seed=SEED) for _ in range(4))
+    assert all(other == first for other in others)
 
 
 def test_a_seed_repeats_an_attack(made: Synthetic) -> None:

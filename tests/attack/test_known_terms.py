@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from queryveil.attack.known_terms import ECCENTRICITY, KnownTerms
 from queryveil.attack.ports import Given
+from queryveil.attack.rare_pair import RarePair
+from queryveil.attack.vanity import Vanity
 from queryveil.columns import ColumnPolicy, Ids
 from queryveil.errors import BadParameter
 from queryveil.formats import read_log
@@ -29,8 +32,8 @@ KEEP = ColumnPolicy(ids=Ids.KEEP)
 EXCITE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"
 
 
-def found(paired: Paired, **settings: int) -> int:
-    return KnownTerms(seed=1, **settings).attack(paired, given=NOTHING).n_found
+def found(paired: Paired, *, n_known: int, n_wrong: int = 0) -> int:
+    return KnownTerms(n_known=n_known, n_wrong=n_wrong, seed=1).attack(paired, given=NOTHING).n_found
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,30 @@ def test_what_is_promised_of_three_terms_holds_against_two_and_three(made: Query
 
 
 def test_hashed_terms_are_not_the_terms_that_are_known(made: QueryLog) -> None:
-    assert found(Paired.of(made, release=TokenHash(columns=KEEP, seed=1).anonymize(made))) == 0
+    # Nobody found would read as if hashing hid people.
+    paired = Paired.of(made, release=TokenHash(columns=KEEP, seed=1).anonymize(made))
+    for attacker in (KnownTerms(), KnownTerms(cautious=False), RarePair(), Vanity()):
+        assert attacker.misses(paired, given=NOTHING) == "the terms of the release are hashed"
+
+
+@pytest.mark.parametrize("n_wrong", [0, 2])
+def test_whoever_always_names_the_likeliest_finds_more(before: Paired, n_wrong: int) -> None:
+    for n_known in (2, 4):
+        careful, bold = (
+            KnownTerms(n_known=n_known, n_wrong=n_wrong, cautious=cautious, seed=1).attack(before, given=NOTHING)
+            for cautious in (True, False)
+        )
+        assert (careful.attacker, bold.attacker) == ("known_terms", "likely_terms")
+        assert bold.interval[0] > careful.interval[1]
+
+
+def test_what_is_promised_of_two_terms_says_little_against_eight_and_caution_hides_it(made: QueryLog) -> None:
+    paired = Paired.of(made, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made))
+    shares = {n: KnownTerms(n_known=n, cautious=False, seed=1).attack(paired, given=NOTHING).share for n in (2, 8)}
+    # Two terms lead to five people or more.
+    assert shares[2] < 1 / 5
+    assert shares[8] > 0.15
+    assert KnownTerms(n_known=8, seed=1).attack(paired, given=NOTHING).share < 0.01
 
 
 def test_identical_transactions_are_never_named() -> None:
@@ -182,7 +208,7 @@ def test_all_that_is_known_of_everybody_finds_whom_the_plain_one_finds(
 @pytest.mark.parametrize(("name", "value"), [("n_known", 0), ("n_wrong", -1), ("n_targets", 0), ("seed", -1)])
 def test_settings_that_make_no_sense_are_refused(name: str, value: int) -> None:
     with pytest.raises(BadParameter, match=name):
-        KnownTerms(**{name: value})
+        KnownTerms(**dict[str, Any]({name: value}))
 
 
 def test_a_tiny_log_works() -> None:

@@ -77,14 +77,14 @@ def test_everybody_who_seeks_people_is_told_that_there_are_none(made: QueryLog) 
     found = attack(made, without_noise(made), seed=1)
     reasons = {skipped.attacker: skipped.reason for skipped in found.skipped}
     none = "the release has no rows that are one person's"
-    assert [reasons[name] for name in ("known_terms", "rare_pair", "vanity", "clock")] == [none] * 4
+    assert [reasons[name] for name in ("known_terms", "likely_terms", "rare_pair", "vanity", "clock")] == [none] * 5
     assert reasons["shared_term"] == "the release has no groups"
     assert reasons["added_rows"] == "no rows were made up"
     assert reasons["as_released"] == reasons["rebuild_1"] == "no queries changed hands"
     assert not found.attempts
     made_up = attack(made, synthesized(without_noise(made), n_users=50, seed=1), seed=1)
     reasons = {skipped.attacker: skipped.reason for skipped in made_up.skipped}
-    assert [reasons[name] for name in ("known_terms", "clock")] == ["the users of the release are made up"] * 2
+    assert [reasons[name] for name in ("likely_terms", "clock")] == ["the users of the release are made up"] * 2
     assert reasons["added_rows"] == "all rows are made up"
 
 
@@ -146,6 +146,23 @@ def test_noise_lets_what_nobody_asked_through_as_well(made: QueryLog) -> None:
     # One more person moves a count across a threshold at its middle with chance 0.73 where it was 0.27.
     assert 0.1 < found.chance_share < 0.45
     assert found.chance_share < found.share < 0.95
+
+
+def test_what_leaves_whoever_asked_is_all_by_chance_and_half_of_those_suspected_did_not_ask(made: QueryLog) -> None:
+    seen: list[QueryLog] = []
+
+    def remake(log: QueryLog) -> Release:
+        seen.append(log)
+        return released_tallies(counted(log), threshold=THRESHOLD)
+
+    found = Sybil(n_targets=10, seed=1).attack(Paired.of(made, release=without_noise(made)), given=Given(remake=remake))
+    assert (found.n_targets, found.n_found, found.n_by_chance) == (10, 10, 10)
+    new = seen[0].frame.filter(~pl.col("user").is_in(made.frame["user"].unique().implode()))
+    planted = new.group_by(normalise(new["query"])).len()
+    # For each target one that was taken out of the log, and three decoys.
+    assert (planted.height, set(planted["len"])) == (50, {THRESHOLD - 1})
+    left = set(normalise(seen[0].frame.join(new, on="user", how="anti")["query"]))
+    assert sum(query in left for query in planted["query"]) == 10
 
 
 def test_large_thresholds_are_tried_on_fewer_targets(made: QueryLog) -> None:

@@ -90,7 +90,7 @@ def test_the_options_reach_the_method(run: Run, busy_log: Path, tmp_path: Path) 
         (["--delta", "0"], "delta must be above 0 and below 1, got 0.0"),
         (["--max-queries", "0"], "max_queries must be a whole number from 1"),
         (["--mechanism", "magic"], "mechanism must be one of auto, truncated-geometric"),
-        (["--rounds", "3"], "rounds must be 1, 2 or auto, got 3"),
+        (["--rounds", "3"], "rounds must be 1 or 2, got 3"),
         (["--choose", "best"], "choose must be one of random, frequent, got best"),
         (["--clicks", "1"], "clicks must be a part of the budget, 0 or more and below 1, got 1.0"),
         (["--clicks", "0.5", "--max-clicks", "0"], "max_clicks must be a whole number from 1"),

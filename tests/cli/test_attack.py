@@ -29,7 +29,7 @@ def test_a_release_is_attacked_beside_the_original(run: Run, made: Path, tmp_pat
     assert lines["vanity"].split() == ["vanity", "people", "100", "%", "0", "%", *lines["vanity"].split()[6:]]
     assert "known_terms 4" in lines
     assert "known_terms 4, 2 wrong" in lines
-    assert "who is who was estimated" in done.stderr
+    assert "who is who, so it was estimated" in done.stderr
     assert "not run: token_inversion" in done.stderr
 
 
@@ -64,3 +64,12 @@ def test_wrong_usage_is_one_line(refused: Refused, release: Path, log_file: Path
     assert "no such folder" in refused("attack", log_file, tmp_path / "none")
     assert "targets must be 1 or more" in refused("attack", log_file, release, "--targets", 0).replace("n_", "")
     assert refused("attack", log_file, release, "--people", tmp_path / "none.jsonl")
+
+
+def test_another_log_than_the_release_was_made_from_is_refused(
+    run: Run, refused: Refused, made: Path, tmp_path: Path
+) -> None:
+    run("anonymize", "pseudonymise", made, "-o", tmp_path / "p")
+    other = tmp_path / "other.tsv"
+    run("synth", other, "--users", 100, "--seed", 4)
+    assert "give the log that it was made from" in refused("attack", other, tmp_path / "p")

@@ -30,7 +30,7 @@ def test_a_table_the_best_run_and_its_command_are_printed_and_files_written(
     run: Run, searches: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    done = run("compare", searches, "-o", folder, "--methods", "km:k=3:m=2,pseudonymise", "--jobs", 1)
+    done = run("compare", searches, "-o", folder, "--methods", "km:k=3:m=2,pseudonymise", "--jobs", 1, "--limit", 0.5)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert " ".join(lines[0].split()) == "run promise log size kept found 95 % interval by chance seconds"
@@ -42,7 +42,7 @@ def test_a_table_the_best_run_and_its_command_are_printed_and_files_written(
     table = pl.read_csv(folder / "table.csv")
     assert table["run"].to_list() == ["km k=3 m=2", "pseudonymise"]
     assert table["picked"].to_list() == [True, False]
-    assert {"attack known_terms:4", "score log_size_kept"} <= set(table.columns)
+    assert {"attack likely_terms:4", "score log_size_kept"} <= set(table.columns)
 
 
 def test_json_has_all_figures_and_a_plan_can_be_run_again(run: Run, searches: Path, tmp_path: Path) -> None:
@@ -116,3 +116,12 @@ def test_a_measure_that_there_is_not_is_one_line_with_those_there_are(
 ) -> None:
     words = ("--methods", "query_threshold:k=3", "--jobs", 1, "--utility", "fame")
     assert "log_size_kept" in refused("compare", searches, "-o", tmp_path / "out", *words)
+
+
+def test_nobody_to_seek_is_said_before_the_work_and_no_run_that_ends_is_exit_2(
+    run: Run, refused: Refused, searches: Path, tmp_path: Path
+) -> None:
+    assert "targets must be 1 or more" in refused("compare", searches, "-o", tmp_path / "a", "--targets", 0)
+    done = run("compare", searches, "-o", tmp_path / "b", "--methods", "km:keep=nosuch", "--jobs", 1)
+    assert done.returncode == 2
+    assert "no run came to an end" in done.stderr

@@ -18,7 +18,15 @@ def test_it_ends_well_and_says_and_keeps_what_happened(run: Run, tmp_path: Path)
     home = tmp_path / "a" / "b"
     done = run("demo", "--users", 600, "-o", home)
     assert (done.returncode, done.stderr) == (0, "")
-    for beginning in ("A made-up search log", "Before", "After", "Promise", "Verdict The promise holds", "Cost", "Next"):
+    for beginning in (
+        "A made-up search log",
+        "Before",
+        "After",
+        "Promise",
+        "Verdict The promise holds",
+        "Cost",
+        "Next",
+    ):
         assert any(line.startswith(beginning) for line in done.stdout.splitlines()), beginning
     assert "3 of 3 people whose name and town we know were found" in done.stdout
     assert "0 of 3 people whose name and town we know were found" in done.stdout

@@ -52,6 +52,17 @@ def test_exact_figures_are_kept_out_of_the_folder(run: Run, noisy: Path, searche
     assert "Keep this report to yourself" in beside.read_text()
 
 
+def test_a_report_never_takes_the_place_of_the_clicks(run: Run, tmp_path: Path) -> None:
+    clicks = {("kestrel lantern", "http://ripple.example"): 20}
+    folder = released_tallies({"kestrel lantern": 58}, clicks=clicks, threshold=13).save(tmp_path / "noisy")
+    (part,) = folder.glob("clicks.*")
+    before = part.read_bytes()
+    done = run("report", folder, "-o", part, "--force")
+    assert done.returncode == 2
+    assert "not a part of what is reported on" in done.stderr
+    assert part.read_bytes() == before
+
+
 def test_a_report_from_the_release_alone_goes_into_the_folder(run: Run, noisy: Path) -> None:
     assert run("report", noisy).returncode == 0
     assert "Keep this report to yourself" not in (noisy / "report.html").read_text()

@@ -139,3 +139,20 @@ def test_people_to_look_for_and_term_values_are_used(run: Run, release: Path, lo
     assert "vanity" in {attempt["after"]["attacker"] for attempt in made["attacks"]["attempts"]}
     assert "bid_kept" in {score["name"] for score in made["measures"]["scores"]}
     assert "raritya" not in done.stdout
+
+
+def test_json_goes_to_a_file_that_is_named(run: Run, release: Path, tmp_path: Path) -> None:
+    done = run("report", release, "--json", "-o", tmp_path / "told.json")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "told.json").read_text())["state"] == "holds"
+    assert json.loads(run("report", release, "--json").stdout)["state"] == "holds"
+
+
+def test_a_report_never_takes_the_place_of_what_it_is_about(
+    run: Run, refused: Refused, release: Path, log_file: Path
+) -> None:
+    for part in (release / "manifest.json", release / "log.tsv", log_file):
+        before = part.read_bytes()
+        said = refused("report", release, "--original", log_file, "-o", part, "--force")
+        assert "not a part of what is reported on" in said
+        assert part.read_bytes() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 import pytest
 
 from queryveil.compare.page import render_html
+from queryveil.testing.browsers import HAS_BROWSER, browsing, set_screen
 from queryveil.testing.made_up_runs import found, judged, known, side_by_side
 
-webdriver = pytest.importorskip("selenium.webdriver")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed")
-FLAGS = "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
-OFFLINE = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+pytest.importorskip("selenium.webdriver")
+pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
 NAMELESS = """
 return [...document.querySelectorAll('svg[role=img]')].filter(
   svg => !svg.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id)?.textContent)).length
@@ -25,20 +22,8 @@ return [...document.querySelectorAll('svg[role=img]')].filter(
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('browser') / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        started.execute_cdp_cmd("Network.enable", {})
-        started.execute_cdp_cmd("Network.emulateNetworkConditions", OFFLINE)
+    with browsing(tmp_path_factory.mktemp("browser"), offline=True) as started:
         yield started
-    finally:
-        started.quit()
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_opens_offline_without_errors_and_fits_the_screen(browser: Any, page: Path, width: int) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    set_screen(browser, width=width)
     browser.get(page.as_uri())
     assert browser.title == "Methods side by side"
     assert browser.get_log("browser") == []

@@ -44,7 +44,7 @@ def test_a_broken_run_is_loud_and_not_on_the_frontier() -> None:
     comparison = side_by_side(judged("bad", known(0), kept=0.9, standing="broken"), judged("good", known(0), kept=0.1))
     assert [row.name for row in comparison.broken] == ["bad"]
     assert [row.name for row in comparison.frontier] == ["good"]
-    assert comparison.table()[1][0][1] == "BROKEN"
+    assert comparison.table()[1][0][2] == "BROKEN"
 
 
 def test_the_frontier_goes_from_the_least_exposed_run_to_the_most_useful() -> None:
@@ -105,7 +105,7 @@ def test_a_run_that_failed_is_a_row_with_its_reason() -> None:
     )
     assert comparison.notes() == ("gone: too few users",)
     assert comparison.picked is not None
-    assert comparison.table()[1][0][:4] == ("gone", "failed", "-", "-")
+    assert comparison.table()[1][0][:5] == ("gone", "see note", "failed", "-", "-")
 
 
 def test_the_worst_attacker_is_the_one_who_finds_most_among_those_who_beat_chance() -> None:
@@ -139,7 +139,7 @@ def test_the_attacker_who_adds_users_is_not_the_worst_since_nothing_is_promised_
     run = judged("one", known(30), found("sybil", 900), kept=0.5)
     comparison = side_by_side(run, exposure="worst")
     assert comparison.rows[0].exposure == known(30)
-    assert comparison.table()[1][0][3] == "3 % by known_terms:4"
+    assert comparison.table()[1][0][4] == "3 % by known_terms:4"
     assert comparison.by(exposure="sybil").rows[0].exposure == found("sybil", 900)
 
 

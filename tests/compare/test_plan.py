@@ -129,3 +129,14 @@ def test_settings_that_are_no_pairs_are_one_line(words: str) -> None:
 def test_a_method_that_there_is_not_is_one_line(words: str) -> None:
     with pytest.raises(BadParameter, match="method must be one of km"):
         plan_of(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("k = [[1]]", "one value, or a list of values"), ("name = 7", "the name of a run must be a text")],
+)
+def test_lists_of_lists_and_names_that_are_no_texts_are_one_line(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f'[[run]]\nmethod = "km"\n{line}\n')
+    with pytest.raises(BadFile, match=said):
+        read_plan(path)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.attack.postings import Postings
+from queryveil.attack.scoring import BY_ACCIDENT, name_likeliest_candidates
 from queryveil.kernels.naming import alone_with_few, name_best
-from queryveil.testing.plain_attacks import plain_alone, plain_named
+from queryveil.testing.plain_attacks import plain_alone, plain_likeliest, plain_named
 
 LETTERS = "abcdefg"
 HISTORIES = st.lists(st.sets(st.sampled_from(LETTERS)), max_size=9)
@@ -38,9 +39,26 @@ def test_who_is_named_is_whom_the_plain_one_names(
     postings = postings_of(candidates)
     weight = 1 / np.log(np.maximum(2, postings.support))
     ptr, things = compressed([numbers(each) for each in known])
-    named = name_best(ptr, things, postings.ptr, postings.holders, weight, postings.sizes, eccentricity)
+    named = name_best(ptr, things, postings.ptr, postings.holders, weight, postings.n_holders, eccentricity)
     plain = [plain_named(sorted(each), candidates, eccentricity=eccentricity) for each in known]
     assert named.tolist() == [-1 if number is None else number for number in plain]
+
+
+@given(
+    candidates=st.lists(st.lists(st.sampled_from(LETTERS), max_size=6), max_size=6),
+    known=st.text("abcdefg", max_size=4),
+)
+def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
+    candidates: list[list[str]], known: str
+) -> None:
+    postings = postings_of([set(each) for each in candidates])
+    thing = np.repeat(np.arange(len(LETTERS)), postings.support)
+    pairs = zip(thing.tolist(), postings.holders.tolist(), strict=True)
+    counts = np.array([candidates[holder].count(LETTERS[letter]) for letter, holder in pairs], np.int64)
+    ptr, things = compressed([[LETTERS.index(letter) for letter in known]] * 200)
+    named = name_likeliest_candidates(ptr, known=things, postings=postings, counts=counts, rng=np.random.default_rng(1))
+    plain = plain_likeliest(known, candidates, by_accident=BY_ACCIDENT)
+    assert set(named.tolist()) == set(plain or [-1])
 
 
 @given(candidates=HISTORIES, own=OWN)

@@ -27,11 +27,11 @@ from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import clicked_logs, logs
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
-QUIET = Dp(epsilon=100, delta=0.5, max_queries=3, rounds=1, mechanism=Mechanism.LAPLACE)
+QUIET = Dp(epsilon=100, delta=0.5, max_queries=3, mechanism=Mechanism.LAPLACE)
 """So much epsilon that the noise is 0 but for a chance of 1e-14, and whatever two people ask leaves."""
 METHODS = [
-    Dp(epsilon=20, delta=0.5, max_queries=2),
-    Dp(epsilon=20, delta=0.5, max_queries=3, rounds=1, choose=Choice.FREQUENT),
+    Dp(epsilon=20, delta=0.5, max_queries=2, rounds=2),
+    Dp(epsilon=20, delta=0.5, max_queries=3, choose=Choice.FREQUENT),
     Dp(epsilon=20, delta=0.5, clicks=0.5),
 ]
 
@@ -166,7 +166,7 @@ def test_the_manifests_of_neighbouring_logs_with_as_many_rows_are_the_same() -> 
 
 
 def test_the_manifest_says_how_noise_was_added_and_the_checker_agrees(tmp_path: Path) -> None:
-    method = Dp(epsilon=2.0, delta=1e-6, max_queries=1, mechanism=Mechanism.GAUSSIAN)
+    method = Dp(epsilon=2.0, delta=1e-6, max_queries=1, rounds=2, mechanism=Mechanism.GAUSSIAN)
     release = method.anonymize(common_log())
     assert release.promise == DifferentialPrivacy(epsilon=2.0, delta=1e-6)
     assert release.manifest.noise == method.noise
@@ -212,7 +212,8 @@ def test_a_seeded_release_says_so_and_never_shows_the_seed() -> None:
         ({"max_queries": 0}, "max_queries must be a whole number from 1 to 1000, got 0"),
         ({"max_queries": 2.5}, "max_queries must be a whole number from 1 to 1000, got 2.5"),
         ({"max_clicks": 1001}, "max_clicks must be a whole number from 1 to 1000, got 1001"),
-        ({"rounds": 3}, "rounds must be 1, 2 or auto, got 3"),
+        ({"rounds": 3}, "rounds must be 1 or 2, got 3"),
+        ({"rounds": "auto"}, "rounds must be 1 or 2, got auto"),
         ({"clicks": 1}, "clicks must be a part of the budget, 0 or more and below 1, got 1"),
         ({"clicks": -0.1}, "clicks must be a part of the budget"),
         ({"mechanism": "none"}, "mechanism must be one of auto"),

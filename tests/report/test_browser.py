@@ -5,51 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from queryveil.report import render_html
+from queryveil.testing.browsers import HAS_BROWSER, browsing, set_screen
 from queryveil.testing.made_up_reports import made_up_report
 
-webdriver = pytest.importorskip("selenium.webdriver")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-)
-OFFLINE = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+pytest.importorskip("selenium.webdriver")
+pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
 SIZES = [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]
 
 
-@contextmanager
-def browsing(folder: Path) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS.split(), f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    from selenium.webdriver.chrome.service import Service
-
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        browser.execute_cdp_cmd("Network.enable", {})
-        browser.execute_cdp_cmd("Network.emulateNetworkConditions", OFFLINE)
-        yield browser
-    finally:
-        browser.quit()
-
-
 def look(browser: Any, page: Path, *, width: int = 1280, scheme: str = "light") -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+    set_screen(browser, width=width, scheme=scheme)
     browser.get(page.as_uri())
 
 
@@ -62,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with browsing(tmp_path_factory.mktemp("browser")) as found:
+    with browsing(tmp_path_factory.mktemp("browser"), offline=True) as found:
         yield found
 
 

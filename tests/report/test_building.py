@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 import queryveil
 from queryveil.columns import ColumnPolicy
-from queryveil.errors import BadFile, BadParameter, BadRelease
+from queryveil.errors import BadFile, BadInput, BadParameter, BadRelease
 from queryveil.guarantees import KmAnonymity
 from queryveil.log import QueryLog
 from queryveil.methods import Km, Plink, Swap
@@ -103,11 +104,11 @@ def test_profiles_as_the_original_of_groups_are_judged_and_measured_but_not_atta
     assert made.measures is not None
 
 
-def test_the_wrong_original_breaks_the_verdict_and_not_the_report() -> None:
-    other = log_of({f"persona{i}": ["heron"] for i in range(4)})
+def test_a_log_of_other_people_with_as_many_rows_breaks_the_verdict_and_not_the_report() -> None:
+    log = made_up_log()
+    other = log.with_frame(log.frame.with_columns(query=pl.lit("heron")))
     for method in ("km", "clump"):
-        made = report(release_by(method), original=other, n_targets=5)
-        assert made.state is State.BROKEN
+        assert report(release_by(method), original=other, n_targets=5).state is State.BROKEN
 
 
 def test_a_damaged_folder_is_the_same_error_as_with_verify(tmp_path: Path) -> None:
@@ -209,3 +210,14 @@ def test_neither_repr_nor_notebook_view_of_a_report_shows_text() -> None:
     assert "holds" in shown
     assert not [term for query, _ in made.top_queries or () for term in query.split() if term in shown]
     assert KEY.decode() not in shown
+
+
+def test_a_log_that_cannot_be_the_original_is_refused() -> None:
+    other = made_up_log().with_frame(made_up_log().frame.head(50))
+    with pytest.raises(BadInput, match="made from 210 rows, and there are 50"):
+        report(release_by("pseudonymise"), original=other, n_targets=5)
+
+
+def test_a_table_of_values_without_terms_is_refused_and_not_passed_over() -> None:
+    with pytest.raises(BadInput, match="needs the column term"):
+        report(release_by("km"), original=made_up_log(), values=pl.DataFrame({"word": ["a"], "bid": [1.0]}))

@@ -146,22 +146,22 @@ def test_texts_are_escaped_wherever_they_come_from() -> None:
 def test_of_attackers_of_one_kind_one_is_in_the_picture_and_all_are_in_the_table() -> None:
     attempts = made_up_attacks().attempts
     kept = [(one.after.attacker, one.after.n_known, one.after.n_wrong) for one in shown(attempts)]
-    assert kept == [("known_terms", 4, 0), ("rare_pair", None, 0), ("rebuild_2+T", None, 0)]
+    assert kept == [("known_terms", 4, 0), ("likely_terms", 4, 0), ("rare_pair", None, 0), ("rebuild_2+T", None, 0)]
     text = render_html(made_up_report())
     assert "Exchange undone (1)" in text
     assert "Exchange undone (2, by time)" in text
     assert "Of the 2 that try to undo the exchange, the picture shows the one that found most." in text
     assert text.count("no queries changed hands") == 1
-    assert "Clearly above blind guessing in the release: 4 search terms and exchange undone (2, by time)." in text
+    assert "Clearly above blind guessing in the release: 4 search terms, only if sure, 4 search terms and " in text
     assert "who is who" in text
 
 
 def test_the_exposure_at_the_top_has_before_after_and_chance() -> None:
     top = render_html(made_up_report()).partition("<main>")[0]
-    said = "finds 1\u00a0% of people in it (95\u00a0% interval up to 1.83\u00a0%); with new ids alone it was 40\u00a0%."
+    said = "finds 4\u00a0% of people in it (95\u00a0% interval up to 5.4\u00a0%); with new ids alone it was 50\u00a0%."
     assert said in top
-    assert "40\u00a0% before, 0.1\u00a0% by chance" in top
-    assert "<dd>2<small>of 3 kinds; 2 before</small></dd>" in top
+    assert "50\u00a0% before, 0.1\u00a0% by chance" in top
+    assert "<dd>3<small>of 4 kinds; 3 before</small></dd>" in top
 
 
 def test_the_commands_to_check_name_the_folder_the_file_and_its_checksum(tmp_path: object) -> None:
@@ -216,3 +216,24 @@ def test_a_kept_column_is_said_to_be_uncovered_and_kdeltas_url_to_be_covered() -
     assert "released, and covered by the promise" in render_html(report(release_by("kdelta")))
     clumped = render_html(report(release_by("clump")))
     assert clumped.count(">time</th>") == 1
+
+
+def test_whoever_finds_more_than_those_who_know_a_few_terms_is_named_at_the_top() -> None:
+    made = made_up_report()
+    said = in_short(made)
+    assert said.endswith(
+        "Most is found by another attack, exchange undone (2, by time): 5 % of people (by chance 0.1 %)."
+    )
+    assert made.attacks is not None
+    only_terms = tuple(one for one in made.attacks.attempts if one.after.attacker == "known_terms")
+    assert "another attack" not in in_short(replace(made, attacks=replace(made.attacks, attempts=only_terms)))
+    no_terms = tuple(one for one in made.attacks.attempts if not one.after.attacker.endswith("_terms"))
+    without = in_short(replace(made, attacks=replace(made.attacks, attempts=no_terms)))
+    assert "users. Most is found by exchange undone (2, by time): 5 % of people" in without
+
+
+def test_why_nobody_attacked_is_said_at_the_top_where_the_original_was_given() -> None:
+    made = replace(made_up_report(), attacks=None, why_no_attacks="No attacker was tried: add --key FILE.")
+    assert in_short(made).endswith("No attacker was tried: add --key FILE.")
+    assert "they need the original" not in render_html(made)
+    assert "they need the original" in render_html(replace(made, measures=None))

@@ -25,7 +25,7 @@ def test_it_has_the_sections_and_the_words_of_the_page() -> None:
 
 def test_tables_stand_for_the_pictures() -> None:
     text = render_markdown(made_up_report())
-    assert "| 8 search terms and 2 wrong ones |" in text
+    assert "| 8 search terms and 2 wrong ones, only if sure |" in text
     assert "| rank | before | after |" in text
 
 
@@ -40,3 +40,13 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(method: str) -> None
 def test_what_means_something_in_markdown_means_itself() -> None:
     made = replace(made_up_report(), top_queries=(("a|b *c*\nd `e`", 3),))
     assert r"| a\|b \*c\* d \`e\` | 3 |" in render_markdown(made)
+
+
+def test_texts_give_no_orders_to_a_terminal_and_become_no_links() -> None:
+    texts = ("\x1b[31mred\x07\x9b", "a\u202eb", "http://shop.example www.shop.example", "&lt;b&gt; @somebody")
+    made = replace(made_up_report(), folder="```\n\x1b", top_queries=tuple((text, 3) for text in texts))
+    text = render_markdown(made)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert r"http\://shop.example www\.shop.example" in text
+    assert r"\&lt;b\&gt; \@somebody" in text
+    assert not re.search(r"^```", text, flags=re.MULTILINE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -23,16 +22,10 @@ from queryveil.report.charts import (
     paired_bar_chart,
 )
 from queryveil.report.page import badge, bullets, command, page, paragraph, scrolling, section, tiles
+from queryveil.testing.browsers import HAS_BROWSER, browsing
 from queryveil.testing.html_trees import parsed
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-)
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed"
-)
+needs_browser = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
 
 
 def charts() -> list[Html]:
@@ -127,22 +120,8 @@ def test_the_same_page_is_the_same_text() -> None:
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Give a browser that has no network."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        started.execute_cdp_cmd("Network.enable", {})
-        offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        started.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    with browsing(tmp_path_factory.mktemp("profile"), offline=True) as started:
         yield started
-    finally:
-        started.quit()
 
 
 def show(browser: Any, folder: Path, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,35 +15,18 @@ import httpx
 import pytest
 
 from queryveil.synth import synthesize
+from queryveil.testing.browsers import HAS_BROWSER, browsing, set_screen
 from queryveil.testing.streams import until
 
-webdriver = pytest.importorskip("selenium.webdriver")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-)
+pytest.importorskip("selenium.webdriver")
+pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
 
 
 @contextmanager
-def browsing(folder: Path, *, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS.split(), f"--user-data-dir={folder}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    from selenium.webdriver.chrome.service import Service
-
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+def watching(profile: Path, *, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
+    with browsing(profile) as browser:
+        set_screen(browser, width=width, scheme=scheme)
         yield browser
-    finally:
-        browser.quit()
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +73,7 @@ def test_the_numbers_move_without_a_reload_and_nothing_of_the_log_is_shown(
 ) -> None:
     log = synthesize(users=300, seed=5).log.frame
     events = [*log.select("user", "query").iter_rows(), *[(f"u{i}", f"call 555-010-{i:04}") for i in range(9)]]
-    with browsing(tmp_path) as browser:
+    with watching(tmp_path) as browser:
         browser.get(str(client.base_url))
         until(lambda: shown(browser, "n_read") >= 0)
         browser.execute_script("window.isTheSame = true")
@@ -117,7 +99,7 @@ def test_the_numbers_move_without_a_reload_and_nothing_of_the_log_is_shown(
 def test_it_fits_narrow_and_wide_screens_in_light_and_dark(
     client: httpx.Client, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    with browsing(tmp_path, width=width, scheme=scheme) as browser:
+    with watching(tmp_path, width=width, scheme=scheme) as browser:
         browser.get(str(client.base_url))
         until(lambda: bool(browser.find_elements("css selector", "#example table")))
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
@@ -145,7 +127,7 @@ return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_and_every_picture_has_a_name(client: httpx.Client, tmp_path: Path, scheme: str) -> None:
-    with browsing(tmp_path, scheme=scheme) as browser:
+    with watching(tmp_path, scheme=scheme) as browser:
         browser.get(str(client.base_url))
         until(lambda: bool(browser.find_elements("css selector", "#example table")))
         pale = [found for found in browser.execute_script(CONTRAST) if found[0] < 4.5]
@@ -166,7 +148,7 @@ def test_a_service_that_is_gone_is_said_on_the_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "queryveil", "serve", "--port", str(port), "--store", "memory:"]
     process = subprocess.Popen(command, cwd=tmp_path / "service", stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client, browsing(tmp_path / "profile") as browser:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client, watching(tmp_path / "profile") as browser:
             until(lambda: is_ready(client))
             browser.get(str(client.base_url))
             until(lambda: browser.find_element("id", "status").text == "Ready")

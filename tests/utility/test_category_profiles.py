@@ -108,3 +108,11 @@ def test_an_estimate_of_who_is_who_says_so() -> None:
     release = Km(k=3, m=2, seed=1).anonymize(log)
     found = category_profiles(Sides.of(log, release=release), paired=Paired.of(log, release=release))
     assert any("was estimated" in text for text in found.notes)
+
+
+def test_ids_of_windows_are_not_said_to_be_exact_under_a_key() -> None:
+    log = synthesize(users=100, seed=1).log
+    release = Km(k=2, m=1, window="7d").anonymize(log)
+    notes = category_profiles(Sides.of(log, release=release), paired=Paired.of(log, release=release)).notes
+    assert [note for note in notes if "new in each window" in note]
+    assert not [note for note in notes if "--ids keyed" in note]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from secrets import randbits
 
 from queryveil.attack.added_rows import AddedRows
 from queryveil.attack.clock import Clock
@@ -27,6 +28,7 @@ from queryveil.rng import check_seed
 KNOWN = (2, 3, 4, 6, 8)
 """How many terms of a target are known to those who know some."""
 N_WRONG = 2
+_SEED_BITS = 63
 
 
 def attackers(
@@ -37,17 +39,20 @@ def attackers(
     A name stands for all settings of that attacker: `known_terms` for any number of terms, `rebuild_1` for both orders.
     """
     check_seed(seed)
+    # The same people and facts are drawn for what stands side by side: the release, and the original beside it.
+    seed = randbits(_SEED_BITS) if seed is None else seed
     if n_targets < 1:
         raise BadParameter("n_targets", n_targets, allowed="1 or more")
     crowd: list[Attacker] = [
         *(KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed) for w in (0, N_WRONG) for n in KNOWN),
+        *(KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
         RarePair(n_targets=n_targets, seed=seed),
         Vanity(n_targets=n_targets, seed=seed),
         Clock(n_targets=n_targets, seed=seed),
         Membership(n_targets=n_targets, seed=seed),
         Sybil(seed=seed),
         TokenInversion(seed=seed),
-        AddedRows(),
+        AddedRows(seed=seed),
         SharedTerm(),
         *_of_swap(release, seed=seed),
     ]

@@ -11,10 +11,12 @@ from queryveil.attack.attackers import attackers
 from queryveil.attack.attacks import Attacks, Attempt, Skipped
 from queryveil.attack.people import Person
 from queryveil.attack.ports import Attacker, Given
+from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.log import QueryLog
-from queryveil.paired import Paired, pseudonymised
+from queryveil.paired import Paired, another_log, pseudonymised
 from queryveil.release import Release, read_release
+from queryveil.text.taxonomy import Taxonomy
 
 
 def attack(
@@ -22,6 +24,7 @@ def attack(
     release: Release | Path | str,
     *,
     key: bytes | None = None,
+    taxonomy: Taxonomy | None = None,
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     remake: Callable[[QueryLog], Release] | None = None,
@@ -33,14 +36,18 @@ def attack(
 
     Attackers never see the `original` but for what they are said to know; it is there to judge them. Some need more: a
     `public` log of the same kind by other people, a directory of `people`, or `remake`, the method of the release, to
-    run it on a log with users of their own. `key` is that of keyed ids or hashed terms. At most `n_targets` people are
+    run it on a log with users of their own. `key` is that of keyed ids or hashed terms, `taxonomy` the one that items
+    moved up in if it is not WordNet. At most `n_targets` people are
     sought by each. `only` names the attackers to run.
     """
     log = original if isinstance(original, QueryLog) else read_log(original)
     judged = release if isinstance(release, Release) else read_release(release)
+    if reason := another_log(log.n_rows, release=judged):
+        # By another log nobody would be found, as if the release were safe.
+        raise BadInput(reason)
     given = Given(public=public, people=people, remake=remake, key=key)
     progress.step("telling who is who")
-    after = Paired.of(log, release=judged, key=key)
+    after = Paired.of(log, release=judged, key=key, taxonomy=taxonomy)
     before = Paired.pseudonymised(log)
     return run(attackers(judged, n_targets=n_targets, seed=seed, only=only), after, before=before, given=given)
 

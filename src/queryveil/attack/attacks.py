@@ -62,6 +62,8 @@ class Attacks:
             for found in (attempt.after,)
         ]
         tables = [table(columns, rows=rows, caption="What attackers found: shares of their targets")]
+        if not self.exact:
+            tables.append(table(("note",), rows=[("who is who was estimated, since ids do not tell it",)]))
         if self.skipped:
             skipped = [[each.attacker.replace("_", " "), each.reason] for each in self.skipped]
             tables.append(table(["did not run", "because"], rows=skipped))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -11,35 +11,31 @@ import polars as pl
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
-from queryveil.attack.scoring import draw_each, draw_targets, found_by_chance, name_candidates, no_people
-from queryveil.errors import BadParameter
+from queryveil.attack.scoring import draw_each, draw_targets, found_by_chance, name_likeliest_candidates, no_people
+from queryveil.attack.seeking import Seeker, check_least
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.kernels.rows import group
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class Clock(Seeker):
     """Know `n_known` exact times at which a person searched, or all if they are fewer, and seek who has most of them.
 
-    The times are rounded as those of the release are. Every candidate scores 1/log of the number of candidates with a
-    row at that moment. The best is named; of several, whoever was there at fewest other moments, since somebody who
-    searches every day has every known day. Targets are people of the original with a time.
+    The times are rounded as those of the release are. The likeliest is named: who has many rows at these moments, and
+    few at others, since somebody who searches every day has every known day. Moments that few have tell more. Of
+    equals one is drawn. Targets are people of the original with a time.
 
     >>> Clock().name
     'clock'
     """
 
     n_known: int = 5
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("n_known", "n_targets"):
-            if getattr(self, name) < 1:
-                raise BadParameter(name, getattr(self, name), allowed="1 or more")
-        check_seed(self.seed)
+        Seeker.__post_init__(self)
+        check_least("n_known", self.n_known, least=1)
 
     @property
     def name(self) -> str:
@@ -67,8 +63,10 @@ class Clock:
         ptr, drawn = draw_each(row_ptr, rows=targets, n=self.n_known, rng=rng)
         distinct, code = np.unique(released, return_inverse=True)
         postings = Postings.paired(code, holders=candidate, n_things=len(distinct), n_holders=paired.n_candidates)
+        # In the order of the postings: by moment, then by candidate.
+        _, counts = np.unique(code * max(1, paired.n_candidates) + candidate, return_counts=True)
         ptr, known = _there(ptr, moment[rows[drawn]], distinct)
-        named = name_candidates(ptr, known=known, postings=postings, eccentricity=0.0)
+        named = name_likeliest_candidates(ptr, known=known, postings=postings, counts=counts, rng=rng)
         return Exposure.counted(
             attacker=self.name,
             knows=f"the times of {self.n_known} of a person's queries",
@@ -88,11 +86,8 @@ def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64
 
 
 def _there(ptr: Int64s, moments: Int64s, distinct: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the known moments that the release has at all, each once for a target, by their places among `distinct`."""
-    row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    """Give the known moments that the release has at all, by their places among `distinct`."""
     place = np.searchsorted(distinct, moments)
     there = place < len(distinct)
     there[there] = distinct[place[there]] == moments[there]
-    pairs = np.unique(row[there] * max(1, len(distinct)) + place[there])
-    lengths = np.bincount(pairs // max(1, len(distinct)), minlength=len(ptr) - 1)
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), pairs % max(1, len(distinct))
+    return np.concatenate([[0], np.cumsum(there)]).astype(np.int64)[ptr], place[there]

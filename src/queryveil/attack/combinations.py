@@ -9,13 +9,14 @@ import polars as pl
 
 from queryveil.groups import Groups
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
-from queryveil.kernels.arrays import Int64s
+from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.kernels.rows import group
 from queryveil.log import Format, QueryLog
 from queryveil.release import Release
 from queryveil.tallies import Tallies
 from queryveil.text.codes import encode
 from queryveil.text.normal_form import normalise
+from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, tokenize
 
 _N_COMMON = 500
@@ -44,19 +45,39 @@ class Combinations:
         return f"Combinations(n={len(self.rows)})"
 
 
-def own_queries(log: QueryLog) -> Combinations:
-    """Give the queries of two or more terms that one person asked and nobody else, one for each such person.
+def own_queries(log: QueryLog, *, n: int, rng: np.random.Generator) -> Combinations:
+    """Draw n people with a query of two or more terms, no other having one with all of these, and such a query of each.
 
-    >>> rows = {"user": ["u1", "u2", "u2"], "query": ["red wine", "Red  Wine", "old red wine"]}
-    >>> own_queries(QueryLog.from_frame(rows)).rows.tolist()
+    >>> rows = {"user": ["u1", "u2", "u2", "u3"], "query": ["red wine", "Wine  Red", "old red wine", "old wine"]}
+    >>> own_queries(QueryLog.from_frame(rows), n=3, rng=np.random.default_rng(1)).rows.tolist()
     [2]
     """
-    tokens = _tokens(log)
-    frame = pl.DataFrame({"user": log.frame["user"], "query": tokens.row_query, "row": np.arange(log.n_rows)})
+    tokens, (user, users) = _tokens(log), encode(log.frame["user"])
+    frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(log.n_rows)})
     n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])
-    alone = frame.filter(n_terms >= 2).filter(pl.col("user").n_unique().over("query") == 1)
-    rows = alone.unique("user", keep="first", maintain_order=True)["row"].to_numpy()
+    # Most queries fall out here, at little cost.
+    alone = frame.filter(n_terms >= 2).filter(pl.col("user").n_unique().over("query") == 1)["row"].to_numpy()
+    index, found = _Rows(tokens, user), dict[int, int]()
+    # People in any order, and the queries of each in any order.
+    order = np.lexsort((rng.random(len(alone)), rng.permutation(len(users))[user[alone]]))
+    for row in alone[order].tolist():
+        if len(found) == n:
+            break
+        if user[row] not in found and len(index.owners(terms_of(tokens, row))) == 1:
+            found[int(user[row])] = row
+    rows = np.array(list(found.values()), np.int64)
     return Combinations(texts=log.frame["query"].gather(rows).alias(""), rows=rows)
+
+
+def asked_in(log: QueryLog, *, combinations: Combinations) -> Int64s:
+    """Give the rows of the log whose query has all terms of one of some combinations and is by the one who asked it."""
+    tokens, (user, _) = _tokens(log), encode(log.frame["user"])
+    index = _Rows(tokens, user)
+    found = [np.empty(0, np.int64)]
+    for row in combinations.rows.tolist():
+        rows = index.rows(terms_of(tokens, row))
+        found.append(rows[user[rows] == user[row]])
+    return np.unique(np.concatenate(found))
 
 
 def decoys(log: QueryLog, *, like: Combinations, rng: np.random.Generator) -> Combinations:
@@ -82,9 +103,10 @@ def decoys(log: QueryLog, *, like: Combinations, rng: np.random.Generator) -> Co
     return Combinations(texts=pl.Series(texts, dtype=pl.String), rows=np.array(rows, np.int64))
 
 
-def times_seen(combinations: Combinations, *, release: Release) -> Int64s:
+def times_seen(combinations: Combinations, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
     """Count what shows each combination in a release: users, or rows where queries change hands; bags; members.
 
+    Bags have nodes of a `taxonomy`: in them the terms that it knows are sought, by the names of their nodes.
     Where noise was added to counts of whole queries, it is the count of the very query, or its made-up rows.
     """
     data = release.data
@@ -100,23 +122,54 @@ def times_seen(combinations: Combinations, *, release: Release) -> Int64s:
             owner = np.arange(data.n_rows, dtype=np.int32)
         by_blanks = data.layout.format is Format.TRANSACTIONS
     else:
-        texts, owner, by_blanks = (
-            data.frame["items"].list.join(" "),
-            np.arange(data.n_transactions, dtype=np.int32),
-            True,
-        )
+        lists = data.frame["items"]
+        texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+        owner, by_blanks = np.arange(data.n_transactions, dtype=np.int32), True
     n = len(combinations.rows)
-    wanted = combinations.texts if by_blanks is False else _as_items(combinations.texts)
+    wanted = _as_items(combinations.texts) if by_blanks else combinations.texts
+    if taxonomy is not None and not isinstance(data, QueryLog):
+        wanted = _as_nodes(wanted, taxonomy)
     tokens = tokenize(pl.concat([wanted.rename(""), texts.rename("")]), by_blanks=by_blanks)
-    row_ptr, rows = group(tokens.row_query[n:], len(tokens.queries))
-    index = _Index(tokens)
-    seen = np.zeros(n, np.int64)
-    for i, query in enumerate(tokens.row_query[:n].tolist()):
-        terms = np.unique(tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]).astype(np.int64)
-        with_it = index.queries_with(terms)
-        holders = [owner[rows[row_ptr[q] : row_ptr[q + 1]]] for q in with_it.tolist()]
-        seen[i] = len(np.unique(np.concatenate(holders)))
-    return seen
+    # What is looked for is nobody's.
+    index = _Rows(tokens, np.concatenate([np.full(n, -1, np.int32), owner]))
+    found = [index.owners(terms_of(tokens, row)) for row in range(n)]
+    return np.array([np.count_nonzero(owners >= 0) for owners in found], np.int64)
+
+
+def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
+    """Write the names of the nodes for the terms that a taxonomy knows, nothing for fewer than two."""
+    words = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.str.split(" ")}).explode("word")
+    node = taxonomy.find_all(words["word"])
+    names = taxonomy.names.cast(pl.String).gather(np.maximum(node, 0)).str.replace_all(r"\s", "_")
+    known = words.select("row", name=names).filter(pl.Series(node >= 0)).group_by("row").agg(pl.col("name").unique())
+    known = known.filter(pl.col("name").list.len() >= 2)
+    rows = pl.DataFrame({"row": np.arange(len(texts))}).join(known, on="row", how="left", maintain_order="left")
+    return rows["name"].list.join(" ").fill_null("")
+
+
+def terms_of(tokens: Tokens, row: int) -> Int64s:
+    """Give the distinct terms of a row."""
+    query = tokens.row_query[row]
+    return np.unique(tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]).astype(np.int64)
+
+
+class _Rows:
+    """The rows whose query has some terms, and whose they are."""
+
+    def __init__(self, tokens: Tokens, owner: Int32s) -> None:
+        self._owner, self._index = owner, _Index(tokens)
+        self._ptr, self._places = group(tokens.row_query, len(tokens.queries))
+
+    def rows(self, terms: Int64s) -> Int64s:
+        """Give the rows that have all of some terms; none if there are no terms."""
+        queries = self._index.queries_with(terms).tolist() if len(terms) else []
+        return np.concatenate(
+            [np.empty(0, np.int64), *(self._places[self._ptr[q] : self._ptr[q + 1]] for q in queries)]
+        )
+
+    def owners(self, terms: Int64s) -> Int32s:
+        """Give those whose rows have all of some terms."""
+        return np.unique(self._owner[self.rows(terms)])
 
 
 class _Index:

@@ -104,7 +104,7 @@ class Exposure:
     def title(self) -> str:
         """The attacker, with how much it was given where that varies."""
         known = "" if self.n_known is None else f", {self.n_known} known"
-        return f"{self.attacker.replace('_', ' ')}{known}" + (f", {self.n_wrong} of them wrong" if self.n_wrong else "")
+        return f"{self.attacker.replace('_', ' ')}{known}" + (f", and {self.n_wrong} wrong" if self.n_wrong else "")
 
     def _repr_html_(self) -> str:
         low, high = self.interval

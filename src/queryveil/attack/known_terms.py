@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
-from queryveil.attack.scoring import draw_each, draw_targets, found_by_chance, name_candidates, no_people
-from queryveil.errors import BadParameter
+from queryveil.attack.scoring import (
+    as_items,
+    covering_of,
+    draw_each,
+    draw_targets,
+    found_by_chance,
+    name_candidates,
+    name_likeliest_candidates,
+    no_terms,
+)
+from queryveil.attack.seeking import Seeker, check_least
 from queryveil.histories import Histories
 from queryveil.kernels.arrays import Int64s
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 ECCENTRICITY = 1.5
 """So many standard deviations the best must stand above the second."""
@@ -22,37 +31,39 @@ _MOST_DRAWS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownTerms:
+class KnownTerms(Seeker):
     """Know `n_known` random terms of a person's history, and seek who has most of them.
 
     Every candidate scores 1/log of a term's support for each term it has; the best is named if it stands 1.5 standard
     deviations of all scores above the second. With `n_wrong` as many terms come on top that the person never used:
     drawn as if from somebody else's history, so common ones are drawn more often. Targets are people of the original
-    with that many terms, those who are no longer in the release among them.
+    with that many terms, those who are no longer in the release among them. Where items moved up in a taxonomy, a term
+    is sought as all that may stand for it.
 
-    >>> KnownTerms(n_known=4).name
-    'known_terms'
+    If not `cautious`, somebody is always named: the likeliest to have these terms and not many others. That finds what
+    caution leaves: where many share every few terms, the best rarely stands out, and still is right quite often.
+
+    >>> KnownTerms(n_known=4).name, KnownTerms(cautious=False).name
+    ('known_terms', 'likely_terms')
     """
 
     n_known: int = 4
     n_wrong: int = 0
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
+    cautious: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("n_known", 1), ("n_wrong", 0), ("n_targets", 1)):
-            if getattr(self, name) < least:
-                raise BadParameter(name, getattr(self, name), allowed=f"{least} or more")
-        check_seed(self.seed)
+        Seeker.__post_init__(self)
+        check_least("n_known", self.n_known, least=1)
+        check_least("n_wrong", self.n_wrong, least=0)
 
     @property
     def name(self) -> str:
         """What the attacker is called."""
-        return "known_terms"
+        return "known_terms" if self.cautious else "likely_terms"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
         """Say why it cannot attack this release."""
-        if reason := no_people(paired):
+        if reason := no_terms(paired):
             return reason
         if not len(self._eligible(paired)):
             return f"nobody in the log has {self.n_known} terms"
@@ -63,7 +74,15 @@ class KnownTerms:
         rng = generator(self.seed)
         targets = draw_targets(self._eligible(paired), n_targets=self.n_targets, rng=rng)
         ptr, known = self._known(paired.before, targets, rng)
-        named = name_candidates(ptr, known=known, postings=Postings.of(paired.after), eccentricity=ECCENTRICITY)
+        postings, covering = Postings.of(paired.after), covering_of(paired)
+        if self.cautious:
+            ptr, known = as_items(ptr, terms=known, covering=covering)
+            named = name_candidates(ptr, known=known, postings=postings, eccentricity=ECCENTRICITY)
+        else:
+            once = np.ones(len(postings.holders), np.int64)
+            named = name_likeliest_candidates(
+                ptr, known=known, postings=postings, counts=once, rng=rng, covering=covering
+            )
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
         return Exposure.counted(
             attacker=self.name,

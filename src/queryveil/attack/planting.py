@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attack.combinations import Combinations
+from queryveil.kernels.arrays import Int64s
 from queryveil.log import QueryLog
 
 
@@ -21,6 +22,13 @@ def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.r
         user=_new_names(log.frame["user"], n=n_rows, rng=rng), query=queries.cast(pl.String)
     )
     return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
+
+
+def without(log: QueryLog, *, rows: Int64s) -> QueryLog:
+    """Give the log without some rows."""
+    kept = np.ones(log.n_rows, np.bool_)
+    kept[rows] = False
+    return log.with_frame(log.frame.filter(pl.Series(kept)))
 
 
 def _new_names(users: pl.Series, *, n: int, rng: np.random.Generator) -> pl.Series:

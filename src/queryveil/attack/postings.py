@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,18 @@ class Postings:
                 break
             found = np.intersect1d(found, self.of_thing(thing), assume_unique=True)
         return found
+
+    def of_all_in_any(self, forms: Sequence[Int64s]) -> Int32s:
+        """Give those who hold, of every one of some things, any of its forms."""
+        fewest_first = sorted(forms, key=lambda things: int(self.support[things].sum()))
+        found: Int32s | None = None
+        for things in fewest_first:
+            held = [self.of_thing(thing) for thing in things.tolist()]
+            holders = np.unique(np.concatenate(held)) if held else self.holders[:0]
+            found = holders if found is None else np.intersect1d(found, holders, assume_unique=True)
+            if not len(found):
+                break
+        return self.holders[:0] if found is None else found
 
     def __repr__(self) -> str:
         return f"Postings(n_things={len(self.ptr) - 1}, n_holders={self.n_holders})"

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
-from queryveil.attack.scoring import draw_targets, found_by_chance, no_people, spread
-from queryveil.errors import BadParameter
+from queryveil.attack.scoring import as_items, covering_of, draw_targets, found_by_chance, no_terms
+from queryveil.attack.seeking import Seeker
+from queryveil.histories import Histories, spread
 from queryveil.kernels.arrays import Int64s
 from queryveil.kernels.naming import alone_with_few
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
+from queryveil.transactions import Transactions
+from queryveil.who_in_bags import distinct_bags
 
 MOST_TERMS = 60
 """Of a longer history only so many terms are tried, those that fewest of the release have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RarePair:
+class RarePair(Seeker):
     """Know the best two or three terms of a person's history that can be known, and seek who has them all.
 
     A person is found if some pair or triple of the terms that this person really asked for stands in the history of
@@ -32,14 +35,6 @@ class RarePair:
     'rare_pair'
     """
 
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
-
     @property
     def name(self) -> str:
         """What the attacker is called."""
@@ -47,7 +42,7 @@ class RarePair:
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
         """Say why it cannot attack this release."""
-        return no_people(paired) or (None if len(_eligible(paired)) else "nobody in the log has two terms")
+        return no_terms(paired) or (None if len(_eligible(paired)) else "nobody in the log has two terms")
 
     def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
         """Look for a pair or triple that gives each target away."""
@@ -69,10 +64,18 @@ class RarePair:
 
 def alone_with_own(paired: Paired, *, users: Int64s) -> tuple[Int64s, Int64s]:
     """Give the candidates who alone have some pair or triple of each user's own terms, as compressed rows."""
+    if isinstance(paired.release.data, Transactions) and _all_have_twins(paired.after):
+        return np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64)
     postings = Postings.of(paired.after)
     own_ptr, own = _rarest(paired, postings, users)
     ptr, alone = alone_with_few(own_ptr, own, postings.ptr, postings.holders, paired.n_candidates)
     return ptr, alone.astype(np.int64)
+
+
+def _all_have_twins(after: Histories) -> bool:
+    """Tell whether each bag is there more than once, so that nobody is alone with anything."""
+    number, _ = distinct_bags(after)
+    return bool((np.bincount(number) > 1).all())
 
 
 def _eligible(paired: Paired) -> Int64s:
@@ -80,9 +83,12 @@ def _eligible(paired: Paired) -> Int64s:
 
 
 def _rarest(paired: Paired, postings: Postings, users: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the rarest terms of each user that are in the release at all, as compressed rows."""
+    """Give the rarest of all that may stand for the terms of each user in the release, as compressed rows."""
     row, entries = spread(paired.before.row_ptr, rows=users)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
     terms = paired.before.terms[entries].astype(np.int64)
+    ptr, terms = as_items(ptr, terms=terms, covering=covering_of(paired))
+    row = np.repeat(np.arange(len(users)), np.diff(ptr))
     support = postings.support[terms]
     row, terms, support = row[support > 0], terms[support > 0], support[support > 0]
     order = np.lexsort((support, row))

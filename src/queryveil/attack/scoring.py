@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from queryveil.attack.postings import Postings
+from queryveil.covering import moves_up
 from queryveil.guarantees import DifferentialPrivacy
+from queryveil.histories import spread
 from queryveil.kernels.arrays import Int64s
-from queryveil.kernels.naming import name_best
+from queryveil.kernels.naming import name_best, name_likeliest
 from queryveil.log import QueryLog
 from queryveil.paired import Paired
 from queryveil.transactions import Transactions
+
+Covering: TypeAlias = tuple[Int64s, Int64s]
+"""The items that may stand for each term, as compressed rows."""
+BY_ACCIDENT = 0.1
+"""So many of the things known of a person are taken to be wrong, or no longer in the release."""
 
 
 def no_people(paired: Paired) -> str | None:
@@ -19,6 +28,20 @@ def no_people(paired: Paired) -> str | None:
         return "the release has no rows that are one person's"
     if isinstance(paired.release.promise, DifferentialPrivacy):
         return "the users of the release are made up"
+    return None
+
+
+def no_terms(paired: Paired) -> str | None:
+    """Say why nobody can be sought by terms in a release; None if people can."""
+    return unreadable(paired) or no_people(paired)
+
+
+def unreadable(paired: Paired) -> str | None:
+    """Say why the terms of a release cannot be told; None if they can."""
+    if paired.release.manifest.method == "token_hash":
+        return "the terms of the release are hashed"
+    if paired.cover is None and moves_up(paired.release):
+        return "its items moved up in a taxonomy that was not given: --taxonomy FILE"
     return None
 
 
@@ -41,29 +64,74 @@ def draw_each(row_ptr: Int64s, *, rows: Int64s, n: int, rng: np.random.Generator
     return np.concatenate([[0], np.cumsum(np.minimum(lengths, n))]).astype(np.int64), entries[order][rank < n]
 
 
-def spread(row_ptr: Int64s, *, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the place of each entry of some compressed rows, and beside it which of the rows it is in.
-
-    >>> [part.tolist() for part in spread(np.array([0, 2, 3, 5]), rows=np.array([2, 0]))]
-    [[0, 0, 1, 1], [3, 4, 0, 1]]
-    """
-    lengths = row_ptr[rows + 1] - row_ptr[rows]
-    row = np.repeat(np.arange(len(rows)), lengths)
-    return row, np.arange(len(row)) + np.repeat(row_ptr[rows] - (np.cumsum(lengths) - lengths), lengths)
-
-
 def name_candidates(known_ptr: Int64s, *, known: Int64s, postings: Postings, eccentricity: float) -> Int64s:
     """Name the candidate who fits best what is known of each target, -1 for none.
 
     What few hold counts more: the weight of a thing is 1/log of how many hold it. The best must stand out by
-    `eccentricity` standard deviations; if that is 0, whoever holds least besides is the best of equals.
+    `eccentricity` standard deviations.
     """
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one holds weighs as much as what two hold, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, postings.support))
     return name_best(
-        known_ptr, known.astype(np.int64), postings.ptr, postings.holders, weight, postings.sizes, eccentricity
+        known_ptr, known.astype(np.int64), postings.ptr, postings.holders, weight, postings.n_holders, eccentricity
     )
+
+
+def name_likeliest_candidates(
+    known_ptr: Int64s,
+    *,
+    known: Int64s,
+    postings: Postings,
+    counts: Int64s,
+    rng: np.random.Generator,
+    covering: Covering | None = None,
+) -> Int64s:
+    """Name the candidate who is the likeliest source of what is known of each target; of equals one that is drawn.
+
+    What is known is taken for drawn at random from what the target did, `counts` times for each holder of a thing, so
+    that it is the likelier from somebody the less else this candidate did; one in ten is anybody's. With `covering` a
+    thing may stand there as any of its items, and an item stands for each thing below it as often as that is asked.
+    """
+    of_holder = np.bincount(postings.holders, weights=counts, minlength=postings.n_holders)
+    thing = np.repeat(np.arange(len(postings.ptr) - 1), postings.support)
+    of_thing = np.bincount(thing, weights=counts, minlength=len(postings.ptr) - 1)
+    if covering is None:
+        item_ptr, items = np.arange(len(known) + 1), known.astype(np.int64)
+    else:
+        below, above = spread(covering[0], rows=np.arange(len(of_thing)))
+        of_thing = np.bincount(covering[1][above], weights=of_thing[below], minlength=len(of_thing))
+        entry, places = spread(covering[0], rows=known)
+        item_ptr, items = _ptr(entry, n=len(known)), covering[1][places]
+    own, anybody = counts / of_holder[postings.holders], of_thing[thing] / max(1, counts.sum())
+    odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
+    pick = rng.random(len(known_ptr) - 1)
+    return name_likeliest(known_ptr, item_ptr, items, postings.ptr, postings.holders, odds, postings.n_holders, pick)
+
+
+def covering_of(paired: Paired) -> Covering | None:
+    """Give the items that may stand for each term of the pair's vocabulary; None where terms stand for themselves."""
+    return None if paired.cover is None else paired.cover.covering(paired.vocabulary)
+
+
+def as_items(ptr: Int64s, *, terms: Int64s, covering: Covering | None) -> tuple[Int64s, Int64s]:
+    """Turn compressed rows of terms into rows of the items that may stand for them, each once.
+
+    >>> covering = np.array([0, 1, 3, 3]), np.array([0, 0, 1])
+    >>> [part.tolist() for part in as_items(np.array([0, 2, 3]), terms=np.array([0, 1, 2]), covering=covering)]
+    [[0, 2, 2], [0, 1]]
+    """
+    if covering is None:
+        return ptr, terms
+    entry, places = spread(covering[0], rows=terms)
+    row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))[entry]
+    n_items = max(1, len(covering[0]) - 1)
+    row, items = np.divmod(np.unique(row * n_items + covering[1][places]), n_items)
+    return _ptr(row, n=len(ptr) - 1), items
+
+
+def _ptr(row: Int64s, *, n: int) -> Int64s:
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.int64)
 
 
 def found_by_chance(paired: Paired, *, users: Int64s, n_guesses: Int64s | None = None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from queryveil.attack.as_released import as_released
@@ -27,8 +28,10 @@ class Sight:
         """Give the truth about a release, with what is seen of it."""
         if self._truth is None or self._paired is not paired:
             released = paired.release.log.frame
-            ids = pl.Series("user", paired.users.gather(paired.who.only()[paired.candidate]))
-            seen = Seen.of(paired.release.log.with_frame(released.with_columns(ids)))
+            user = paired.who.only()[paired.candidate]
+            # Users whom the original lacks keep their own ids, so that their rows are nobody's.
+            ids = paired.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
+            seen = Seen.of(paired.release.log.with_frame(released.with_columns(user=ids)))
             self._paired, self._truth = paired, Truth.of(paired.original, seen=seen)
         return self._truth
 

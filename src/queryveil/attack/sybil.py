@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from queryveil.attack.combinations import decoys, own_queries, times_seen
+from queryveil.attack.combinations import asked_in, decoys, own_queries, times_seen
 from queryveil.attack.exposure import Exposure
-from queryveil.attack.planting import planted
+from queryveil.attack.planting import planted, without
 from queryveil.attack.ports import Given
-from queryveil.errors import BadParameter
+from queryveil.attack.seeking import Seeker
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels.arrays import Int64s
 from queryveil.log import Format
 from queryveil.paired import Paired
 from queryveil.release import Release
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 _LEAST = 2
-_DECOYS_EACH = 4
-"""Where noise decides, as many decoys for each target: half of them pass, so that few would tell the share badly."""
+FALSE_DECOYS = 0.05
+"""So many decoys may be taken for queries that somebody asked."""
+_NOT_ASKED_EACH = 4
+"""Where noise decides, so many that nobody asked for each that somebody did: half pass, so few tell the share badly."""
 _MOST_PLANTED = 400_000
 """Where counts must be large to pass, fewer targets are tried than would need so many users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sybil:
+class Sybil(Seeker):
     """Suspect that a person asked a query, let k-1 invented users ask it too, and see whether it comes through.
 
-    Targets are people with a query of two or more terms that nobody else asked. As many decoys, combinations of common
-    terms that nobody asked, are planted in the same way. The method runs once on the log with all invented users.
-    A combination is taken to be somebody's if it is seen k times or more: in a log as users with a query that holds all
-    of it (as rows, where queries change hands); in bags of items as bags with all of it; in groups as members, by what
-    the groups tell of their terms. Found are the targets taken so, and by chance as large a share as of the decoys.
+    Suspected are twice `n_targets` people, each of a query of two or more terms that no other has together in a query.
+    Half of them, drawn at random, really asked it; from the log of the others it was taken out before the method ran,
+    with all of their queries that have these terms. Who is in which half is what the attacker must tell.
+    A combination is counted in a log as users with a query that holds all of it (as rows, where queries change hands),
+    in bags of items as bags with all of it, in groups as members, by what the groups tell of their terms. The attacker
+    takes it to be asked if it is seen more often than 19 in 20 decoys are: combinations of common terms that nobody
+    asked, planted in the same way. Found are those who asked and are taken to have; by chance as large a share as of
+    those who did not ask and are taken to have.
     Where noise was added to the counts of queries, k is the smallest threshold, at which about half of them pass, and
-    whatever passes is taken to be somebody's.
+    whatever passes is taken to be asked. Decoys set no bar there: they count among what nobody asked.
 
     >>> Sybil().name
     'sybil'
     """
 
     n_targets: int = 50
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:
@@ -64,33 +63,52 @@ class Sybil:
         is_noisy = isinstance(paired.release.promise, DifferentialPrivacy)
         if is_noisy and paired.original.layout.format is Format.TRANSACTIONS:
             return "the release counts items one by one, and no combination of them"
-        if not len(own_queries(paired.original).rows):
+        if not len(own_queries(paired.original, n=1, rng=generator(self.seed)).rows):
             return "nobody asked a query of two or more terms that is this person's alone"
         return None
 
     def attack(self, paired: Paired, *, given: Given) -> Exposure:
-        """Plant, run the method, and count the targets and decoys that come through."""
+        """Plant, run the method, and count who is rightly and who is wrongly taken to have asked."""
         assert given.remake is not None  # misses() says so
         rng = generator(self.seed)
-        k, noisy = k_of(paired.release), isinstance(paired.release.promise, DifferentialPrivacy)
-        asked = own_queries(paired.original)
-        n_sought = min(self.n_targets, max(1, _MOST_PLANTED // ((1 + _DECOYS_EACH) * k))) if noisy else self.n_targets
-        targets = asked.some(rng.permutation(len(asked.rows))[:n_sought])
-        like = targets.some(_repeated(len(targets.rows), times=_DECOYS_EACH)) if noisy else targets
-        false = decoys(paired.original, like=like, rng=rng)
-        both = targets.joined(false)
-        release = given.remake(planted(paired.original, combinations=both, n_each=k - 1, rng=rng))
-        through = times_seen(both, release=release) >= (1 if noisy else k)
-        n_targets, n_decoys = len(targets.rows), len(false.rows)
-        n_false = int(np.count_nonzero(through[n_targets:]))
+        k, log = k_of(paired.release), paired.original
+        is_noisy = isinstance(paired.release.promise, DifferentialPrivacy)
+        n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
+        suspected = own_queries(log, n=2 * min(self.n_targets, n_most), rng=rng)
+        n_asked = (len(suspected.rows) + 1) // 2
+        n_not = len(suspected.rows) - n_asked
+        each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
+        combinations = suspected.joined(decoys(log, like=suspected.some(each), rng=rng))
+        with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
+        gone = asked_in(log, combinations=suspected.some(np.arange(n_asked, n_asked + n_not)))
+        release = given.remake(without(with_plants, rows=gone))
+        taxonomy = None if paired.cover is None else paired.cover.taxonomy
+        seen = times_seen(combinations, release=release, taxonomy=taxonomy)
+        if is_noisy:
+            bar, n_not = 0, len(seen) - n_asked
+        else:
+            bar = above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
+        through = seen[: n_asked + n_not] > bar
+        n_false = int(np.count_nonzero(through[n_asked:]))
         return Exposure.counted(
             attacker=self.name,
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
             what="people",
-            n_targets=n_targets,
-            n_found=int(np.count_nonzero(through[:n_targets])),
-            n_by_chance=n_targets * n_false / max(1, n_decoys),
+            n_targets=n_asked,
+            n_found=int(np.count_nonzero(through[:n_asked])),
+            n_by_chance=n_asked * n_false / max(1, n_not),
         )
+
+
+def above_decoys(seen: Int64s, *, n_planted: int) -> int:
+    """Give how often at most a combination is seen that nobody asked, by decoys; without any, as often as planted.
+
+    >>> above_decoys(np.array([0] * 96 + [3] * 4), n_planted=4), above_decoys(np.array([], np.int64), n_planted=4)
+    (0, 4)
+    """
+    if not len(seen):
+        return n_planted
+    return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))])
 
 
 def k_of(release: Release) -> int:
@@ -105,7 +123,3 @@ def k_of(release: Release) -> int:
     if release.manifest.method == "plink" and isinstance(p, int | float):
         return max(_LEAST, ceil(1 / p - 1e-9))
     return _LEAST
-
-
-def _repeated(n: int, *, times: int) -> Int64s:
-    return np.tile(np.arange(n, dtype=np.int64), times)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
+from queryveil.attack.seeking import Seeker
 from queryveil.attack.token_counts import TokenCounts
 from queryveil.attack.token_matching import by_company, by_rank
-from queryveil.errors import BadParameter
 from queryveil.log import Format, QueryLog
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 from queryveil.text.token_hashes import hash_tokens
 from queryveil.text.tokens import tokenize
 
@@ -23,7 +23,7 @@ _MORE_PUBLIC = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenInversion:
+class TokenInversion(Seeker):
     """Have a public log by other people, and find out which hash is which term.
 
     Targets are the `n_targets` hashes that most people use; found are those that are given their true term. With
@@ -36,12 +36,6 @@ class TokenInversion:
 
     n_targets: int = 500
     only_rank: bool = False
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -12,31 +12,24 @@ from queryveil.attack.directory import Entry, entries_of_people, entries_of_tabl
 from queryveil.attack.exposure import Exposure
 from queryveil.attack.ports import Given
 from queryveil.attack.postings import Postings
-from queryveil.attack.scoring import found_by_chance, no_people
-from queryveil.errors import BadParameter
+from queryveil.attack.scoring import covering_of, found_by_chance, no_terms
+from queryveil.attack.seeking import Seeker
 from queryveil.paired import Paired
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vanity:
+class Vanity(Seeker):
     """Know a directory of names and towns, and seek who has both in the same history.
 
-    A candidate is named if no other has all the words of a name and of its town. The directory is what is given as
+    A candidate is named if no other has all the words of a name and of its town; where nobody has and items moved up in
+    a taxonomy, if no other has an item above each word that is gone. The directory is what is given as
     `people`. Without it the names and American towns of one word that come with the package stand in for a phone book:
     sought are people of the original whose own queries hold one of each, by their three rarest pairs.
 
     >>> Vanity().name
     'vanity'
     """
-
-    n_targets: int = 1000
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.n_targets < 1:
-            raise BadParameter("n_targets", self.n_targets, allowed="1 or more")
-        check_seed(self.seed)
 
     @property
     def name(self) -> str:
@@ -45,7 +38,7 @@ class Vanity:
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:
         """Say why it cannot attack this release."""
-        if reason := no_people(paired):
+        if reason := no_terms(paired):
             return reason
         if self._directory(paired, given):
             return None
@@ -76,10 +69,12 @@ class Vanity:
 
 def _found(directory: Sequence[Entry], paired: Paired) -> float:
     """Add up the chances that the candidates who are alone with an entry are the people sought."""
-    postings = Postings.of(paired.after)
+    postings, covering = Postings.of(paired.after), covering_of(paired)
     named = np.full(len(directory), -1, np.int64)
     for i, entry in enumerate(directory):
         holders = postings.of_all(entry.terms) if len(entry.terms) else entry.terms
+        if not len(holders) and covering is not None and len(entry.terms):
+            holders = postings.of_all_in_any([covering[1][covering[0][t] : covering[0][t + 1]] for t in entry.terms])
         if len(holders) == 1:
             named[i] = holders[0]
     users = np.array([entry.user for entry in directory], np.int64)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, JsonOption, OriginalFormatOption, parse_list, read
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    JsonOption,
+    OriginalFormatOption,
+    load_taxonomy,
+    parse_list,
+    read,
+    read_public,
+)
 from queryveil.cli.release_keys import FolderArgument, OriginalArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
@@ -26,6 +35,9 @@ def attack(
     log: OriginalArgument,
     folder: FolderArgument,
     key: ReleaseKeyOption = None,
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The taxonomy it was made with, if your own.")
+    ] = None,
     public: PublicOption = None,
     people: PeopleOption = None,
     only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
@@ -49,7 +61,8 @@ def attack(
             read(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
             release,
             key=key_of(release, folder=folder, key=key),
-            public=None if public is None else read(public, file_format=None, columns=None, bad_rows=bad_rows),
+            taxonomy=load_taxonomy(taxonomy),
+            public=read_public(public, file_format=file_format, columns=columns, bad_rows=bad_rows),
             people=() if people is None else read_people(people),
             remake=remake_of(release.manifest),
             only=parse_list(only),
@@ -80,7 +93,7 @@ def _print(found: Attacks) -> None:
         print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
     if not found.exact:
         typer.echo(
-            "note: ids are fresh, so who is who was estimated; a right guess among n people counts 1/n", err=True
+            "note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n", err=True
         )
     reasons: dict[str, list[str]] = {}
     for skipped in found.skipped:

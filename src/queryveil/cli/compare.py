@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from queryveil.cli.anonymize.km import read_values
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
-from queryveil.errors import BadParameter
+from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read, read_public
+from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
     from queryveil.compare import Comparison, Plan
@@ -27,7 +27,7 @@ def compare(
     plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Runs as TOML, in place of --methods.")] = None,
     exposure: Annotated[
         str | None,
-        typer.Option(metavar="NAME[:N]", help="Attacker, or worst; known_terms:4.", rich_help_panel=_JUDGING),
+        typer.Option(metavar="NAME[:N]", help="Attacker, or worst; likely_terms:4.", rich_help_panel=_JUDGING),
     ] = None,
     utility: Annotated[
         str | None, typer.Option(metavar="NAME", help="Measure; log_size_kept.", rich_help_panel=_JUDGING)
@@ -69,7 +69,7 @@ def compare(
             read(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
             chosen,
             folder=output,
-            public=None if public is None else read(public, file_format=None, columns=None, bad_rows=bad_rows),
+            public=read_public(public, file_format=file_format, columns=columns, bad_rows=bad_rows),
             people=() if people is None else read_people(people),
             values=None if values is None else read_values(values),
             exposure=exposure,
@@ -87,6 +87,8 @@ def compare(
         _print(found, output)
     for row in found.broken:
         typer.echo(f"BROKEN: {row.name}: {row.judged.verdict}", err=True)
+    if all(row.judged.failed for row in found.rows):
+        raise BadInput("no run came to an end; the notes say why")
     raise typer.Exit(1 if found.broken else 0)
 
 

@@ -68,6 +68,11 @@ def read(source: str | list[str], *, file_format: str | None, columns: str | Non
     return read_log(source, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
 
 
+def read_public(source: str | None, *, file_format: str | None, columns: str | None, bad_rows: str) -> QueryLog | None:
+    """Read the log of other people, if there is one; it is described as the log itself is."""
+    return None if source is None else read(source, file_format=file_format, columns=columns, bad_rows=bad_rows)
+
+
 def read_people(
     source: str | list[str], *, file_format: str | None, columns: str | None, bad_rows: str
 ) -> QueryLog | Profiles:

@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from queryveil import progress
 
@@ -30,11 +31,12 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Print a table."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(title=title and Text(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(_readable(cell) for cell in row))
+        # Words in square brackets are no markup here.
+        table.add_row(*(Text(_readable(cell)) for cell in row))
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
 
 

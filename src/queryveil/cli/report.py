@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,18 @@ import typer
 
 from queryveil.cli.anonymize.km import read_values
 from queryveil.cli.attack import PeopleOption, PublicOption
-from queryveil.cli.options import BadRowsOption, ColumnsOption, JsonOption, load_taxonomy, read, read_people
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    JsonOption,
+    load_taxonomy,
+    read,
+    read_people,
+    read_public,
+)
 from queryveil.cli.release_keys import FolderArgument, ReleaseKeyOption, key_of
 from queryveil.cli.verify import TABLES, TableOption, own_classifier
+from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
     from queryveil.log import QueryLog
@@ -57,26 +67,27 @@ def report(
     from queryveil.cli.output import progress_bar
     from queryveil.compare.methods import remake_of
     from queryveil.formats.membership import read_membership
-    from queryveil.release import read_release
+    from queryveil.release import MANIFEST, read_release
     from queryveil.report import State, check_report_target, in_short, render, write_whole
     from queryveil.report import report as build
     from queryveil.report import report_format as format_of
 
     kind = format_of("json" if as_json else report_format)
-    goes_out = as_json or output == "-"
+    goes_out = output == "-" or (as_json and output is None)
     with progress_bar():
         release = read_release(folder)
         path = Path(output) if output and not goes_out else _place(release, folder, kind=kind, exact=bool(original))
         if not goes_out:
             # A report in the folder is made from it, so that an older one may go.
             check_report_target(path, force=force or output is None)
+            _check_is_apart(path, [folder / MANIFEST, original, key, *_files(release, folder)])
         made = build(
             folder,
             original=_original(original, release, file_format=original_format, columns=columns, bad_rows=bad_rows),
             key=key_of(release, folder=folder, key=key),
             taxonomy=load_taxonomy(taxonomy),
             classifier=own_classifier(classifier, frequencies, recommendations, categories),
-            public=None if public is None else read(public, file_format=None, columns=None, bad_rows=bad_rows),
+            public=read_public(public, file_format=original_format, columns=columns, bad_rows=bad_rows),
             people=() if people is None else read_directory(people),
             remake=remake_of(release.manifest),
             values=read_values(values) if values else None,
@@ -103,6 +114,18 @@ def _place(release: Release, folder: Path, *, kind: str, exact: bool) -> Path:
     is_apart = exact and isinstance(release.promise, DifferentialPrivacy)
     whole = folder.absolute()
     return whole.with_name(f"{whole.name}-report.{kind}") if is_apart else folder / f"report.{kind}"
+
+
+def _check_is_apart(path: Path, others: Iterable[str | Path | None]) -> None:
+    """Raise if the report would take the place of what it is about."""
+    for other in others:
+        if other is not None and Path(other).exists() and path.exists() and path.samefile(other):
+            raise BadParameter("output", str(path), allowed="a file that is not a part of what is reported on")
+
+
+def _files(release: Release, folder: Path) -> list[Path]:
+    files = (release.manifest.data, release.manifest.clicks)
+    return [folder / file.name for file in files if file is not None]
 
 
 def _original(

@@ -177,7 +177,7 @@ class Comparison:
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Give the columns and rows of a table for people."""
-        columns = ("run", "promise", _title(self.utility), "found", "95 % interval", "by chance", "", "seconds")
+        columns = ("run", "", "promise", _title(self.utility), "found", "95 % interval", "by chance", "seconds")
         return columns, [_cells(row, names_attacker=self.exposure == WORST) for row in self.rows]
 
     def notes(self) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class Comparison:
             if row.missing:
                 reasons.setdefault(row.missing, []).append(row.name)
             elif row.judged.attacks is not None and not row.judged.attacks.exact:
-                reasons.setdefault("who is who was estimated, since it has no user ids", []).append(row.name)
+                reasons.setdefault("who is who was estimated, since ids do not tell it", []).append(row.name)
         return tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
 
     def to_dict(self) -> dict[str, object]:
@@ -208,9 +208,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         columns, rows = self.table()
-        return table(
-            columns, rows=[["" if cell == "-" else cell for cell in row] for row in rows], caption=self.in_words()
-        )
+        cells = [["" if cell == "-" else cell for cell in row] for row in rows]
+        notes = [(text,) for text in (*self.cautions(), *self.notes())]
+        return table(columns, rows=cells, caption=self.in_words()) + (table(("note",), rows=notes) if notes else "")
 
 
 def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
@@ -236,12 +236,12 @@ def _cells(row: Row, *, names_attacker: bool) -> tuple[str, ...]:
     marks = ["best" if row.is_picked else "", "frontier" if row.is_on_frontier else "", "see note" * bool(row.missing)]
     return (
         row.name,
+        ", ".join(mark for mark in marks if mark),
         row.judged.standing.upper() if row.judged.standing == "broken" else row.judged.standing,
         "-" if score is None else score.written,
         "-" if found is None else percent(found.share) + (f" by {label(found)}" if names_attacker else ""),
         "-" if found is None else f"{percent(found.interval[0])} to {percent(found.interval[1])}",
         "-" if found is None else percent(found.chance_share),
-        ", ".join(mark for mark in marks if mark),
         f"{row.seconds:.1f}",
     )
 

@@ -22,8 +22,8 @@ def check_exposure(name: str) -> None:
     everybody = attackers(pseudonymised(QueryLog.from_frame({"user": [], "query": []})))
     there = {(each.name, getattr(each, "n_known", None)) for each in everybody}
     names = {each for each, _ in there}
-    if name != WORST and ((attacker, n_known) not in there if n_known else attacker not in names):
-        shown = sorted({f"{each}:{n}" if n and each == "known_terms" else each for each, n in there})
+    if name != WORST and ((attacker, n_known) not in there if n_known is not None else attacker not in names):
+        shown = sorted({f"{each}:{n}" if n and each.endswith("_terms") else each for each, n in there})
         raise BadParameter("exposure", name, allowed=f"{WORST} or one of {', '.join(shown)}")
 
 

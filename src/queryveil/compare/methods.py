@@ -195,8 +195,8 @@ def _value(name: str, value: Setting, kind: Any) -> Any:
 def _in_words(kind: Any) -> str:
     """Say what a type takes.
 
-    >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2, "auto"])
-    ('a whole number or none', 'a number', 'one of 1, 2, auto')
+    >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2])
+    ('a whole number or none', 'a number', 'one of 1, 2')
     """
     if isinstance(kind, UnionType):
         return " or ".join(_in_words(each) for each in get_args(kind))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from queryveil.compare.comparison import Comparison, Row
 from queryveil.compare.figures import WORST, label
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.report.charts.dots import Dot, Kind, dot_chart
 from queryveil.report.page import badge, command, page, paragraph, scrolling, section, tiles
 from queryveil.version import __version__
+
+_RUNS_SIDE_BY_SIDE = 5
+"""So many runs have their columns in one table."""
 
 
 def render_html(comparison: Comparison) -> str:
@@ -106,9 +111,9 @@ def _attacks(comparison: Comparison) -> Html:
         ]
         rows.append((_whole(name), *("" if name not in each else _whole(percent(each[name].share)) for each in found)))
     columns = ("attacker", "only ids changed", *(row.name for row in comparison.rows))
-    wide = scrolling(table(columns, rows=rows, caption="Share of its targets that each attacker found"))
+    tables = _in_parts(columns, rows, n_first=2, caption="Share of its targets that each attacker found")
     note = paragraph("Empty: the attacker does not apply to such a release.", kind="note")
-    return section("All attackers", body=[wide, note], name="attackers")
+    return section("All attackers", body=[*tables, note], name="attackers")
 
 
 def _scores(comparison: Comparison) -> Html:
@@ -119,8 +124,22 @@ def _scores(comparison: Comparison) -> Html:
         for name, score in scores.items()
     ]
     columns = ("measure", "", *(row.name for row in comparison.rows))
-    wide = scrolling(table(columns, rows=rows, caption="Each measure of what is kept"))
-    return section("All measures", body=[wide], name="measures")
+    tables = _in_parts(columns, rows, n_first=2, caption="Each measure of what is kept")
+    return section("All measures", body=tables, name="measures")
+
+
+def _in_parts(columns: Sequence[str], rows: Sequence[Sequence[str]], *, n_first: int, caption: str) -> list[Html]:
+    """Cut a table that has a column for each run into some that fit a page; the first columns stand in all of them.
+
+    A row that has nothing in a part is left out of it.
+    """
+    parts = []
+    for start in range(n_first, len(columns), _RUNS_SIDE_BY_SIDE):
+        chosen = [*range(n_first), *range(start, min(start + _RUNS_SIDE_BY_SIDE, len(columns)))]
+        kept = [[row[i] for i in chosen] for row in rows if any(row[i] for i in chosen[n_first:])]
+        said = caption if start == n_first else f"{caption} (more runs)"
+        parts.append(scrolling(table([columns[i] for i in chosen], rows=kept, caption=said)))
+    return parts
 
 
 def _how(comparison: Comparison) -> Html:

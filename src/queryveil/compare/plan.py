@@ -48,7 +48,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[Run, ...]
     holdout: float = 0.25
-    exposure: str = "known_terms:4"
+    exposure: str = "likely_terms:4"
     utility: str = "log_size_kept"
     limit: float = 0.05
 
@@ -150,7 +150,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
     run: list[dict[str, Any]]
     holdout: float = 0.25
-    exposure: str = "known_terms:4"
+    exposure: str = "likely_terms:4"
     utility: str = "log_size_kept"
     limit: float = 0.05
 
@@ -168,12 +168,17 @@ def _plan(content: dict[str, Any]) -> Plan:
 def _runs(table: dict[str, Any]) -> list[Run]:
     """Give one run, or one for each value where a setting has a list of them."""
     method, name = table.get("method"), table.get("name")
-    if not isinstance(method, str) or not isinstance(name, str | None):
+    if not isinstance(method, str):
         raise BadParameter("a run", "one without a method", allowed='a table with method = "km" and its settings')
+    if not isinstance(name, str | None):
+        raise BadParameter("the name of a run", type(name).__name__, allowed="a text")
     check_name(method)
     settings = {each: value for each, value in table.items() if each not in ("method", "name")}
     # What to keep is a list by nature.
     many = [each for each, value in settings.items() if isinstance(value, list) and each != "keep"]
+    for each in many:
+        if any(isinstance(value, list | dict) for value in settings[each]):
+            raise BadParameter(f"{method}: {each}", "a list of lists", allowed="one value, or a list of values")
     runs = []
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +55,9 @@ def compare(
     wanted = _changed(_plan(plan), exposure=exposure, utility=utility, limit=limit, holdout=holdout)
     wanted.check(values=values)
     check_exposure(wanted.exposure)
-    if jobs < 1:
-        raise BadParameter("jobs", jobs, allowed="1 or more")
+    for name, value in (("jobs", jobs), ("targets", n_targets)):
+        if value < 1:
+            raise BadParameter(name, value, allowed="1 or more")
     home = None if folder is None else Folder.at(folder)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     progress.step("parting the users")
@@ -80,7 +83,7 @@ def judge_all(
             kept = home.result_of(run, fingerprint=ground.fingerprint_of(run))
             if kept is not None:
                 results[kept.name] = kept
-    missing = [run for run in runs if name_of(run) not in results]
+    missing = _one_of_each_first([run for run in runs if name_of(run) not in results])
 
     def told(judged: Judged) -> None:
         results[judged.name] = judged
@@ -92,6 +95,17 @@ def judge_all(
     else:
         _judge_here(missing, ground, told)
     return [results[name_of(run)] for run in runs]
+
+
+def _one_of_each_first(runs: Sequence[Run | None]) -> list[Run | None]:
+    """Put the first run of each method first: two at a time would both compile what one can read from the other."""
+    n_before: Counter[str] = Counter()
+    rounds: list[tuple[int, Run | None]] = []
+    for run in runs:
+        method = "" if run is None else run.method
+        rounds.append((n_before[method], run))
+        n_before[method] += 1
+    return [run for _, run in sorted(rounds, key=itemgetter(0))]
 
 
 def _judge_here(runs: Sequence[Run | None], ground: Ground, told: Callable[[Judged], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import log1p, sqrt
 
 import numpy as np
 from numba import njit
@@ -19,16 +19,14 @@ def name_best(
     posting_ptr: Int64s,
     holders: Int32s,
     weight: Floats,
-    size: Int64s,
+    n_candidates: int,
     eccentricity: float,
 ) -> Int64s:
     """Give the candidate with the highest score for each target, -1 where the second is too near.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
-    `eccentricity` standard deviations of the scores of all candidates. If that is 0, the smallest of several who are
-    best is taken; where these too are several, nobody.
+    `eccentricity` standard deviations of the scores of all candidates.
     """
-    n_candidates = len(size)
     n_targets = len(known_ptr) - 1
     score = np.zeros(n_candidates)
     touched = np.empty(n_candidates, np.int32)
@@ -43,29 +41,71 @@ def name_best(
                     n_touched += 1
                 score[candidate] += weight[known[i]]
         best, second, total, squares = 0.0, 0.0, 0.0, 0.0
-        first, n_first = np.int64(-1), 0
+        first = np.int64(-1)
         for i in range(n_touched):
             mine = score[touched[i]]
             score[touched[i]] = 0.0
             total += mine
             squares += mine * mine
-            if mine > best + _NEARLY:
-                best, second, first, n_first = mine, best, np.int64(touched[i]), 1
-            elif mine > best - _NEARLY:
-                second = mine
-                if size[touched[i]] < size[first]:
-                    first, n_first = np.int64(touched[i]), 1
-                elif size[touched[i]] == size[first]:
-                    n_first += 1
+            if mine > best:
+                best, second, first = mine, best, np.int64(touched[i])
             elif mine > second:
                 second = mine
-        if first < 0:
-            continue
-        mean = total / n_candidates
-        deviation = sqrt(max(0.0, squares / n_candidates - mean * mean))
-        is_far = best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY
-        if is_far or (eccentricity == 0 and n_first == 1):
+        mean = total / max(1, n_candidates)
+        deviation = sqrt(max(0.0, squares / max(1, n_candidates) - mean * mean))
+        if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
             named[target] = first
+    return named
+
+
+@njit(cache=True, nogil=True)
+def name_likeliest(
+    known_ptr: Int64s,
+    item_ptr: Int64s,
+    items: Int64s,
+    posting_ptr: Int64s,
+    holders: Int32s,
+    odds: Floats,
+    n_candidates: int,
+    pick: Floats,
+) -> Int64s:
+    """Give the candidate whom all that is known favours most for each target, -1 where nobody holds any of it.
+
+    Each known thing may stand there as any of some items: thing t as `items[item_ptr[t]:item_ptr[t + 1]]`. `odds` has
+    one value above 0 for each holder of each item, beside `holders`; those of the items of one thing add up, and
+    log(1 + odds) of things do. Of several who are best that one is taken which `pick`, from 0 up to 1, falls on.
+    """
+    n_targets = len(known_ptr) - 1
+    score, part = np.zeros(n_candidates), np.zeros(n_candidates)
+    touched, partly = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
+    named = np.full(n_targets, -1, np.int64)
+    for target in range(n_targets):
+        n_touched, best = 0, 0.0
+        for i in range(known_ptr[target], known_ptr[target + 1]):
+            n_partly = 0
+            for item in items[item_ptr[i] : item_ptr[i + 1]]:
+                for j in range(posting_ptr[item], posting_ptr[item + 1]):
+                    candidate = holders[j]
+                    if part[candidate] == 0.0:
+                        partly[n_partly] = candidate
+                        n_partly += 1
+                    part[candidate] += odds[j]
+            for candidate in partly[:n_partly]:
+                if score[candidate] == 0.0:
+                    touched[n_touched] = candidate
+                    n_touched += 1
+                score[candidate] += log1p(part[candidate])
+                part[candidate] = 0.0
+                best = max(best, score[candidate])
+        n_best = 0
+        for i in range(n_touched):
+            candidate = touched[i]
+            if score[candidate] > best - _NEARLY:
+                touched[n_best] = candidate
+                n_best += 1
+            score[candidate] = 0.0
+        if n_best > 0:
+            named[target] = touched[int(pick[target] * n_best)]
     return named
 
 

@@ -16,7 +16,7 @@ from queryveil.kernels.arrays import Bools, Int32s, Int64s
 from queryveil.log import Format, QueryLog
 from queryveil.methods.bots import bots_of, check_threshold
 from queryveil.methods.dp_bounding import Choice, Contributions, collect, parse_choice
-from queryveil.methods.dp_budget import TWO_ROUNDS_UP_TO, plans_for
+from queryveil.methods.dp_budget import plans_for
 from queryveil.methods.dp_mechanisms import MOST_ITEMS, Mechanism, parse_mechanism
 from queryveil.methods.dp_noise import check_extra, draw
 from queryveil.release import Counts, Manifest, Noise, Release
@@ -51,7 +51,7 @@ class Dp:
     delta: float = 1e-5
     max_queries: int = 5
     mechanism: Mechanism = Mechanism.AUTO
-    rounds: Literal[1, 2, "auto"] = "auto"
+    rounds: Literal[1, 2] = 1
     choose: Choice = Choice.RANDOM
     clicks: float = 0.0
     max_clicks: int = 5
@@ -65,8 +65,8 @@ class Dp:
         for name, most in (("max_queries", self.max_queries), ("max_clicks", self.max_clicks)):
             if not isinstance(most, int) or not 1 <= most <= MOST_ITEMS:
                 raise BadParameter(name, most, allowed=f"a whole number from 1 to {MOST_ITEMS}")
-        if self.rounds not in (1, 2, "auto"):
-            raise BadParameter("rounds", self.rounds, allowed="1, 2 or auto")
+        if self.rounds not in (1, 2):
+            raise BadParameter("rounds", self.rounds, allowed="1 or 2")
         if not 0 <= self.clicks < 1:
             raise BadParameter("clicks", self.clicks, allowed="a part of the budget, 0 or more and below 1")
         check_threshold(self.bot_threshold)
@@ -82,12 +82,11 @@ class Dp:
     @property
     def noise(self) -> tuple[Noise, ...]:
         """How noise will be added: one entry for each round, and one for clicks. No data is needed to say this."""
-        rounds = (2 if self.max_queries <= TWO_ROUNDS_UP_TO else 1) if self.rounds == "auto" else self.rounds
         return plans_for(
             epsilon=self.epsilon,
             delta=self.delta,
             mechanism=self.mechanism,
-            rounds=rounds,
+            rounds=self.rounds,
             max_queries=self.max_queries,
             clicks=self.clicks,
             max_clicks=self.max_clicks,

@@ -10,8 +10,6 @@ from queryveil.release import Noise
 
 FIRST_ROUND = 0.2
 """The part of the queries' budget that the first of two rounds spends."""
-TWO_ROUNDS_UP_TO = 2
-"""Two rounds let more queries leave up to so many queries of each person, and fewer from there on."""
 
 
 def plans_for(

@@ -19,7 +19,7 @@ from queryveil.errors import BadInput
 from queryveil.formats import are_profiles, read_log, read_profiles
 from queryveil.guarantees import Linkability, NoPromise, SwapAnonymity
 from queryveil.log import QueryLog
-from queryveil.paired import Paired
+from queryveil.paired import Paired, another_log
 from queryveil.profiles import Profiles
 from queryveil.release import Release, read_release
 from queryveil.report.curves import curves_of
@@ -28,6 +28,7 @@ from queryveil.tallies import Tallies
 from queryveil.text.classifier import Classifier
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.transactions import Transactions
+from queryveil.utility.advertising import check_values
 from queryveil.utility.measures import Measures
 from queryveil.utility.measuring import measure
 from queryveil.verify import verify
@@ -82,6 +83,8 @@ def report(
     >>> report(Km(k=2, m=1).anonymize(tiny_log()))
     Report(method='km', state='holds')
     """
+    if values is not None:
+        check_values(values)
     given = release if isinstance(release, Release) else read_release(release)
     sides = _side_by_side(given, _read(original, given), key=key, taxonomy=taxonomy or _taxonomy(given))
     progress.step("judging the promise")
@@ -126,10 +129,14 @@ def _side_by_side(
     taxonomy: Taxonomy | None,
 ) -> _Sides:
     paired, why_not = None, _NOT_ATTACKED if original is None else _NO_LOG
+    other = another_log(original.n_rows, release=release) if isinstance(original, QueryLog) else None
+    if other is not None:
+        # By another log nobody would be found, as if the release were safe.
+        raise BadInput(other)
     if isinstance(original, QueryLog):
         progress.step("telling who is who")
         try:
-            paired, why_not = Paired.of(original, release=release, key=key), ""
+            paired, why_not = Paired.of(original, release=release, key=key, taxonomy=taxonomy), ""
         except BadInput as error:
             why_not = f"No attacker was tried: {error}."
     return _Sides(release=release, original=original, key=key, taxonomy=taxonomy, paired=paired, why_not_paired=why_not)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queryveil.attack.attacks import Attacks, Attempt
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import percent
 from queryveil.report.blocks import Document, Figure, Paragraph, Section, Table
@@ -12,7 +13,7 @@ from queryveil.report.parts.exposure import TYPICAL, by_known_terms, exposed, sh
 from queryveil.report.parts.promise import not_promised, promised
 from queryveil.report.parts.verdict import judged
 from queryveil.report.value import Report, State
-from queryveil.report.words import count, share
+from queryveil.report.words import attacker, count, share
 
 _BADGES: dict[State, str] = {
     State.HOLDS: "The promise holds",
@@ -70,13 +71,32 @@ def in_short(report: Report) -> str:
 
 
 def _found(report: Report) -> str:
+    """Say what somebody finds who knows a few terms, and who finds more."""
+    if report.attacks is None:
+        # Without an original nobody expects attacks.
+        return report.why_no_attacks if report.measures is not None else ""
     known = typical(report.attacks)
-    if known is None:
-        return ""
+    return f"{'' if known is None else _by_terms(known)} {_most(report.attacks, known)}".strip()
+
+
+def _by_terms(known: Attempt) -> str:
     who = f"Somebody who knows {TYPICAL} search terms of a person finds"
     up_to = f"95 % interval up to {percent(known.after.interval[1])}"
     before = "" if known.before is None else f"; with new ids alone it was {share(known.before)}"
     return f"{who} {share(known.after)} of people in it ({up_to}){before}."
+
+
+def _most(attacks: Attacks, known: Attempt | None) -> str:
+    """Name whoever finds most, clearly above chance and more than those who know a few terms; a low figure of theirs
+    alone would reassure where another way is open.
+    """
+    above = [one.after for one in shown(attacks.attempts) if one.after.beats_chance and one is not known]
+    most = max(above, key=lambda found: found.share, default=None)
+    if most is None or (known is not None and most.share <= known.after.share):
+        return ""
+    name, other = attacker(most), "" if known is None else "another attack, "
+    by_chance = f"by chance {percent(most.chance_share)}"
+    return f"Most is found by {other}{name[:1].lower()}{name[1:]}: {share(most)} of {most.what} ({by_chance})."
 
 
 def _alert(report: Report) -> str:
@@ -95,7 +115,8 @@ def _alert(report: Report) -> str:
 
 def _exposure(report: Report) -> tuple[Figure, ...]:
     if report.attacks is None:
-        return (Figure(value="not tried", label="Attacks", note="they need the original"),)
+        why = "they need the original" if report.measures is None else "see what attackers find"
+        return (Figure(value="not tried", label="Attacks", note=why),)
     figures = []
     known = typical(report.attacks)
     if known is not None:

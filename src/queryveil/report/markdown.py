@@ -9,7 +9,10 @@ from queryveil.report.blocks import Block, Bullets, Commands, Paragraph, Picture
 from queryveil.report.document import document_of
 from queryveil.report.value import Report
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""Among these what would become an entity, a mention or a link."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal takes for an order, and what turns the text after it round."""
 
 
 def render_markdown(report: Report) -> str:
@@ -34,7 +37,11 @@ def escape(text: str) -> str:
     >>> print(escape("a*b_c <b>"))
     a\*b\_c \<b\>
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", _plain(" ".join(text.split())))
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub("\ufffd", text)
 
 
 def _block(block: Block) -> list[str]:
@@ -48,7 +55,8 @@ def _block(block: Block) -> list[str]:
         case Table():
             return _table(block)
         case Commands(lines=lines):
-            return ["", "```", *lines, "```"]
+            # Indented: a folder may be called anything, and a name with three ticks would end a fence.
+            return ["", *(f"    {_plain(line)}" for line in lines)]
         case Picture(instead=table):
             return [] if table is None else _table(table)
 

@@ -6,6 +6,7 @@ from queryveil.attack.exposure import Exposure
 from queryveil.html_tables import number, percent
 
 _ATTACKERS = {
+    "likely_terms": "Search terms, best guess",
     "rare_pair": "Two or three terms together",
     "vanity": "A name and a town",
     "clock": "Times of queries",
@@ -26,11 +27,12 @@ def attacker(found: Exposure) -> str:
     ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
     ... )
     >>> attacker(one)
-    '4 search terms and 2 wrong ones'
+    '4 search terms and 2 wrong ones, only if sure'
     """
-    if found.attacker == "known_terms" and found.n_known is not None:
+    if found.attacker in ("known_terms", "likely_terms") and found.n_known is not None:
         wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
-        return f"{found.n_known} search terms{wrong}"
+        guess = "" if found.attacker == "likely_terms" else ", only if sure"
+        return f"{found.n_known} search terms{wrong}{guess}"
     return named(found.attacker)
 
 

@@ -90,6 +90,10 @@ def made_up_attacks() -> Attacks:
         for wrong in (0, 2)
         for n in (2, 3, 4, 6, 8)
     ]
+    known += [
+        Attempt(after=found("likely_terms", n / 100, n_known=n), before=found("likely_terms", n / 8, n_known=n))
+        for n in (2, 3, 4, 6, 8)
+    ]
     others = [
         Attempt(after=found("rare_pair", 0), before=found("rare_pair", 0.8)),
         Attempt(after=found("rebuild_1", 0.02), before=None),

@@ -14,8 +14,6 @@ History: TypeAlias = Set[str]
 def plain_named(known: Collection[str], candidates: Sequence[History], *, eccentricity: float) -> int | None:
     """Name the candidate who scores highest for what is known, if it stands far enough above the second.
 
-    If any distance is enough, the candidate of fewest things is the best of equals.
-
     >>> plain_named(["a", "b"], [{"a", "b"}, {"a"}, {"c"}], eccentricity=1)
     0
     >>> plain_named(["a"], [{"a"}, {"a"}], eccentricity=0)
@@ -26,12 +24,33 @@ def plain_named(known: Collection[str], candidates: Sequence[History], *, eccent
         return None
     best = max(scores)
     second = sorted([0.0, *scores])[-2]
-    if best - second > 1e-9:
-        return scores.index(best) if best - second >= eccentricity * pstdev(scores) - 1e-9 else None
-    equals = [number for number, score in enumerate(scores) if score > best - 1e-9]
-    fewest = min(len(candidates[number]) for number in equals)
-    smallest = [number for number in equals if len(candidates[number]) == fewest]
-    return smallest[0] if eccentricity == 0 and len(smallest) == 1 else None
+    is_far = best - second > 1e-9 and best - second >= eccentricity * pstdev(scores) - 1e-9
+    return scores.index(best) if is_far else None
+
+
+def plain_likeliest(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accident: float) -> list[int]:
+    """Give the candidates who are the likeliest to have done what is known; nobody if none did any of it.
+
+    Each thing known was drawn from all that the candidate did, or by accident from all that anybody did.
+
+    >>> plain_likeliest(["a", "b"], [["a", "b"], ["a", "b", "c"], ["b", "b", "a"]], by_accident=0.1)
+    [0]
+    """
+    everything = [thing for each in candidates for thing in each]
+    there = [thing for thing in known if thing in everything]
+    if not there:
+        return []
+    fits = [
+        sum(
+            log(
+                (1 - by_accident) * each.count(thing) / max(1, len(each))
+                + by_accident * everything.count(thing) / len(everything)
+            )
+            for thing in there
+        )
+        for each in candidates
+    ]
+    return [number for number, fit in enumerate(fits) if fit > max(fits) - 1e-9]
 
 
 def plain_alone(own: History, candidates: Sequence[History]) -> set[int]:

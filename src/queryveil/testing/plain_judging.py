@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from math import log
 
 
 def plain_membership(own: Set[int], *, population: Sequence[float], released: Sequence[float]) -> float:
@@ -15,6 +16,37 @@ def plain_membership(own: Set[int], *, population: Sequence[float], released: Se
         abs((t in own) - pop) - abs((t in own) - there)
         for t, (pop, there) in enumerate(zip(population, released, strict=True))
     )
+
+
+def plain_likeness(
+    own: Set[int],
+    candidates: Sequence[Set[int]],
+    *,
+    n_holders: Sequence[int],
+    n_people: int,
+    foreign: float,
+    lost: float,
+) -> float | None:
+    """Give the logarithm of how many times likelier the candidate most like a person is this person; None if none is.
+
+    Each term of the person stays with its own chance or is lost, and each other term of the candidate is foreign.
+
+    >>> one = {0, 1}
+    >>> round(plain_likeness(one, [one], n_holders=[1, 1], n_people=2, foreign=0.1, lost=0.1), 3)
+    1.386
+    """
+    shares = [n_people * sum(t in each for each in candidates) / len(candidates) for t in range(len(n_holders))]
+    overall = min(1, sum(shares) / max(1, sum(n_holders)))
+    kept = [min(1, (s + (overall if s else 0)) / (n + 1)) for s, n in zip(shares, n_holders, strict=True)]
+    found = []
+    for each in candidates:
+        score = sum(log(1 - (1 - lost) * kept[t]) for t in own - each) + len(each - own) * log(foreign)
+        for t in own & each:
+            both = log(max(kept[t], 0.001)) - log(max(n_holders[t], 0.5) / n_people)
+            apart = log(1 - (1 - lost) * kept[t]) + log(foreign)
+            score += max(both, apart + 1e-6)
+        found += [score] if own & each else []
+    return max(found, default=None)
 
 
 def plain_times_seen(combination: str, rows: Sequence[tuple[str, str]]) -> int:

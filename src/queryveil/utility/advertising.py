@@ -33,9 +33,7 @@ def advertising(terms: TermCounts, *, values: pl.DataFrame) -> Measures:
 
     A term that the table lacks is worth nothing.
     """
-    if "term" not in values.columns or not any(name in values.columns for name in ("bid", "clicks", "impressions")):
-        # Privacy: the table may be a log without a header, so its own names are not quoted.
-        raise BadInput("the table of term values needs the column term, and bid, clicks or impressions")
+    check_values(values)
     scores, notes = [], []
     for name, columns in _COLUMNS.items():
         if not all(column in values.columns for column in columns):
@@ -58,3 +56,10 @@ def advertising(terms: TermCounts, *, values: pl.DataFrame) -> Measures:
             )
         )
     return Measures(scores=tuple(scores), notes=tuple(notes))
+
+
+def check_values(values: pl.DataFrame) -> None:
+    """Raise if a table has no column of terms, or none of what they are worth."""
+    if "term" not in values.columns or not any(name in values.columns for name in ("bid", "clicks", "impressions")):
+        # Privacy: the table may be a log without a header, so its own names are not quoted.
+        raise BadInput("the table of term values needs the column term, and bid, clicks or impressions")

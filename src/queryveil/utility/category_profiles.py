@@ -18,10 +18,9 @@ from queryveil.who import Who
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
 
-_ESTIMATED = (
-    "ids are fresh, so who is who was estimated, and profiles come out further from the original than they are; "
-    "with --ids keyed they are measured exactly"
-)
+_ESTIMATED = "who is who was estimated, and profiles come out further from the original than they are"
+_FRESH = f"ids are fresh, so {_ESTIMATED}; with --ids keyed they are measured exactly"
+_CUT = f"ids are new in each window, so {_ESTIMATED}"
 
 
 def category_profiles(sides: Sides, *, paired: Paired) -> Measures:
@@ -39,7 +38,7 @@ def category_profiles(sides: Sides, *, paired: Paired) -> Measures:
     released, there = merged(after, who=paired.who, n_users=paired.n_users, is_cut=is_cut)
     same = there * unchanged(before, released)
     moved = there * jensen_shannon(before, released) + (1.0 - there)
-    notes = () if paired.who.exact else (_ESTIMATED,)
+    notes = () if paired.who.exact else (_CUT if is_cut else _FRESH,)
     return Measures(
         scores=(
             Score(

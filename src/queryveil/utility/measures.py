@@ -45,7 +45,10 @@ class Measures:
 
     def _repr_html_(self) -> str:
         rows = [(score.title, score.group, score.written, score.better) for score in self.scores]
-        return table(("measure", "family", "value", "better"), rows=rows, caption="What the release is still good for")
+        scores = table(
+            ("measure", "family", "value", "better"), rows=rows, caption="What the release is still good for"
+        )
+        return scores + (table(("note",), rows=[(text,) for text in self.notes]) if self.notes else "")
 
 
 def note(text: str) -> Measures:

@@ -11,7 +11,7 @@ from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.log import Format, QueryLog
-from queryveil.paired import Paired
+from queryveil.paired import Paired, another_log
 from queryveil.release import Release, read_release
 from queryveil.tallies import Tallies
 from queryveil.text.taxonomy import Taxonomy
@@ -76,16 +76,8 @@ def _known_taxonomy(release: Release) -> Taxonomy | None:
 
 
 def _other_original(original: Original, release: Release) -> Measures:
-    counts = release.manifest.counts
-    if isinstance(release.promise, DifferentialPrivacy):
-        # Such a release does not tell how many rows there were.
-        return Measures()
-    if original.n_rows == counts.n_rows_before:
-        return Measures()
-    return note(
-        f"the release says that it was made from {counts.n_rows_before:,} rows, and there are {original.n_rows:,}: "
-        f"give the log that it was made from"
-    )
+    other = another_log(original.n_rows, release=release)
+    return Measures() if other is None else note(other)
 
 
 def _measure_log(
@@ -104,7 +96,7 @@ def _measure_log(
     progress.step("telling who is who")
     side_by_side: Paired | str = "items of transactions are no queries, and have no categories"
     if original.layout.format is not Format.TRANSACTIONS:
-        side_by_side = paired or _paired(original, release, key=key)
+        side_by_side = paired or _paired(original, release, key=key, taxonomy=taxonomy)
     who = side_by_side.who if isinstance(side_by_side, Paired) else None
     found = kept_of_log(sides, original=original, release=release, taxonomy=taxonomy, who=who)
     found += _no_values() if values is None else advertising(sides.terms, values=values)
@@ -120,10 +112,10 @@ def _measure_log(
     return found + _loss(release)
 
 
-def _paired(original: QueryLog, release: Release, *, key: bytes | None) -> Paired | str:
+def _paired(original: QueryLog, release: Release, *, key: bytes | None, taxonomy: Taxonomy | None) -> Paired | str:
     """Put the two side by side, or say why nobody can tell who is who."""
     try:
-        return Paired.of(original, release=release, key=key)
+        return Paired.of(original, release=release, key=key, taxonomy=taxonomy)
     except BadInput as error:
         return str(error)
 

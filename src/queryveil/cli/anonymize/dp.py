@@ -31,7 +31,7 @@ def dp(
     mechanism: Annotated[
         str, typer.Option(help="auto, truncated-geometric, gaussian, laplace or zealous noise.")
     ] = "auto",
-    rounds: Annotated[str, typer.Option(help="1, 2 or auto; 2: pick again.")] = "auto",
+    rounds: Annotated[int, typer.Option(help="1, or 2: pick again.")] = 1,
     choose: Annotated[str, typer.Option(help="random or frequent queries.")] = "random",
     clicks: Annotated[float, typer.Option(help="Share spent on clicked URLs.")] = 0.0,
     max_clicks: Annotated[int, typer.Option(help="Clicks that a user counts for.")] = 5,
@@ -64,7 +64,7 @@ def dp(
         delta=delta,
         max_queries=max_queries,
         mechanism=mechanism,  # type: ignore[arg-type]
-        rounds=parse_rounds(rounds),  # type: ignore[arg-type]
+        rounds=rounds,  # type: ignore[arg-type]
         choose=choose,  # type: ignore[arg-type]
         clicks=clicks,
         max_clicks=max_clicks,
@@ -87,15 +87,6 @@ def dp(
             release.save(output, force=force)
     print_manifest(release.manifest, output, as_json=as_json)
     _warn_of_delta(delta, data)
-
-
-def parse_rounds(text: str) -> int | str:
-    """Read `1`, `2` or `auto`; what else there is the method refuses.
-
-    >>> parse_rounds("2"), parse_rounds("auto")
-    (2, 'auto')
-    """
-    return int(text) if text in ("1", "2") else text
 
 
 def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -> Total | None:

@@ -12,7 +12,10 @@ from queryveil.report.value import Report
 _GLOSSARY = (
     ("attacker", "somebody who tries to find people in the release, with what the table says is known"),
     ("before", "the same attack on the original with nothing changed but the user ids"),
-    ("blind guessing", "what somebody finds who knows nothing; an attacker is no danger unless clearly above it"),
+    (
+        "blind guessing",
+        "what somebody finds who knows nothing; who finds no more has learned nothing, but another may",
+    ),
     ("95 % interval", "where the true share lies, but for one time in twenty"),
     ("user", "an id in the log: mostly a person, sometimes a device or a program"),
     ("term", "a run of letters and digits in a query, in lower case"),

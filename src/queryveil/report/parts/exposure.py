@@ -13,9 +13,10 @@ from queryveil.report.words import attacker, is_rebuilder, named, share
 
 TYPICAL = 4
 """Of those who know some terms of a person, the one that stands for all knows so many."""
+_BY_TERMS = ("known_terms", "likely_terms")
 _COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance")
 _ESTIMATED = (
-    "The release has fresh ids, so that nobody can say for sure who is who. It was estimated from what people did; "
+    "The ids of the release do not tell who is who. It was estimated from what people did; "
     "where n people fit equally well, naming one of them counts as 1/n found."
 )
 
@@ -45,33 +46,40 @@ def by_known_terms(report: Report) -> Section | None:
     """Give what is found by how many terms are known; None where nobody who knows terms has run."""
     if report.attacks is None:
         return None
-    known = [one for one in report.attacks.attempts if one.after.attacker == "known_terms"]
-    right, wrong = ([one for one in known if bool(one.after.n_wrong) is is_wrong] for is_wrong in (False, True))
-    if len(right) < 2:
+    known = [one for one in report.attacks.attempts if one.after.attacker in _BY_TERMS]
+    likely = [one for one in known if one.after.attacker == "likely_terms"]
+    sure = [one for one in known if one.after.attacker == "known_terms" and not one.after.n_wrong]
+    best = likely or sure
+    if len(best) < 2:
         return None
-    n_wrong = max((one.after.n_wrong for one in wrong), default=0)
     lines = [
-        Line(name="before", points=_before(right), kind="before"),
-        Line(name="after", points=_after(right), kind="after"),
-        Line(name="by chance", points=_chance(right), kind="chance"),
-        Line(name=f"before, {n_wrong} wrong", points=_before(wrong), kind="before", thin=True),
-        Line(name=f"after, {n_wrong} wrong", points=_after(wrong), kind="after", thin=True),
+        Line(name="before", points=_before(best), kind="before"),
+        Line(name="after", points=_after(best), kind="after"),
+        Line(name="by chance", points=_chance(best), kind="chance"),
     ]
+    if likely:
+        lines += [
+            Line(name="before, if sure", points=_before(sure), kind="before", thin=True),
+            Line(name="after, if sure", points=_after(sure), kind="after", thin=True),
+        ]
     chart = line_chart(
         title="People found by what is known of them",
-        description="Share of people found by somebody who knows some of their search terms.",
+        description="Share of people found by somebody who knows some of their search terms and guesses, or names only "
+        "who stands out.",
         x_label="search terms known",
         y_label="people found",
         lines=[line for line in lines if line.points],
         percent=True,
     )
     picture = Picture(svg=chart, instead=_table("By what is known", known))
-    return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=_slope(right)), picture))
+    return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=_slope(best)), picture))
 
 
 def typical(attacks: Attacks | None) -> Attempt | None:
     """Give the attempt that stands for those who know terms of a person: four of them, all right."""
-    return None if attacks is None else attacks.named("known_terms", n_known=TYPICAL)
+    if attacks is None:
+        return None
+    return attacks.named("likely_terms", n_known=TYPICAL) or attacks.named("known_terms", n_known=TYPICAL)
 
 
 def shown(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
@@ -81,7 +89,7 @@ def shown(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
         found = attempt.after
         if is_rebuilder(found.attacker):
             rebuilders.append(attempt)
-        elif found.attacker != "known_terms" or (found.n_known, found.n_wrong) == (TYPICAL, 0):
+        elif found.attacker not in _BY_TERMS or (found.n_known, found.n_wrong) == (TYPICAL, 0):
             kept.append(attempt)
     best = sorted(rebuilders, key=lambda attempt: -attempt.after.share)[:1]
     return (*kept, *best)
@@ -94,7 +102,7 @@ def _reading(attacks: Attacks) -> str:
     above = [attacker(one.after) for one in ran if one.after.beats_chance]
     first = (
         "Each attacker tried the release (after), and beside it the original with nothing changed but the user ids "
-        "(before). A share near blind guessing is no danger."
+        "(before). Near blind guessing, this attacker learned nothing; another may."
     )
     if not above:
         return f"{first} In the release nobody found clearly more than by blind guessing."
@@ -122,7 +130,7 @@ def _bars(attempts: Iterable[Attempt]) -> Picture:
 
 def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Leave out those who know terms, but the typical one: the others have a picture of their own."""
-    return [one for one in attempts if one.after.attacker != "known_terms" or one in shown([one])]
+    return [one for one in attempts if one.after.attacker not in _BY_TERMS or one in shown([one])]
 
 
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
