@@ -214,9 +214,9 @@ def test_a_manifest_without_data_is_refused(folder: Path) -> None:
 
 def test_what_is_no_folder_is_no_release(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    for path in (tmp_path / "nowhere", tmp_path / "file"):
-        with pytest.raises(BadRelease, match="there is no such folder"):
-            read_release(path)
+    for name, said in (("nowhere", "there is no such folder"), ("file", "this is a file, and a release is a folder")):
+        with pytest.raises(BadRelease, match=said):
+            read_release(tmp_path / name)
 
 
 def test_an_existing_folder_is_refused_and_left_as_it_is(folder: Path) -> None:

@@ -19,6 +19,7 @@ from queryveil.log import ROLES
 
 MIN_KEY_BYTES = 16
 """So long must a secret be."""
+_ID_LENGTH = 32
 
 
 class Ids(StrEnum):
@@ -149,13 +150,16 @@ class ColumnPolicy:
             return users.alias("user")
         if self.ids is Ids.KEYED and self.key is not None:
             distinct = users.unique(maintain_order=True)
-            pseudonyms = [hmac.digest(self.key, user.encode(), hashlib.sha256).hex()[:32] for user in distinct]
-            return users.replace_strict(distinct, pl.Series(pseudonyms, dtype=pl.String), return_dtype=pl.String).alias(
-                "user"
-            )
+            return users.replace_strict(distinct, keyed(distinct, key=self.key), return_dtype=pl.String).alias("user")
         present, place = np.unique(owners, return_inverse=True)
         numbers = rng.permutation(len(present)) + 1
         return pl.Series("user", numbers[place]).cast(pl.String)
+
+
+def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
+    """Give the pseudonyms that users have in every release under this key."""
+    pseudonyms = [hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH] for user in users]
+    return pl.Series(pseudonyms, dtype=pl.String)
 
 
 def _shuffled_order(owners: Int32s, rng: np.random.Generator) -> pl.Series:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 
-from queryveil.columns import ColumnReport, Ids, TimeDetail
+from queryveil.columns import ColumnReport, Ids, TimeDetail, keyed
 from queryveil.covering import Cover, taxonomy_of
 from queryveil.errors import BadInput
 from queryveil.groups import Groups
@@ -23,7 +23,7 @@ from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.token_hashes import hash_queries
 from queryveil.text.tokens import Tokens, tokenize
 from queryveil.transactions import Transactions
-from queryveil.who import Who, by_id, by_overlap, keyed, nobody
+from queryveil.who import Who, by_id, by_overlap, nobody
 from queryveil.who_in_bags import by_fit
 
 

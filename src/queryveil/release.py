@@ -219,7 +219,7 @@ def read_release(folder: str | Path) -> Release:
     """Read a release folder, and check that the data is what the manifest was written for."""
     path = Path(folder)
     if path.is_file():
-        raise BadRelease(str(folder), "this is a file, and a release is a folder; the log comes first, then the folder")
+        raise BadRelease(str(folder), "this is a file, and a release is a folder")
     if not path.is_dir():
         raise BadRelease(str(folder), "there is no such folder")
     manifest = _read_manifest(path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,6 @@ from queryveil.kernels.overlap import most_alike
 
 _MOST_LOOKED_AT = 2_000
 """So many people are compared with a released user, and always all who share its rarest cell."""
-_ID_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -85,13 +82,6 @@ def by_id(candidates: pl.Series, *, users: pl.Series) -> Who:
     is_there = found.is_not_null().to_numpy()
     ptr = np.concatenate([[0], np.cumsum(is_there)]).astype(np.int64)
     return Who(ptr=ptr, users=found.drop_nulls().to_numpy().astype(np.int32), exact=True)
-
-
-def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
-    """Give the pseudonyms that a release under this key has."""
-    return pl.Series(
-        [hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH] for user in users], dtype=pl.String
-    )
 
 
 def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Who:

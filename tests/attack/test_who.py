@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queryveil.columns import keyed
 from queryveil.testing.plain_attacks import plain_alike
-from queryveil.who import Who, by_id, by_overlap, keyed, nobody
+from queryveil.who import Who, by_id, by_overlap, nobody
 
 CELLS = st.lists(st.sets(st.sampled_from("abcdefg")), max_size=8)
 

@@ -89,7 +89,7 @@ def test_what_windows_cannot_tell_is_noted_on_stderr(run: Run, log_file: Path, t
 
 def test_what_is_no_release_is_exit_2(refused: Refused, tmp_path: Path, log_file: Path) -> None:
     assert "there is no such folder" in refused("verify", tmp_path / "nowhere")
-    assert "there is no such folder" in refused("verify", log_file)
+    assert "this is a file, and a release is a folder" in refused("verify", log_file)
     assert "manifest.json is missing" in refused("verify", tmp_path)
     assert refused("verify") == "Missing argument 'DIR'."
 
