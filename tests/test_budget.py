@@ -9,8 +9,11 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -109,10 +112,10 @@ def test_totals_may_be_said_again_but_not_changed(ledger: Path) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "delta", "message"),
     [
-        (0.0, 1e-5, "total_epsilon must be above 0, got 0.0"),
+        (0.0, 1e-5, "total_epsilon must be above 0 and finite, got 0.0"),
         (-1.0, 1e-5, "total_epsilon must be above 0"),
-        (float("nan"), 1e-5, "total_epsilon must be above 0, got nan"),
-        (float("inf"), 1e-5, "total_epsilon must be above 0, got inf"),
+        (float("nan"), 1e-5, "total_epsilon must be above 0 and finite, got nan"),
+        (float("inf"), 1e-5, "total_epsilon must be above 0 and finite, got inf"),
         (1.0, 0.0, "total_delta must be above 0 and below 1"),
         (1.0, 1.0, "total_delta must be above 0 and below 1, got 1.0"),
     ],
@@ -146,6 +149,22 @@ def test_what_is_no_ledger_is_left_alone_and_not_quoted(tmp_path: Path, line: by
     assert path.read_bytes() == line
 
 
+def test_a_key_that_stands_twice_is_refused(ledger: Path) -> None:
+    before = ledger.read_text()
+    twice = before.replace('{"epsilon":0.1,', '{"epsilon":0.9,"epsilon":0.1,')
+    assert twice != before
+    ledger.write_text(twice)
+    with pytest.raises(BadFile, match="line 2 of the ledger has a key twice; mend it by hand"):
+        spend(ledger, TENTH, release="summer")
+
+
+def test_the_name_of_a_release_is_text(ledger: Path) -> None:
+    before = ledger.read_bytes()
+    with pytest.raises(BadParameter, match=r"release must be a folder whose name is UTF-8, got 'caf\\udce9'"):
+        spend(ledger, TENTH, release=os.fsdecode(b"/tmp/caf\xe9"))
+    assert ledger.read_bytes() == before
+
+
 def test_a_line_that_was_cut_off_is_never_overlooked(ledger: Path) -> None:
     ledger.write_bytes(ledger.read_bytes()[:-5])
     with pytest.raises(BadFile, match="last line of the ledger is cut off"):
@@ -171,7 +190,7 @@ def test_a_folder_or_a_pipe_is_no_ledger(tmp_path: Path) -> None:
 
 SPENDER = """
 import resource, signal, sys
-from queryveil.budget import spend
+from queryveil.budget import Total, spend
 from queryveil.errors import BadFile, OverBudget
 from queryveil.guarantees import DifferentialPrivacy
 
@@ -182,7 +201,8 @@ if most_bytes:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 try:
     for _ in range(8):
-        spend(path, DifferentialPrivacy(epsilon=0.1, delta=1e-6), release="race")
+        total = Total(total_epsilon=1.0, total_delta=1e-5)
+        spend(path, DifferentialPrivacy(epsilon=0.1, delta=1e-6), release="race", total=total)
 except OverBudget:
     sys.exit(0)
 except BadFile as error:
@@ -221,12 +241,76 @@ def test_whoever_comes_second_waits_and_sees_what_the_first_has_spent(ledger: Pa
     assert [each.release for each in read_ledger(ledger).spent] == ["spring", "first"]
 
 
+@contextmanager
+def looked_at(ledger: Path) -> Iterator[TextIO]:
+    """Have another process come as far as where it waits to write, having seen that enough is left."""
+    with ledger.open("a") as file:
+        # Others may look, and wait before they write.
+        fcntl.flock(file, fcntl.LOCK_SH)
+        command = [sys.executable, "-c", SPENDER, str(ledger), "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "ready\n"
+            # Time for it to go wrong; however long it takes, what is right stays right.
+            time.sleep(0.5)
+            yield file
+            fcntl.flock(file, fcntl.LOCK_UN)
+    assert second.returncode == 0
+
+
+FIRST = '{"epsilon":0.9,"delta":1e-6,"date":"2024-03-04","release":"first"}\n'
+
+
+def test_what_was_spent_after_a_look_and_before_the_own_turn_counts(ledger: Path) -> None:
+    with looked_at(ledger) as file:
+        file.write(FIRST)
+        file.flush()
+    assert [each.release for each in read_ledger(ledger).spent] == ["spring", "first"]
+
+
+def test_whoever_waited_for_a_ledger_that_was_replaced_spends_from_the_new_one(ledger: Path) -> None:
+    with looked_at(ledger):
+        new = ledger.with_name("new")
+        new.write_text(ledger.read_text() + FIRST)
+        new.replace(ledger)
+    assert [each.release for each in read_ledger(ledger).spent] == ["spring", "first"]
+
+
 def test_a_full_disk_spends_nothing_and_leaves_the_ledger_whole(ledger: Path) -> None:
     before = ledger.read_bytes()
     ((code, message),) = spend_apart(ledger, n_processes=1, most_bytes=len(before) + 20)
     assert code == 3
-    assert "the ledger could not be written: File too large; nothing was released" in message
+    assert "could not be written: file too large; nothing was released; free space or choose another folder" in message
     assert ledger.read_bytes() == before
+
+
+def test_a_ledger_that_cannot_be_begun_leaves_no_empty_file(tmp_path: Path) -> None:
+    ((code, message),) = spend_apart(tmp_path / "new", n_processes=1, most_bytes=20)
+    assert code == 3
+    assert f"{tmp_path / 'new'}: could not be written: file too large; nothing was released" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_that_was_there_before_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    ((code, _),) = spend_apart(tmp_path / "mine", n_processes=1, most_bytes=20)
+    assert code == 3
+    assert (tmp_path / "mine").read_bytes() == b""
+
+
+def test_whoever_waited_for_a_ledger_that_was_removed_begins_another(ledger: Path) -> None:
+    with ledger.open("a") as file:
+        # Others may look, and wait before they write.
+        fcntl.flock(file, fcntl.LOCK_SH)
+        command = [sys.executable, "-c", SPENDER, str(ledger), "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "ready\n"
+            time.sleep(0.5)
+            ledger.unlink()
+            fcntl.flock(file, fcntl.LOCK_UN)
+    assert second.returncode == 0
+    assert [each.release for each in read_ledger(ledger).spent] == ["race"] * 8
 
 
 def test_a_ledger_tells_what_is_left() -> None:

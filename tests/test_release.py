@@ -309,3 +309,10 @@ def names(folder: Path) -> set[str]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadParameter, match=r"output must be a folder whose name is UTF-8, got 'caf\\udce9'") as caught:
+        a_release().save(tmp_path / os.fsdecode(b"caf\xe9"))
+    assert str(caught.value).isprintable()
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ deltas, dates and names of release folders, and nothing of the log.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from queryveil.errors import BadFile, BadParameter, OverBudget
+from queryveil.errors import BadFile, BadParameter, NotWritten, OverBudget
 from queryveil.guarantees import DifferentialPrivacy
+from queryveil.settings import is_number, is_utf8
 
 _OWNER_ONLY = 0o600
 _MOST_BYTES = 64 * 2**20
@@ -38,9 +40,9 @@ class Total(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     format_version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
 
     def __post_init__(self) -> None:
-        if not 0 < self.total_epsilon < float("inf"):
-            raise BadParameter("total_epsilon", self.total_epsilon, allowed="above 0")
-        if not 0 < self.total_delta < 1:
+        if not is_number(self.total_epsilon) or not 0 < self.total_epsilon < float("inf"):
+            raise BadParameter("total_epsilon", self.total_epsilon, allowed="above 0 and finite")
+        if not is_number(self.total_delta) or not 0 < self.total_delta < 1:
             raise BadParameter("total_delta", self.total_delta, allowed="above 0 and below 1")
 
 
@@ -93,15 +95,16 @@ def spend(path: str | Path, promise: DifferentialPrivacy, *, release: str, total
     stays spent, whatever becomes of the release.
     """
     name = str(path)
+    folder = Path(release).name
+    if not is_utf8(folder):
+        raise BadParameter("release", ascii(folder), allowed="a folder whose name is UTF-8")
     # What is refused begins no ledger.
     check_budget(path, promise, total=total)
     with _opened(Path(path), writable=True) as handle:
         there = _read(handle, name=name)
         ledger = _agreed(there, total, name=name)
         _check(ledger, promise, name=name)
-        spending = Spending(
-            epsilon=promise.epsilon, delta=promise.delta, date=datetime.now(UTC).date(), release=Path(release).name
-        )
+        spending = Spending(epsilon=promise.epsilon, delta=promise.delta, date=datetime.now(UTC).date(), release=folder)
         lines = [spending] if there else [ledger.total, spending]
         _append(handle, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), name=name)
     if there is None:
@@ -162,24 +165,51 @@ def _plain(value: Decimal) -> str:
 
 @contextmanager
 def _opened(path: Path, *, writable: bool) -> Iterator[int]:
-    """Open a ledger for one process at a time; a new one is for its owner's eyes only."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT if writable else os.O_RDONLY
+    """Open a ledger for one process at a time; a new one that nothing was written to is removed again."""
+    handle, is_new = _handle(path, writable=writable)
     try:
-        handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, _OWNER_ONLY)
-    except OSError as error:
-        raise BadFile(str(path), f"the ledger cannot be opened: {error.strerror}") from None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise BadFile(str(path), "is no file that could be a ledger")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if writable else fcntl.LOCK_SH)
-        except OSError as error:
-            raise BadFile(
-                str(path), f"the ledger cannot be locked: {error.strerror}; keep it on another disk"
-            ) from None
+        _lock(handle, path, writable=writable)
+        while writable and not _is_at(path, handle):
+            # Whoever had the lock before has removed the file, and what is written to it would be lost.
+            os.close(handle)
+            handle, is_new = _handle(path, writable=writable)
+            _lock(handle, path, writable=writable)
         yield handle
+    except BaseException:
+        if is_new and not os.fstat(handle).st_size:
+            with suppress(OSError):
+                path.unlink()
+        raise
     finally:
         os.close(handle)
+
+
+def _handle(path: Path, *, writable: bool) -> tuple[int, bool]:
+    """Open a file, and say whether it is new; a new one is for its owner's eyes only."""
+    flags = (os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY) | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        if writable:
+            with suppress(FileExistsError):
+                return os.open(path, flags | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), True
+        return os.open(path, flags), False
+    except OSError as error:
+        raise BadFile(str(path), f"the ledger cannot be opened: {error.strerror}") from None
+
+
+def _lock(handle: int, path: Path, *, writable: bool) -> None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise BadFile(str(path), "is no file that could be a ledger")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if writable else fcntl.LOCK_SH)
+    except OSError as error:
+        raise BadFile(str(path), f"the ledger cannot be locked: {error.strerror}; keep it on another disk") from None
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
 
 
 def _read(handle: int, *, name: str) -> Ledger | None:
@@ -205,9 +235,14 @@ _Line = TypeVar("_Line", Total, Spending)
 
 def _line(text: bytes, kind: type[_Line], *, number: int, name: str) -> _Line:
     try:
-        return msgspec.json.decode(text, type=kind)
+        line = msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BadParameter):
         raise BadFile(name, f"line {number} is not one of a ledger; mend it by hand, or name another file") from None
+    # Of a key that stands twice the last value would count here, and perhaps the first for somebody who looks at it.
+    keys = [key for key, _ in json.loads(text, object_pairs_hook=list)]
+    if len(set(keys)) < len(keys):
+        raise BadFile(name, f"line {number} of the ledger has a key twice; mend it by hand, or name another file")
+    return line
 
 
 def _append(handle: int, text: bytes, *, name: str) -> None:
@@ -222,7 +257,7 @@ def _append(handle: int, text: bytes, *, name: str) -> None:
     except OSError as error:
         with suppress(OSError):
             os.ftruncate(handle, size)
-        raise BadFile(name, f"the ledger could not be written: {error.strerror}; nothing was released") from None
+        raise NotWritten(name, error.strerror, so="nothing was released") from None
 
 
 def _to_disk(folder: Path) -> None:

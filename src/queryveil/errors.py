@@ -8,6 +8,7 @@ QueryveilError
 ├── NothingPromised   a release makes no promise that could be judged
 ├── BadInput          a file or frame cannot be read as a query log
 │   ├── BadFile       the file itself: missing, truncated, not in the format
+│   │   └── NotWritten a file or folder could not be written
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
 ├── BadRow            one row that cannot be read; readers collect these into BadRows
@@ -50,6 +51,7 @@ class MissingExtra(QueryveilError):
     """
 
     def __init__(self, what: str, *, extra: str) -> None:
+        self.extra = extra
         super().__init__(f"{what} needs an extra: pip install 'queryveil[{extra}]'")
 
 
@@ -106,6 +108,21 @@ class BadFile(BadInput):
     def __init__(self, file: str, reason: str) -> None:
         self.file, self.reason = file, reason
         super().__init__(f"{file}: {reason}")
+
+
+class NotWritten(BadFile):
+    """A file or folder could not be written, for what reason, and what that means.
+
+    >>> raise NotWritten("out", "File too large", so="nothing was released")
+    Traceback (most recent call last):
+    queryveil.errors.NotWritten: out: could not be written: file too large; nothing was released; free space or choose
+    another folder
+    """
+
+    def __init__(self, file: str, why: str | None, *, so: str = "") -> None:
+        self.why = (why or "for a reason that the system does not tell").lower()
+        parts = (f"could not be written: {self.why}", so, "free space or choose another folder")
+        super().__init__(file, "; ".join(part for part in parts if part))
 
 
 class BadRow(QueryveilError):

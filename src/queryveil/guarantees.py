@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from math import exp
+from decimal import ROUND_CEILING, Decimal
 from typing import TypeAlias
 
 import msgspec
 
 from queryveil.errors import BadParameter
+from queryveil.settings import is_number
 
 _MOST = 2**31 - 1
 """The most users that can be counted."""
 _MOST_EPSILON = 100
+_MOST_PICTURED = 10**12
+"""Nobody can picture 1 in more than this."""
 _LEAST_P = 1e-9
 """It needs a thousand million users."""
 _USERS_ARE_IDS = "User ids are counted, not people: one person with several ids counts as several."
@@ -265,6 +268,9 @@ class DifferentialPrivacy(msgspec.Struct, frozen=True, kw_only=True, tag="dp", t
     delta: float
 
     def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if not is_number(value):
+                raise BadParameter(name, repr(value), allowed="a number")
         if not 0 < self.epsilon <= _MOST_EPSILON:
             raise BadParameter("epsilon", self.epsilon, allowed=f"above 0 and at most {_MOST_EPSILON}")
         if not 0 < self.delta < 1:
@@ -274,8 +280,7 @@ class DifferentialPrivacy(msgspec.Struct, frozen=True, kw_only=True, tag="dp", t
         """Say the promise to somebody who has not read the paper."""
         return (
             "With or without any one person's searches, whatever is seen in this release is about as likely: the "
-            f"chances differ by a factor of at most {exp(self.epsilon):.3g}, but for a part of 1 in "
-            f"{1 / self.delta:,.0f}."
+            f"chances differ by a factor of at most {_factor(self.epsilon)}, but for a part of {_part(self.delta)}."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -310,6 +315,37 @@ class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field
 Guarantee: TypeAlias = (
     KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | DifferentialPrivacy | NoPromise
 )
+
+
+def _factor(epsilon: float) -> str:
+    """Write exp(epsilon), rounded up, and so never as 1.
+
+    >>> [_factor(epsilon) for epsilon in (0.0001, 0.1, 1, 5, 8, 20)]
+    ['1.00011', '1.11', '2.72', '149', '2,981', '4.86e+08']
+    """
+    factor = Decimal(float(epsilon)).exp()
+    if factor < Decimal("1.1"):
+        return str(1 + _rounded_up(factor - 1, digits=2))
+    if 1000 <= factor < 1_000_000:
+        return f"{factor.to_integral_value(ROUND_CEILING):,}"
+    return f"{float(_rounded_up(factor, digits=3)):.3g}"
+
+
+def _part(delta: float) -> str:
+    """Write delta, rounded up but never to 1: as 1 in so many where that can be pictured.
+
+    >>> [_part(delta) for delta in (1e-5, 7e-7, 1e-100, 0.3, 0.99999)]
+    ['1 in 100,000', '1 in 1,428,571', '1e-100', '0.3', '0.99999']
+    """
+    exact = Decimal(repr(float(delta)))
+    if 10 <= 1 / exact <= _MOST_PICTURED:
+        return f"1 in {int(1 / exact):,}"
+    rounded = _rounded_up(exact, digits=3)
+    return f"{float(rounded if rounded < 1 else exact)!r}"
+
+
+def _rounded_up(value: Decimal, *, digits: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(value.adjusted() - digits + 1), ROUND_CEILING)
 
 
 def _others(k: int) -> str:

@@ -19,7 +19,7 @@ from typing import Literal
 import msgspec
 
 from queryveil.columns import ColumnReport
-from queryveil.errors import BadFile, BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
+from queryveil.errors import BadInput, BadParameter, BadRelease, NotWritten, QueryveilError, ReleaseExists
 from queryveil.formats import (
     extension,
     read_groups,
@@ -37,16 +37,20 @@ from queryveil.groups import Groups
 from queryveil.guarantees import DifferentialPrivacy, Guarantee
 from queryveil.html_tables import Cell, facts
 from queryveil.log import ROLES, Format, Layout, QueryLog
+from queryveil.settings import is_utf8
 from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
 from queryveil.version import __version__
 
 MANIFEST = "manifest.json"
 _FORMAT_VERSION = 1
+SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
+"""The warning of noisy counts that can be made again."""
 
 
-def _versions() -> dict[str, str]:
-    names = ("numba", "numpy", "polars", "pyarrow")
+def versions(*more: str) -> dict[str, str]:
+    """Give the versions of what a release was made with; `more` are packages that not every release needs."""
+    names = ("numba", "numpy", "polars", "pyarrow", *more)
     return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
 
 
@@ -113,7 +117,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     data: DataFile | None = None
     clicks: DataFile | None = None
-    versions: dict[str, str] = msgspec.field(default_factory=_versions)
+    versions: dict[str, str] = msgspec.field(default_factory=versions)
     format_version: int = _FORMAT_VERSION
 
 
@@ -203,6 +207,8 @@ def _kind(data: QueryLog | Transactions | Groups | Tallies) -> str:
 def check_target(folder: str | Path, *, force: bool = False) -> None:
     """Raise if a release may not be written there; better before the work than after it."""
     path = Path(folder)
+    if not is_utf8(path.name):
+        raise BadParameter("output", ascii(path.name), allowed="a folder whose name is UTF-8")
     if not path.absolute().parent.is_dir():
         raise BadParameter("output", str(folder), allowed="a folder to be made in one that is there")
     if not os.path.lexists(path):
@@ -316,8 +322,9 @@ def _whole(path: Path, *, force: bool) -> Iterator[Path]:
             _to_disk(partial)
             _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
             _to_disk(parent)
-    except OSError as error:
-        raise BadFile(str(path), f"could not be written: {error.strerror}; nothing was released") from None
+    except (OSError, NotWritten) as error:
+        why = error.why if isinstance(error, NotWritten) else error.strerror
+        raise NotWritten(str(path), why, so="nothing was released") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -7,10 +7,13 @@ import secrets
 import numpy as np
 
 from queryveil.errors import BadParameter
+from queryveil.settings import is_whole
 
 
 def check_seed(seed: int | None) -> None:
     """Raise if a run cannot be repeated by this seed."""
+    if seed is not None and not is_whole(seed):
+        raise BadParameter("seed", f"a {type(seed).__name__}", allowed="a whole number, 0 or more")
     if seed is not None and seed < 0:
         # Privacy: the seed undoes the shuffling, so it is never shown.
         raise BadParameter("seed", "a negative number", allowed="0 or more")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+
+import pytest
 
 from queryveil.release import read_release
 from queryveil.verify import verify
@@ -39,6 +42,19 @@ def test_it_ends_well_and_says_and_keeps_what_happened(run: Run, tmp_path: Path)
     assert verify(read_release(home / "release")).holds
     assert "The promise holds" in (home / "release" / "report.html").read_text(encoding="utf-8")
     assert "<svg" in (home / "comparison" / "compare.html").read_text(encoding="utf-8")
+
+
+def test_without_opendp_its_method_is_left_out_in_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As Python treats a package that cannot be imported.
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    monkeypatch.setattr("queryveil.compare.plan._DEFAULT", {"dp": ({},), "km": ({"k": 5, "m": 2},)})
+    done = run("demo", "--users", 200, "-o", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "dp is left out: pip install 'queryveil[dp]'\n" in done.stdout
+    assert "failed" not in done.stdout
 
 
 def test_json_says_the_same_and_an_earlier_demo_is_replaced_if_forced(

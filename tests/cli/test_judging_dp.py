@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -15,6 +16,7 @@ from queryveil.testing.logs import log_of
 from queryveil.testing.releases import released_tallies
 
 Run = Callable[..., CompletedProcess[str]]
+Refused = Callable[..., str]
 
 TEXTS = ("kestrel", "lantern", "persona")
 
@@ -50,6 +52,71 @@ def test_exact_figures_are_kept_out_of_the_folder(run: Run, noisy: Path, searche
     beside = noisy.parent / "noisy-report.html"
     assert done.stderr == f"written to {beside}\n"
     assert "Keep this report to yourself" in beside.read_text()
+
+
+def test_exact_figures_are_refused_inside_the_folder_however_it_is_named(
+    refused: Refused, run: Run, noisy: Path, searches: Path
+) -> None:
+    before = sorted(path.name for path in noisy.iterdir())
+    (noisy.parent / "link").symlink_to(noisy)
+    for place in (noisy / "x.html", noisy.parent / "link" / "x.html", noisy / ".." / "noisy" / "report.html"):
+        line = refused("report", noisy, "--original", searches, "-o", place, "--force")
+        assert line.startswith("output must be a file outside the release, which others will get, got ")
+    assert sorted(path.name for path in noisy.iterdir()) == before
+    assert run("report", noisy, "-o", noisy / "x.html").returncode == 0
+
+
+def test_files_that_the_manifest_does_not_list_are_named(run: Run, noisy: Path) -> None:
+    said = "beside those of the manifest"
+    assert said not in run("verify", noisy).stderr
+    (noisy / "report.html").touch()
+    done = run("verify", noisy)
+    assert done.returncode == 0
+    assert f"note: 1 file {said} is not covered by the promise: report.html\n" in done.stderr
+    (noisy / "exact.csv").touch()
+    assert (
+        f"note: 2 files {said} are not covered by the promise: exact.csv, report.html\n" in run("verify", noisy).stderr
+    )
+    for i in range(9):
+        (noisy / f"more\n{i}").touch()
+    assert "11 files" in run("verify", noisy).stderr
+    assert "more\n" not in run("verify", noisy).stderr
+    assert run("report", noisy).returncode == 0
+    assert "11 files beside" in (noisy / "report.html").read_text()
+
+
+@pytest.fixture
+def own_queries(tmp_path: Path) -> Path:
+    log = log_of({f"persona{i}": ["kestrel lantern", f"own{i} word{i}"] for i in range(60)})
+    write_log(QueryLog(frame=log.frame, layout=Layout(format=Format.CSV)), tmp_path / "own.csv")
+    return tmp_path / "own.csv"
+
+
+def test_whoever_plants_users_is_read_by_the_difference(run: Run, noisy: Path, own_queries: Path) -> None:
+    done = run("attack", own_queries, noisy, "--only", "sybil", "--seed", 1)
+    said = "how often the query leaves although the person never asked it; only the difference tells of the person"
+    assert "sybil" in done.stdout
+    assert f"note: sybil, by chance: {said}\n" in done.stderr
+    assert run("report", noisy, "--original", own_queries, "--format", "md").returncode == 0
+    assert said in (noisy.parent / "noisy-report.md").read_text()
+
+
+def test_without_opendp_all_others_attack_and_the_report_is_made(
+    run: Run, noisy: Path, own_queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As Python treats a package that cannot be imported.
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    others, public = log_of({f"other{i}": [f"kestrel {i}", "lantern"] for i in range(400)}), tmp_path / "public.csv"
+    write_log(QueryLog(frame=others.frame, layout=Layout(format=Format.CSV)), public)
+    done = run("attack", own_queries, noisy, "--public", public)
+    assert done.returncode == 0
+    assert "not run: sybil: needs the extra dp (pip install 'queryveil[dp]')\n" in done.stderr
+    assert "membership" in done.stdout
+    assert run("report", noisy, "--original", own_queries, "--format", "md").returncode == 0
+    report = (noisy.parent / "noisy-report.md").read_text()
+    assert "Planted users: needs the extra dp (pip install 'queryveil[dp]')." in report.replace("\\", "")
+    assert "What it cost" in report
 
 
 def test_a_report_never_takes_the_place_of_the_clicks(run: Run, tmp_path: Path) -> None:

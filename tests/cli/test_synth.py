@@ -51,7 +51,7 @@ def test_a_file_that_is_there_is_left_alone_unless_forced(run: Run, refused: Ref
 
 def test_wrong_usage_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "the ending of the file must be one of" in refused("synth", tmp_path / "log.xyz")
-    assert "cannot be written" in refused("synth", tmp_path / "nowhere" / "log.tsv", "--users", 60)
+    assert "could not be written" in refused("synth", tmp_path / "nowhere" / "log.tsv", "--users", 60)
     assert "users must be 1 or more" in refused("synth", tmp_path / "log.tsv", "--users", 0)
     assert "seed must be 0 or more" in refused("synth", tmp_path / "log.tsv", "--users", 9, "--seed", -1)
     assert "like must be web, altavista or aol" in refused("synth", tmp_path / "log.tsv", "--like", "fame")

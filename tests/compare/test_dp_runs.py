@@ -10,6 +10,7 @@ import pytest
 
 from queryveil.compare import compare
 from queryveil.compare.methods import build_method, method_of
+from queryveil.compare.plan import default_plan
 from queryveil.errors import BadParameter
 from queryveil.log import QueryLog
 from queryveil.methods import Dp, Mechanism
@@ -66,6 +67,25 @@ def test_without_the_extra_the_run_says_how_to_get_it_and_others_go_on() -> None
     assert first.endswith("pip install 'queryveil[dp]'")
     assert second.startswith("query_threshold k=5 | promises nothing | ")
     assert n_broken == "0"
+
+
+def test_without_the_extra_nobody_is_shown_a_run_that_they_did_not_ask_for(
+    log: QueryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "dp is left out: pip install 'queryveil[dp]'"
+    assert "dp" in {run.method for run in default_plan().runs}
+    monkeypatch.setattr("queryveil.compare.plan._DEFAULT", {"dp": ({},), "query_threshold": ({"k": 5},)})
+    assert said not in compare(log, holdout=0.0, seed=1).notes()
+    # As Python treats a package that cannot be imported.
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    found = compare(log, folder=tmp_path / "out", holdout=0.0, seed=1)
+    assert [row.name for row in found.rows] == ["query_threshold k=5"]
+    assert found.left_out == (said,)
+    assert found.notes()[-1] == said
+    assert found.by(limit=0.5).left_out == (said,)
+    assert "dp is left out" in (tmp_path / "out" / "compare.html").read_text()
+    assert compare(log, "query_threshold", holdout=0.0, seed=1).left_out == ()
 
 
 def test_the_method_behind_made_up_sessions_is_that_of_their_counts() -> None:

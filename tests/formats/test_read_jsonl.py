@@ -38,6 +38,33 @@ def test_a_missing_query_is_empty_and_other_missing_values_are_null(tmp_path: Pa
     assert log.frame.rows() == [("7", "", None), ("8", "", None)]
 
 
+@pytest.mark.parametrize("odd", ['{"user": "9", "query": "own"}', '{"user": "9", "session": "9", "query": "own"}'])
+@pytest.mark.parametrize("block", [100_000, 1_000_000])
+def test_one_row_with_other_keys_changes_no_other_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str, block: int
+) -> None:
+    monkeypatch.setattr("queryveil.formats.streams.BLOCK_BYTES", block)
+    rows = [f'{{"session": "{i}", "q": "kettle"}}' for i in range(5000)]
+    path = _file(tmp_path, *rows, odd, '{"session": "10", "q": "lamp", "ts": "2024-05-01T00:00:00Z"}')
+    log = read_log(path, bad_rows="skip")
+    assert log.layout.names == {"user": "session", "query": "q", "time": "ts"}
+    assert log.frame.select("user", "query").rows()[:5000] == [(str(i), "kettle") for i in range(5000)]
+    assert log.frame.select("user", "query").rows()[-1] == ("10", "lamp")
+
+
+def test_a_key_that_is_asked_for_goes_before_one_that_comes_first(tmp_path: Path) -> None:
+    path = _file(tmp_path, '{"user": "7", "q": "no"}', '{"user": "8", "q": "no", "said": "kettle"}')
+    assert read_log(path, columns={"query": "said"}).frame["query"].to_list() == ["", "kettle"]
+    assert "time" not in read_log(path, columns={"time": ""}).columns
+
+
+def test_the_likeliest_of_the_keys_of_the_first_line_is_the_query(tmp_path: Path) -> None:
+    log = read_log(_file(tmp_path, '{"user": "7", "q": "no", "Query": "kettle", "query": "no"}', '{"user": "8"}'))
+    assert log.frame["query"].to_list() == ["kettle", ""]
+    late = read_log(_file(tmp_path, '{"note": 1, "user": "7"}', '{"user": "8", "q": "lamp", "query": "kettle"}'))
+    assert late.frame["query"].to_list() == ["", "kettle"]
+
+
 def test_carried_columns_keep_their_type_and_nested_ones_are_json(tmp_path: Path) -> None:
     log = read_log(
         _file(

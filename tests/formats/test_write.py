@@ -120,12 +120,12 @@ def test_a_log_of_many_slices_has_one_header(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("layout_format", list(Format))
 def test_a_full_disk_is_a_clear_error(layout_format: Format) -> None:
-    with pytest.raises(BadFile, match="cannot be written: no space left on device"):
+    with pytest.raises(BadFile, match="could not be written: no space left on device; free space"):
         write_log(LOG, Path("/dev/full"), layout=Layout(format=layout_format))
 
 
 def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cannot be written: no such file or directory"):
+    with pytest.raises(BadFile, match="could not be written: no such file or directory"):
         write_log(LOG, tmp_path / "nowhere" / "log.tsv")
 
 

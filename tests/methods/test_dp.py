@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,10 @@ from queryveil.testing.strategies import clicked_logs, logs
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 QUIET = Dp(epsilon=100, delta=0.5, max_queries=3, mechanism=Mechanism.LAPLACE)
-"""So much epsilon that the noise is 0 but for a chance of 1e-14, and whatever two people ask leaves."""
+"""So much epsilon that the noise is 0 but for a chance of 1e-14, and whatever two people ask leaves.
+
+The chance is 2 exp(-epsilon/max_queries) for each count: more queries a person, or a part of epsilon, make it larger.
+"""
 METHODS = [
     Dp(epsilon=20, delta=0.5, max_queries=2, rounds=2),
     Dp(epsilon=20, delta=0.5, max_queries=3, choose=Choice.FREQUENT),
@@ -67,9 +71,9 @@ def test_people_are_counted_and_not_rows_however_a_query_is_typed() -> None:
 
 
 def test_nobody_counts_for_more_queries_than_allowed() -> None:
-    log = log_of({f"persona{i}": [f"kettle {n}" for n in range(8)] for i in range(40)})
-    assert sum(released(QUIET, log).values()) == 40 * 3
-    assert sum(released(replace(QUIET, max_queries=8), log).values()) == 40 * 8
+    log = log_of({f"persona{i}": [f"kettle {n}" for n in range(8)] for i in range(80)})
+    assert sum(released(QUIET, log).values()) == 80 * 3
+    assert sum(released(replace(QUIET, max_queries=4), log).values()) == 80 * 4
 
 
 def test_frequent_queries_of_a_person_are_picked_first_if_wished() -> None:
@@ -80,7 +84,8 @@ def test_frequent_queries_of_a_person_are_picked_first_if_wished() -> None:
 
 
 def test_in_the_second_round_people_pick_from_what_is_not_out_yet() -> None:
-    log = log_of({f"persona{i}": ["kestrel", "kestrel", "lantern"] for i in range(9)})
+    asked = ["kestrel"] * 3 + ["lantern"] * 2 + ["mulberry"]
+    log = log_of({f"persona{i}": asked for i in range(9)})
     method = replace(QUIET, max_queries=1, choose=Choice.FREQUENT)
     assert released(method, log) == {"kestrel": 9}
     assert released(replace(method, rounds=2), log) == {"kestrel": 9, "lantern": 9}
@@ -111,11 +116,12 @@ def test_clicks_are_counted_for_released_queries_alone_and_once_for_each_person(
             ("persona7", "a query of one person", birds),
         ]
     )
-    tallies = replace(QUIET, clicks=0.5).anonymize(log).tallies
+    quiet = replace(QUIET, max_queries=1, max_clicks=2, clicks=0.5)
+    tallies = quiet.anonymize(log).tallies
     assert tallies.frame.rows() == [("kestrel", 6)]
     assert tallies.clicks is not None
     assert tallies.clicks.rows() == [("kestrel", birds, 6), ("kestrel", lamps, 4)]
-    one = replace(QUIET, clicks=0.5, max_clicks=1).anonymize(log).tallies.clicks
+    one = replace(quiet, max_clicks=1).anonymize(log).tallies.clicks
     assert one is not None
     assert one["count"].sum() <= 6
     assert QUIET.anonymize(log).tallies.clicks is None
@@ -132,17 +138,46 @@ def test_items_of_transactions_count_as_queries() -> None:
     assert released(QUIET, log) == {"10": 6, "20": 4, "30": 4}
 
 
-def test_users_who_are_programs_are_left_out() -> None:
-    rows = [(f"persona{i}", "kestrel", datetime(2006, 3, 1, 7)) for i in range(3)]
-    rows += [("robot", f"kestrel {n}" if n else "kestrel", datetime(2006, 3, 1, 7)) for n in range(12)]
-    log = QueryLog(
-        frame=pl.DataFrame(
-            rows, schema={"user": pl.String, "query": pl.String, "time": pl.Datetime("us")}, orient="row"
-        )
-    )
-    method = replace(QUIET, max_queries=20)
-    assert released(replace(method, bot_threshold=10), log) == {"kestrel": 3}
-    assert released(replace(method, bot_threshold=None), log) == {"kestrel": 4}
+def session(user: str, *, n_queries: int) -> list[tuple[str, str, datetime]]:
+    """Give so many queries of one user within a minute, the first of them again and again."""
+    start = datetime(2006, 3, 1, 7)
+    asked = [("kestrel", second) for second in range(9)] + [(f"kestrel {user} {n}", 10) for n in range(n_queries - 9)]
+    return [(user, query, start.replace(second=second)) for query, second in asked]
+
+
+def timed(rows: list[tuple[str, str, datetime]]) -> QueryLog:
+    frame = pl.DataFrame(rows, schema=["user", "query", "time"], orient="row")
+    return QueryLog(frame=frame.cast({"time": pl.Datetime("us")}))
+
+
+@pytest.mark.parametrize("n_people", [2, 30, 300])
+def test_users_who_are_programs_are_left_out_by_their_own_rows_alone(n_people: int) -> None:
+    # Whatever others do, 40 queries in a session are a person's with a threshold of 40, and a program's with 39.
+    rows = [row for i in range(n_people) for row in session(f"persona{i}", n_queries=10)]
+    log = timed([*rows, *session("robot", n_queries=40)])
+    method = replace(QUIET, max_queries=1, choose=Choice.FREQUENT)
+    assert released(replace(method, bot_threshold=39), log) == {"kestrel": n_people}
+    assert released(replace(method, bot_threshold=40), log) == {"kestrel": n_people + 1}
+    assert released(replace(method, bot_threshold=None), log) == {"kestrel": n_people + 1}
+    crowd = timed([row for i in range(n_people) for row in session(f"persona{i}", n_queries=40)])
+    assert released(replace(method, bot_threshold=40), crowd) == {"kestrel": n_people}
+    assert released(replace(method, bot_threshold=39), crowd) == {}
+
+
+def test_a_query_that_nobody_picked_gets_no_noise() -> None:
+    log = log_of({f"persona{i}": [f"kettle {i} {n}" for n in range(200)] for i in range(20)})
+    # Of the 4,000 queries 20 are picked; noise on a count of 0 would reach the threshold in one of ten.
+    method = Dp(epsilon=1.0, delta=0.5, max_queries=1, mechanism=Mechanism.LAPLACE)
+    assert method.noise[0].threshold == 2
+    assert len(released(method, log)) <= 20
+
+
+def test_with_zealous_noise_counts_below_the_first_threshold_never_leave() -> None:
+    log = log_of({f"persona{i}": [f"kettle {i}"] for i in range(300)})
+    method = Dp(epsilon=1.0, delta=0.5, max_queries=1, mechanism=Mechanism.ZEALOUS)
+    # With noise a count of 1 would leave in more than one of five.
+    assert (method.noise[0].least, method.noise[0].threshold) == (2, 3)
+    assert released(method, log) == {}
 
 
 def test_a_query_that_one_person_asked_never_leaves_a_quiet_release() -> None:
@@ -183,7 +218,7 @@ def test_the_manifest_says_how_noise_was_added_and_the_checker_agrees(tmp_path: 
 @pytest.mark.parametrize("form", [Format.CSV, Format.TSV, Format.JSONL, Format.PARQUET, Format.AOL])
 def test_odd_texts_are_read_back_as_they_were_released(form: Format, tmp_path: Path) -> None:
     queries = ['"kestrel', "a\tb", "a\0b", "été, 'x'", "\ufeffmark", "null", "\\n", "c\u2028d", "1e5", "İ"]
-    log = clicked([(f"persona{i}", query, f'https://x.example/"{len(query)},') for i in range(5) for query in queries])
+    log = clicked([(f"persona{i}", query, f'https://x.example/"{len(query)},') for i in range(60) for query in queries])
     method = replace(QUIET, max_queries=20, max_clicks=20, clicks=0.5)
     release = method.anonymize(QueryLog(frame=log.frame, layout=Layout(format=form)))
     again = read_release(release.save(tmp_path / "release"))
@@ -202,8 +237,41 @@ def test_a_seeded_release_says_so_and_never_shows_the_seed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "beginnings"),
+    [
+        ({"epsilon": 10, "delta": 1e-3}, []),
+        ({"epsilon": 10.5}, ["epsilon above 10 promises next to nothing: "]),
+        ({"delta": 0.002}, ["delta above 0.001 promises next to nothing: "]),
+        ({"epsilon": 11, "delta": 0.5}, ["epsilon above 10 ", "delta above 0.001 "]),
+    ],
+)
+def test_settings_that_promise_next_to_nothing_are_warned_of(setting: dict[str, Any], beginnings: list[str]) -> None:
+    warnings = Dp(**setting).anonymize(log_of({})).manifest.warnings
+    assert [warning.startswith(each) for warning, each in zip(warnings, beginnings, strict=True)] == [True] * len(
+        beginnings
+    )
+
+
+def test_the_manifest_says_whose_noise_it_is() -> None:
+    assert Dp().anonymize(log_of({})).manifest.versions["opendp"] == version("opendp")
+    assert "opendp" not in Dp(seed=1).anonymize(log_of({})).manifest.versions
+
+
+@pytest.mark.parametrize(
     ("setting", "message"),
     [
+        ({"epsilon": "1"}, "epsilon must be a number, got '1'"),
+        ({"epsilon": True}, "epsilon must be a number, got True"),
+        ({"delta": None}, "delta must be a number, got None"),
+        ({"max_queries": True}, "max_queries must be a whole number from 1 to 1000, got True"),
+        ({"max_clicks": "5"}, "max_clicks must be a whole number from 1 to 1000, got 5"),
+        ({"rounds": True}, "rounds must be 1 or 2, got True"),
+        ({"clicks": False}, "clicks must be a part of the budget"),
+        ({"clicks": "0.5"}, "clicks must be a part of the budget"),
+        ({"bot_threshold": True}, "bot_threshold must be 1 or more"),
+        ({"bot_threshold": "9"}, "bot_threshold must be 1 or more"),
+        ({"seed": True}, "seed must be a whole number, 0 or more, got a bool"),
+        ({"seed": "987654"}, "seed must be a whole number, 0 or more, got a str"),
         ({"epsilon": 0}, "epsilon must be above 0 and at most 100, got 0"),
         ({"epsilon": float("nan")}, "epsilon must be above 0"),
         ({"epsilon": 1e-5}, "epsilon must be 0.0001 or more in each part of a release"),

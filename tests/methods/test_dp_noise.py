@@ -9,8 +9,11 @@ from math import inf, log
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 
+from queryveil import Dp
+from queryveil.log import QueryLog
 from queryveil.methods.dp_mechanisms import Mechanism, plan_for
 from queryveil.methods.dp_noise import draw
 from queryveil.release import Noise
@@ -70,6 +73,31 @@ def test_the_comparison_would_see_a_shift_that_is_left_out() -> None:
     assert is_unlike(draw(msgspec.structs.replace(plan, shift=0), N, rng=generator(5)), plan)
 
 
+def test_the_comparison_would_see_gaussian_noise_that_is_cut_off_at_four_scales() -> None:
+    # At a scale of a quarter 1 is as far as that, and not rare: wide noise is beyond it once in 16,000 draws.
+    plan = Noise(what="queries", mechanism="gaussian", max_items=1, scale=0.2499, threshold=2, epsilon=9, delta=0.1)
+    for drawn in (draw(plan, N, rng=None), draw(plan, N, rng=generator(5))):
+        assert not is_unlike(drawn, plan)
+        assert is_unlike(np.clip(drawn, -4 * plan.scale, 4 * plan.scale).astype(np.int64), plan)
+
+
+def test_queries_and_clicks_of_a_release_have_the_noise_that_the_manifest_says() -> None:
+    n_people, n_queries = 60, 1500
+    queries = np.repeat(np.arange(n_queries), n_people)
+    users = pl.Series(np.arange(len(queries))).cast(pl.String)
+    frame = pl.DataFrame({"user": users, "query": queries}).with_columns(
+        query=pl.format("kettle {}", "query"), url=pl.format("https://shop.example/{}", "query")
+    )
+    method = Dp(epsilon=2.0, delta=1e-3, max_queries=1, max_clicks=1, clicks=0.5, mechanism=Mechanism.LAPLACE)
+    tallies = method.anonymize(QueryLog(frame=frame)).tallies
+    assert tallies.clicks is not None
+    for released, plan in zip((tallies.frame, tallies.clicks), method.noise, strict=True):
+        # So many people that all of them leave: the threshold is 50 scales below.
+        assert (released.height, plan.scale) == (n_queries, 1.0)
+        assert not is_unlike(released["count"].to_numpy() - n_people, plan)
+        assert is_unlike(np.zeros(n_queries, np.int64), plan)
+
+
 def test_seeded_noise_repeats_and_other_noise_does_not() -> None:
     plan = plan_for(mechanism="gaussian", epsilon=1.0, delta=1e-3, max_items=5)
     assert draw(plan, 100, rng=generator(1)).tolist() == draw(plan, 100, rng=generator(1)).tolist()
@@ -82,6 +110,53 @@ def test_no_noise_for_no_counts_and_more_than_are_drawn_at_once() -> None:
     many = draw(plan, 300_001, rng=generator(2))
     assert len(many) == 300_001
     assert abs(float(many[-40_000:].mean())) < 0.05 < inf
+
+
+def test_noise_that_is_drawn_in_several_goes_is_drawn_anew_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queryveil.methods.dp_noise._AT_ONCE", 1000)
+    plan = plan_for(mechanism="gaussian", epsilon=0.1, delta=1e-3, max_items=5)
+    for rng in (None, generator(3)):
+        first, second, third = draw(plan, 3000, rng=rng).reshape(3, 1000)
+        # Two draws are alike once in a hundred times.
+        assert max((first == second).mean(), (first == third).mean(), (second == third).mean()) < 0.1
+
+
+FAKE_OPENDP = """
+import sys
+from types import ModuleType
+
+import numpy as np
+
+class Anything:
+    def __getattr__(self, name):
+        return Anything()
+    def __call__(self, *args, **settings):
+        return Anything()
+
+def sevens(*args, **settings):
+    return lambda zeros: zeros + 7
+
+prelude = ModuleType("opendp.prelude")
+prelude.__getattr__ = lambda name: Anything()
+prelude.m = Anything()
+prelude.m.make_laplace = prelude.m.make_gaussian = sevens
+package = ModuleType("opendp")
+package.prelude = prelude
+sys.modules.update({"opendp": package, "opendp.prelude": prelude})
+
+from queryveil import Dp
+from queryveil.testing import log_of
+
+log = log_of({f"persona{i}": ["kestrel"] for i in range(200)})
+for mechanism in ("laplace", "gaussian", "zealous"):
+    plain, seeded = (Dp(mechanism=mechanism, seed=seed).anonymize(log).tallies.frame["count"] for seed in (None, 1))
+    print(plain.to_list(), seeded.to_list() != [207])
+"""
+
+
+def test_without_a_seed_the_noise_is_that_of_opendp() -> None:
+    done = subprocess.run([sys.executable, "-c", FAKE_OPENDP], capture_output=True, text=True, check=True)
+    assert done.stdout == "[207] True\n" * 3
 
 
 WITHOUT_OPENDP = """

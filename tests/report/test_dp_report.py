@@ -8,9 +8,11 @@ import pytest
 
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.log import QueryLog
+from queryveil.methods import Dp
 from queryveil.methods.dp_synthesis import synthesized
-from queryveil.release import Release
+from queryveil.release import Release, read_release
 from queryveil.report import Report, render, report
+from queryveil.report.blocks import Paragraph
 from queryveil.report.document import document_of
 from queryveil.report.papers import source_of
 from queryveil.testing.logs import log_of
@@ -94,8 +96,67 @@ def test_the_largest_counts_are_shown_to_who_asks() -> None:
     assert "| count" in words(found) or "count |" in words(found)
 
 
+def test_made_up_rows_are_not_said_to_be_held_against_a_threshold() -> None:
+    assert "held against the threshold" in words(report(tallied()))
+    text = words(report(made_up()))
+    assert "held against the threshold" not in text
+    assert "their counts are not in the release" in text
+
+
+def test_a_seed_is_told_beside_the_verdict() -> None:
+    seeded = Dp(seed=1).anonymize(log_of({}))
+    (section,) = [each for each in document_of(report(seeded)).sections if each.name == "verdict"]
+    told = [block for block in section.blocks if isinstance(block, Paragraph) and "made with a seed" in block.text]
+    assert [block.kind for block in told] == ["warning"]
+    weak = words(report(Dp(epsilon=20, delta=0.01, seed=1).anonymize(log_of({}))))
+    assert "Epsilon above 10 promises next to nothing" in weak
+    assert "Delta above 0.001 promises next to nothing" in weak
+
+
+def test_clicks_are_counted_and_both_files_can_be_checked(tmp_path: Path) -> None:
+    folder = tallied(clicks=True).save(tmp_path / "out")
+    document, manifest = document_of(report(folder)), read_release(folder).manifest
+    assert {figure.label: figure.value for figure in document.figures}["Clicks"] == "1"
+    assert manifest.data is not None
+    assert manifest.clicks is not None
+    text = words(report(folder))
+    assert "The data files are those that were judged if their checksums are these:" in text
+    for file in (manifest.data, manifest.clicks):
+        assert f"sha256sum out/{file.name}" in text
+        assert file.sha256 in text
+    alone = words(report(tallied().save(tmp_path / "alone")))
+    assert "The data file is the one that was judged if its checksum is this:" in alone
+    assert "Clicks" not in {figure.label for figure in document_of(report(tallied())).figures}
+
+
+def test_rows_before_and_noisy_counts_of_people_after_are_told_apart(log: QueryLog) -> None:
+    text = words(report(tallied(), original=log, seed=1))
+    assert "Times asked" not in text
+    assert "Rows of the log, and noisy counts of people" in text
+    assert "noisy counts of people after" in text
+
+
+def test_names_of_those_who_did_not_try_are_set_apart_by_semicolons(log: QueryLog) -> None:
+    text = words(report(tallied(), original=log, seed=1))
+    assert "Search terms; search terms, best guess; two or three terms together" in text
+
+
 def test_the_definition_has_its_numbers_and_its_paper() -> None:
     source = source_of(DifferentialPrivacy(epsilon=0.5, delta=1e-6), method="dp")
     assert source is not None
     assert source.name == "(ε, δ)-differential privacy, ε = 0.5, δ = 1e-06"
     assert "Korolova" in source.paper
+
+
+def test_the_papers_of_the_noise_are_named() -> None:
+    promise = DifferentialPrivacy(epsilon=1.0, delta=1e-5)
+    names = {"laplace": [], "zealous": ["Götz"], "gaussian": ["Canonne"], "truncated-geometric": ["Desfontaines"]}
+    for mechanism, expected in names.items():
+        noise = Dp(mechanism=mechanism, rounds=2).noise  # type: ignore[arg-type]
+        source = source_of(promise, method="dp", noise=noise)
+        assert source is not None
+        assert [name for name in ("Korolova", "Götz", "Canonne", "Desfontaines") if name in source.paper] == [
+            "Korolova",
+            *expected,
+        ]
+        assert source.paper.count("the noise after") == len(expected)

@@ -86,6 +86,13 @@ def test_a_log_without_times_gets_none(time_format: str) -> None:
     assert written(parsed, layout, policy=policy) == "user\tquery\nu1\tred kite\n"
 
 
+def test_a_line_with_other_keys_moves_no_role_of_json() -> None:
+    data = b'{"session": "u1", "q": "red kite"}\n' * 3 + b'{"session": "u2", "user": "u2", "query": "own"}\n'
+    parsed, layout = read(data)
+    assert layout.names == {"user": "session", "query": "q"}
+    assert parsed.frame.rows() == [("u1", "red kite")] * 3 + [("u2", "")]
+
+
 def test_json_is_told_from_garbage_however_much_of_it_comes_first() -> None:
     parsed, _ = read(b"rubbish\n\xff{\n" * 2000 + b'{"user": "u1", "query": "red kite"}\n', format="jsonl")
     assert (parsed.n_read, len(parsed.bad_lines)) == (4001, 4000)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil.release import Noise
-from queryveil.verify.dp_bare import Gaussian
+from queryveil.verify.dp_bare import Gaussian, Geometric
 from queryveil.verify.dp_by_force import delta_by_force, noise_by_force
-from queryveil.verify.dp_noise import bare_noise, delta_of, is_known
+from queryveil.verify.dp_noise import bare_noise, delta_of, is_known, largest_delta, most_of
 
 LITTLE = 1 + 1e-9
 
@@ -159,6 +159,49 @@ def test_the_worst_case_may_be_that_some_counts_are_new_and_some_are_not() -> No
     assert found == pytest.approx(delta_by_force(part, epsilon=0.01), rel=1e-9)
 
 
+def test_with_a_stated_delta_it_is_only_said_whether_that_is_exceeded() -> None:
+    for part in SHARP:
+        delta = delta_of(part, epsilon=0.3)
+        assert delta_of(part, epsilon=0.3, stated=delta * (1 + 1e-9)) <= delta * (1 + 1e-9)
+        if delta > 0:
+            assert delta * 0.99 < delta_of(part, epsilon=0.3, stated=delta * 0.99) <= delta * (1 + 1e-9)
+            assert delta_of(part, epsilon=0.3, stated=delta / 1e6) > delta / 1e6
+
+
+def test_noise_that_was_thought_up_to_keep_a_checker_busy_is_judged_with_few_looks() -> None:
+    looks = 0
+
+    class Counted(Geometric):
+        def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
+            nonlocal looks
+            looks += 1
+            return Geometric.beyond(self, n, epsilon)
+
+    for epsilon in (0.2, 0.5, 0.9, 0.999):
+        part = noise("truncated-geometric", 1000, 1000.0, 12_001, top=12_000, shift=2**31, epsilon=epsilon)
+        bare = Counted(scale=part.scale, shift=0.5, top=part.top)
+        assert is_known(part)
+        assert largest_delta(bare, part, epsilon=epsilon, stated=part.delta) <= part.delta
+        assert looks < 50
+
+
+def test_outcomes_of_three_kinds_are_never_too_little_where_there_are_too_many_to_tell_apart() -> None:
+    for top in (None, 40):
+        for shift in (0.1, 0.7):
+            bare = Geometric(scale=60.0, shift=shift, top=top)
+            few, many = bare.beyond(200, 0.5), bare.beyond(201, 0.5)
+            assert all(more >= fewer for fewer, more in zip(few, many, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "zealous"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 7.5, 3e5])
+def test_the_largest_noise_to_expect_is_one_in_a_million_million(mechanism: str, scale: float) -> None:
+    part = noise(mechanism, 1, scale, 13)
+    most = most_of(part)
+    assert bare_noise(part).at_least(most) >= 1e-12 > bare_noise(part).at_least(most + 1)
+    assert most_of(noise("truncated-geometric", 1, scale, 13, top=12)) == 12
+
+
 def test_ten_thousand_counts_are_judged_at_once() -> None:
     for part in (
         noise("laplace", 10_000, 1e4, 400_000),
@@ -174,6 +217,7 @@ def test_ten_thousand_counts_are_judged_at_once() -> None:
     "wrong",
     [
         {"max_items": 0},
+        {"max_items": 1001},
         {"max_items": 10**9},
         {"scale": 0.0},
         {"scale": -1.0},

@@ -11,7 +11,7 @@ from queryveil.attack.attackers import attackers
 from queryveil.attack.attacks import Attacks, Attempt, Skipped
 from queryveil.attack.people import Person
 from queryveil.attack.ports import Attacker, Given
-from queryveil.errors import BadInput
+from queryveil.errors import BadInput, MissingExtra
 from queryveil.formats import read_log
 from queryveil.log import QueryLog
 from queryveil.paired import Paired, another_log, pseudonymised
@@ -63,10 +63,17 @@ def run(crowd: Sequence[Attacker], after: Paired, *, before: Paired | None, give
         if reason is not None:
             skipped.append(Skipped(attacker=attacker.name, reason=reason))
             continue
+        try:
+            found = attacker.attack(after, given=given)
+        except MissingExtra as error:
+            # The method of the release cannot be run here, and whoever needs it cannot attack.
+            reason = f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
+            skipped.append(Skipped(attacker=attacker.name, reason=reason))
+            continue
         found_before = None
         if before is not None and attacker.misses(before, given=given_before) is None:
             found_before = attacker.attack(before, given=given_before)
-        attempts.append(Attempt(after=attacker.attack(after, given=given), before=found_before))
+        attempts.append(Attempt(after=found, before=found_before))
     return Attacks(attempts=tuple(attempts), skipped=_once(skipped), exact=after.who.exact)
 
 

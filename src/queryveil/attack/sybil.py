@@ -19,6 +19,10 @@ from queryveil.paired import Paired
 from queryveil.release import Release
 from queryveil.rng import generator
 
+BY_CHANCE_UNDER_NOISE = (
+    "how often the query leaves although the person never asked it; only the difference tells of the person"
+)
+"""What is by chance where noise decides what leaves."""
 _LEAST = 2
 FALSE_DECOYS = 0.05
 """So many decoys may be taken for queries that somebody asked."""

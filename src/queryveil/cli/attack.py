@@ -53,6 +53,7 @@ def attack(
     from queryveil.attack.people import read_people
     from queryveil.cli.output import print_json, progress_bar
     from queryveil.compare.methods import remake_of
+    from queryveil.guarantees import DifferentialPrivacy
     from queryveil.release import read_release
 
     with progress_bar():
@@ -72,10 +73,11 @@ def attack(
     if as_json:
         print_json(found.to_dict())
     else:
-        _print(found)
+        _print(found, is_noisy=isinstance(release.promise, DifferentialPrivacy))
 
 
-def _print(found: Attacks) -> None:
+def _print(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attack.sybil import BY_CHANCE_UNDER_NOISE
     from queryveil.cli.output import print_table
 
     rows = [
@@ -91,6 +93,8 @@ def _print(found: Attacks) -> None:
     ]
     if rows:
         print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
+    if is_noisy and found.named("sybil") is not None:
+        typer.echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
     if not found.exact:
         typer.echo(
             "note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n", err=True

@@ -61,7 +61,7 @@ def _print(done: Demo, folder: Path) -> None:
     )
     print_table(*done.comparison.table())
     typer.echo(
-        "\n".join(["", done.comparison.in_words(), *done.comparison.cautions()]) + "\n"
+        "\n".join(["", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out]) + "\n"
         f"\n"
         f"Look    {folder / 'release' / 'report.html'} (the report on the release)\n"
         f"        {folder / 'comparison' / 'compare.html'} (the frontier between the methods)\n"

@@ -79,6 +79,7 @@ def report(
         path = Path(output) if output and not goes_out else _place(release, folder, kind=kind, exact=bool(original))
         if not goes_out:
             # A report in the folder is made from it, so that an older one may go.
+            _check_is_outside(path, release, folder, exact=bool(original))
             check_report_target(path, force=force or output is None)
             _check_is_apart(path, [folder / MANIFEST, original, key, *_files(release, folder)])
         made = build(
@@ -108,12 +109,21 @@ def report(
 
 def _place(release: Release, folder: Path, *, kind: str, exact: bool) -> Path:
     """Say where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
+    whole = folder.absolute()
+    is_apart = exact and _is_noisy(release)
+    return whole.with_name(f"{whole.name}-report.{kind}") if is_apart else folder / f"report.{kind}"
+
+
+def _check_is_outside(path: Path, release: Release, folder: Path, *, exact: bool) -> None:
+    # Privacy: figures beside the original are exact, and whatever is handed out with noisy counts must be covered too.
+    if exact and _is_noisy(release) and path.resolve().is_relative_to(folder.resolve()):
+        raise BadParameter("output", str(path), allowed="a file outside the release, which others will get")
+
+
+def _is_noisy(release: Release) -> bool:
     from queryveil.guarantees import DifferentialPrivacy
 
-    # Privacy: figures beside the original are exact, and whatever is handed out with noisy counts must be covered too.
-    is_apart = exact and isinstance(release.promise, DifferentialPrivacy)
-    whole = folder.absolute()
-    return whole.with_name(f"{whole.name}-report.{kind}") if is_apart else folder / f"report.{kind}"
+    return isinstance(release.promise, DifferentialPrivacy)
 
 
 def _check_is_apart(path: Path, others: Iterable[str | Path | None]) -> None:

@@ -47,7 +47,7 @@ def verify(
 ) -> None:
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
     from queryveil.cli.output import print_json, progress_bar
-    from queryveil.guarantees import Linkability
+    from queryveil.guarantees import DifferentialPrivacy, Linkability
     from queryveil.release import read_release
     from queryveil.verify import verify as judge
 
@@ -59,7 +59,8 @@ def verify(
         elif original is not None:
             before = read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
         verdict = judge(
-            release,
+            # What stands beside noisy counts in their folder matters too.
+            folder if isinstance(release.promise, DifferentialPrivacy) else release,
             original=before,
             taxonomy=load_taxonomy(taxonomy),
             key=key_of(release, folder=folder, key=key),

@@ -86,7 +86,8 @@ class Comparison:
 
     `original` is the log with nothing but its ids changed. Of the log's people, `n_users` were released and `n_public`
     others stood for the public. A run is picked if it keeps its promise, at most `limit` of the targets are found in it
-    at the upper end of the 95 % interval, and it keeps most utility. What promises nothing is never picked.
+    at the upper end of the 95 % interval, and it keeps most utility. What promises nothing is never picked. `left_out`
+    says which methods could not be run here, if nobody asked for them by name.
     """
 
     rows: tuple[Row, ...]
@@ -96,6 +97,7 @@ class Comparison:
     limit: float
     n_users: int
     n_public: int
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> Comparison:
@@ -188,7 +190,7 @@ class Comparison:
                 reasons.setdefault(row.missing, []).append(row.name)
             elif row.judged.attacks is not None and not row.judged.attacks.exact:
                 reasons.setdefault("who is who was estimated, since ids do not tell it", []).append(row.name)
-        return tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
 
     def to_dict(self) -> dict[str, object]:
         """Give all figures, for machines."""
@@ -201,6 +203,7 @@ class Comparison:
             "picked": None if self.picked is None else self.picked.name,
             "command": None if self.picked is None else self.picked.command,
             "cautions": list(self.cautions()),
+            "left_out": list(self.left_out),
             "frontier": [row.name for row in self.frontier],
             "before": None if self.original.attacks is None else self.original.attacks.to_dict(),
             "runs": [row.to_dict() for row in self.rows],

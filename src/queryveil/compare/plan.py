@@ -14,6 +14,7 @@ import polars as pl
 
 from queryveil.compare.methods import Setting, build_method, check_name
 from queryveil.errors import BadFile, BadParameter
+from queryveil.methods.dp_noise import has_extra
 
 ORIGINAL = "original"
 """The log itself with nothing but its ids changed; it is attacked beside all runs."""
@@ -98,12 +99,18 @@ _DEFAULT: Mapping[str, tuple[dict[str, Setting], ...]] = {
 
 
 def default_plan() -> Plan:
-    """Give every method with a few settings, and the baselines that promise nothing.
+    """Give every method that can be run here with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
     17
     """
-    return Plan(runs=tuple(run for name in _DEFAULT for run in _default_runs(name)))
+    there = [name for name in _DEFAULT if name != "dp" or has_extra()]
+    return Plan(runs=tuple(run for name in there for run in _default_runs(name)))
+
+
+def left_out() -> tuple[str, ...]:
+    """Say which methods the default plan lacks, and how to get them."""
+    return () if has_extra() else ("dp is left out: pip install 'queryveil[dp]'",)
 
 
 def plan_of(methods: str | Iterable[str]) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from queryveil.compare.figures import check_exposure
 from queryveil.compare.folder import Folder
 from queryveil.compare.ground import Ground, lay
 from queryveil.compare.judged import Judged, judge, name_of
-from queryveil.compare.plan import Plan, Run, default_plan, plan_of, read_plan
+from queryveil.compare.plan import Plan, Run, default_plan, left_out, plan_of, read_plan
 from queryveil.compare.workers import judge_in_processes
 from queryveil.errors import BadInput, BadParameter
 from queryveil.formats import read_log
@@ -67,7 +68,9 @@ def compare(
     if ground.log.n_users == 0:
         raise BadInput("there is nobody to compare methods on; give a log with users, or a smaller holdout")
     original, *found = judge_all([None, *wanted.runs], ground, home=home, jobs=jobs, again=again)
-    comparison = Comparison.of(found, original=original, plan=wanted, ground=ground)
+    comparison = replace(
+        Comparison.of(found, original=original, plan=wanted, ground=ground), left_out=left_out() if plan is None else ()
+    )
     if home is not None:
         home.write(comparison, plan=wanted)
     return comparison

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from queryveil.formats.bad_rows import Tally
 from queryveil.formats.delimited import in_role_order, report, structural_faults
 from queryveil.formats.records import LINES, Records, split
-from queryveil.formats.roles import assign_roles, carried_names
+from queryveil.formats.roles import add_roles, assign_roles, carried_names
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.times import format_of, merge_formats
 from queryveil.formats.values import REASONS, type_columns
@@ -86,10 +86,10 @@ class JsonlReader:
     def _read(self, objects: list[dict[str, Any]], *, wrong: NDArray[np.uint8], file: str) -> None:
         for one in objects:
             if not one.keys() <= self.found.keys():
+                # A role once found stays with its column, whatever keys come later.
+                add_roles(self.names, [key for key in one if key not in self.found], columns=self.columns)
                 self.found.update(dict.fromkeys(one))
-        # A role once found stays with its column, whatever keys come later.
-        asked = {**self.names, **self.columns}
-        self.names = assign_roles(list(self.found), file=file, columns=asked, is_surely_header=False, may_lack=True)
+        assign_roles(list(self.found), file=file, columns=self.columns, is_surely_header=False, may_lack=True)
         carried = carried_names(list(self.found), names=self.names)
         text: dict[str, pl.Series] = {}
         not_text = np.zeros(len(objects), dtype=np.bool_)
@@ -114,7 +114,7 @@ class JsonlReader:
         """Give all rows read; a column whose types differ from block to block becomes text."""
         if self.found:
             assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
-        names = self.names or {"user": "user", "query": "query"}
+        names = {role: self.names[role] for role in ROLES if role in self.names} or {"user": "user", "query": "query"}
         carried = carried_names(list(self.found), names=names)
         inside = in_role_order((*names, *carried.values()))
         types: dict[str, set[pl.DataType]] = {name: set() for name in inside}

@@ -82,6 +82,23 @@ def match_known(found: Sequence[str], *, taken: Sequence[str] = ()) -> dict[str,
     return {role: name for role, name in matches.items() if name is not None}
 
 
+def add_roles(names: dict[str, str], keys: Sequence[str], *, columns: Mapping[str, str]) -> None:
+    """Add to `names` the roles that further keys bring; a role that has a column keeps it.
+
+    Privacy: were the likeliest of all names taken, one row with a `query` would empty everybody's `q`.
+
+    >>> names = {"user": "user", "query": "q"}
+    >>> add_roles(names, ["query", "time"], columns={})
+    >>> names
+    {'user': 'user', 'query': 'q', 'time': 'time'}
+    """
+    known = match_known(keys, taken=tuple(columns.values()))
+    wanted = {role: name for role, name in columns.items() if name in keys}
+    for role, name in {**known, **wanted}.items():
+        if columns.get(role, name) == name:
+            names.setdefault(role, name)
+
+
 def carried_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
     """Name the other columns in the frame: as in the file, but `user_in_file` where that is the name of a role."""
     taken = {*ROLES, *found}

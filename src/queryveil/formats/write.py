@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from queryveil.errors import BadFile, BadInput
+from queryveil.errors import BadInput, NotWritten
 from queryveil.formats import aol, excite, plain, ubi
 from queryveil.formats.roles import carried_names
 from queryveil.formats.times import write_times
@@ -56,8 +56,7 @@ def write_frame(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
     except OSError as error:
         if path.is_file():
             path.unlink()
-        reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
-        raise BadFile(path.name, f"cannot be written: {reason}") from None
+        raise NotWritten(path.name, os.strerror(error.errno) if error.errno else type(error).__name__) from None
 
 
 def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.errors import BadParameter
 from queryveil.log import QueryLog
+from queryveil.settings import is_whole
 
 IDLE_MINUTES = 30
 
@@ -29,7 +30,7 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
 
 def check_threshold(threshold: int | None) -> None:
     """Raise if a session cannot have so many queries."""
-    if threshold is not None and threshold < 1:
+    if threshold is not None and (not is_whole(threshold) or threshold < 1):
         raise BadParameter("bot_threshold", threshold, allowed="1 or more, or none to keep every user")
 
 

@@ -19,11 +19,17 @@ from queryveil.methods.dp_bounding import Choice, Contributions, collect, parse_
 from queryveil.methods.dp_budget import plans_for
 from queryveil.methods.dp_mechanisms import MOST_ITEMS, Mechanism, parse_mechanism
 from queryveil.methods.dp_noise import check_extra, draw
-from queryveil.release import Counts, Manifest, Noise, Release
+from queryveil.release import SEEDED_NOISE, Counts, Manifest, Noise, Release, versions
 from queryveil.rng import check_seed, generator
+from queryveil.settings import is_number, is_whole
 from queryveil.tallies import CLICKS_SCHEMA, SCHEMA, Tallies
 from queryveil.text.codes import encode
 from queryveil.text.normal_form import normalise
+
+_MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
+_MUCH_DELTA = (
+    "delta above 0.001 promises next to nothing: of 1,000 people one or more may see a query leave that is theirs alone"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,11 +69,11 @@ class Dp:
         object.__setattr__(self, "choose", parse_choice(self.choose))
         DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta)
         for name, most in (("max_queries", self.max_queries), ("max_clicks", self.max_clicks)):
-            if not isinstance(most, int) or not 1 <= most <= MOST_ITEMS:
+            if not is_whole(most) or not 1 <= most <= MOST_ITEMS:
                 raise BadParameter(name, most, allowed=f"a whole number from 1 to {MOST_ITEMS}")
-        if self.rounds not in (1, 2):
+        if not is_whole(self.rounds) or self.rounds not in (1, 2):
             raise BadParameter("rounds", self.rounds, allowed="1 or 2")
-        if not 0 <= self.clicks < 1:
+        if not is_number(self.clicks) or not 0 <= self.clicks < 1:
             raise BadParameter("clicks", self.clicks, allowed="a part of the budget, 0 or more and below 1")
         check_threshold(self.bot_threshold)
         check_seed(self.seed)
@@ -150,7 +156,6 @@ class Dp:
     def _manifest(self, data: Tallies, plans: tuple[Noise, ...]) -> Manifest:
         # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
         # it has: one person can be the reason for a column.
-        warnings = ["made with a seed: whoever knows it can take the noise away"] if self.seed is not None else []
         return Manifest(
             method="dp",
             promise=self.promise,
@@ -169,8 +174,18 @@ class Dp:
             removed={},
             columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
             noise=plans,
-            warnings=tuple(warnings),
+            warnings=self._warnings(),
+            versions=versions() if self.seed is not None else versions("opendp"),
         )
+
+    def _warnings(self) -> tuple[str, ...]:
+        # Privacy: of the settings alone; what the log would have to say is none of the manifest's business.
+        warned = (
+            (self.seed is not None, SEEDED_NOISE),
+            (self.epsilon > 10, _MUCH_EPSILON),
+            (self.delta > 1e-3, _MUCH_DELTA),
+        )
+        return tuple(warning for applies, warning in warned if applies)
 
 
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import nextafter
 
-from queryveil.methods.dp_mechanisms import plan_for
+from queryveil.errors import BadParameter
+from queryveil.methods.dp_mechanisms import LEAST_DELTA, LEAST_EPSILON, plan_for
 from queryveil.release import Noise
 
 FIRST_ROUND = 0.2
@@ -31,6 +32,8 @@ def plans_for(
     [('queries', 0.1), ('queries', 0.4), ('clicks', 0.5)]
     """
     for_clicks, for_queries = _split((epsilon, delta), clicks)
+    if clicks:
+        _check_clicks(clicks, whole=(epsilon, delta), first=1.0 if rounds == 1 else FIRST_ROUND)
     parts = [for_queries] if rounds == 1 else list(_split(for_queries, FIRST_ROUND))
     plans = [
         plan_for(mechanism=mechanism, epsilon=part[0], delta=part[1], max_items=max_queries, what="queries")
@@ -43,6 +46,15 @@ def plans_for(
             )
         )
     return tuple(plans)
+
+
+def _check_clicks(clicks: float, *, whole: tuple[float, float], first: float) -> None:
+    """Raise if it is for this part that the queries or the clicks get less than any noise can do with."""
+    for name, amount, least in zip(("epsilon", "delta"), whole, (LEAST_EPSILON, LEAST_DELTA), strict=True):
+        for what, share in (("queries", (1 - clicks) * first), ("clicks", clicks)):
+            if amount * share < least <= amount * first:
+                allowed = f"a part of the budget that leaves the {what} {name} {least:g} or more"
+                raise BadParameter("clicks", clicks, allowed=allowed)
 
 
 def _split(budget: tuple[float, float], share: float) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -25,8 +25,8 @@ from queryveil.release import Noise
 
 MOST_ITEMS = 1000
 """No more counts may a person have a part in."""
-_LEAST_EPSILON = 1e-4
-_LEAST_DELTA = 1e-100
+LEAST_EPSILON = 1e-4
+LEAST_DELTA = 1e-100
 _CARE = 1 - 1e-9
 """Plans are made for a little less than delta, so that no rounding of floats can take them above it."""
 _DIGITS = 10_000
@@ -64,10 +64,10 @@ def plan_for(
     >>> plan.scale, plan.threshold
     (1.0, 13)
     """
-    if epsilon < _LEAST_EPSILON:
-        raise BadParameter("epsilon", epsilon, allowed=f"{_LEAST_EPSILON} or more in each part of a release")
-    if delta < _LEAST_DELTA:
-        raise BadParameter("delta", delta, allowed=f"{_LEAST_DELTA} or more in each part of a release")
+    if epsilon < LEAST_EPSILON:
+        raise BadParameter("epsilon", epsilon, allowed=f"{LEAST_EPSILON} or more in each part of a release")
+    if delta < LEAST_DELTA:
+        raise BadParameter("delta", delta, allowed=f"{LEAST_DELTA} or more in each part of a release")
     match parse_mechanism(mechanism):
         case Mechanism.AUTO:
             return choose(epsilon=epsilon, delta=delta, max_items=max_items, what=what)

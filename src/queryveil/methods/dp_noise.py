@@ -25,6 +25,15 @@ def check_extra() -> None:
     _opendp()
 
 
+def has_extra() -> bool:
+    """Say whether noise can be drawn without a seed."""
+    try:
+        check_extra()
+    except MissingExtra:
+        return False
+    return True
+
+
 def draw(noise: Noise, n: int, *, rng: np.random.Generator | None) -> Int64s:
     """Give `n` whole numbers of noise; with `rng` they can be repeated, and are not for releases that matter.
 

@@ -96,6 +96,7 @@ def report(
         folder=_IN_MEMORY if isinstance(release, Release) else Path(release).absolute().name,
         manifest=given.manifest,
         columns=tuple(given.data.columns),
+        n_clicks=_n_clicks(given),
         judgement=judgement,
         attacks=attacks,
         why_no_attacks=why_no_attacks,
@@ -186,6 +187,11 @@ def _measure(
         # A release that has more than its original cannot be measured by it, and the verdict says what is wrong.
         return None, f"Nothing was measured: {error}."
     return measures, ""
+
+
+def _n_clicks(release: Release) -> int | None:
+    has_clicks = isinstance(release.data, Tallies) and release.data.clicks is not None
+    return release.tallies.n_clicks if has_clicks else None
 
 
 def _top_queries(release: Release) -> tuple[tuple[str, int], ...]:

@@ -22,11 +22,15 @@ Points = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """Frequencies by rank in the original and in the release, and `what` they are of: queries or terms."""
+    """Frequencies by rank in the original and in the release, and `what` they are of: queries or terms.
+
+    Before, rows are counted. After, too, unless the release is noisy counts `of_people`.
+    """
 
     what: str
     before: Points
     after: Points
+    of_people: bool = False
 
 
 def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
@@ -36,7 +40,8 @@ def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
         return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(_asked(after)))
     if isinstance(release.data, Tallies):
         counts: Int64s = release.data.frame["count"].to_numpy()
-        return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(counts))
+        before = _points(_asked(original.frame["query"]))
+        return Curves(what="queries", before=before, after=_points(counts), of_people=True)
     if isinstance(release.data, Transactions):
         by_blanks = original.layout.format is Format.TRANSACTIONS
         tokens = tokenize(original.frame["query"], by_blanks=by_blanks)

@@ -50,7 +50,7 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure(report), *sizes(report.manifest)),
+        figures=(*_exposure(report), *sizes(report)),
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. {_holds_no_text(report)}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queryveil.guarantees import (
@@ -14,6 +15,7 @@ from queryveil.guarantees import (
     SwapAnonymity,
     TransactionAnonymity,
 )
+from queryveil.release import Noise
 
 _KM = (
     "T. Burghardt, K. Böhm, A. Guttmann, C. Clifton: Anonymous Search Histories Featuring Personalized Advertisement - "
@@ -43,6 +45,15 @@ _DP = (
     "A. Korolova, K. Kenthapadi, N. Mishra, A. Ntoulas: Releasing Search Queries and Clicks Privately. International "
     "World Wide Web Conference (WWW), 2009"
 )
+_NOISE = {
+    "truncated-geometric": "D. Desfontaines, J. Voss, B. Gipson, C. Mandayam: Differentially Private Partition "
+    "Selection. Privacy Enhancing Technologies (PoPETs), 2022",
+    "gaussian": "C. L. Canonne, G. Kamath, T. Steinke: The Discrete Gaussian for Differential Privacy. Neural "
+    "Information Processing Systems (NeurIPS), 2020",
+    "zealous": "M. Götz, A. Machanavajjhala, G. Wang, X. Xiao, J. Gehrke: Publishing Search Logs - A Comparative Study "
+    "of Privacy Guarantees. IEEE Transactions on Knowledge and Data Engineering 24(3), 2012",
+}
+"""Noise that is not that of the first paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +66,8 @@ class Source:
     paper: str
 
 
-def source_of(promise: Guarantee, *, method: str) -> Source | None:
-    """Give the definition behind a promise; None where nothing is promised.
+def source_of(promise: Guarantee, *, method: str, noise: Sequence[Noise] = ()) -> Source | None:
+    """Give the definition behind a promise, and where the `noise` is from; None where nothing is promised.
 
     >>> source_of(KmAnonymity(k=5, m=2), method="km").name
     '(5, 2)-anonymity'
@@ -79,7 +90,7 @@ def source_of(promise: Guarantee, *, method: str) -> Source | None:
         case SwapAnonymity():
             return _swap(promise)
         case DifferentialPrivacy():
-            return _dp(promise)
+            return _dp(promise, noise)
         case NoPromise():
             return None
 
@@ -141,12 +152,13 @@ def _swap(promise: SwapAnonymity) -> Source:
     )
 
 
-def _dp(promise: DifferentialPrivacy) -> Source:
+def _dp(promise: DifferentialPrivacy, noise: Sequence[Noise]) -> Source:
+    mechanisms = dict.fromkeys(part.mechanism for part in noise)
     return Source(
         name=f"(ε, δ)-differential privacy, ε = {promise.epsilon:g}, δ = {promise.delta:g}",
         definition="For any two logs that differ in the rows of one user, and any set of releases, the chance of a "
         "release from the set under one log is at most exp(ε) times that under the other, plus δ.",
         differs="The noise is of whole numbers, each user is counted once for a query, and the threshold is worked out "
         "so that the promise is exact; the manifest says how noise was added.",
-        paper=_DP,
+        paper="; the noise after ".join([_DP, *(_NOISE[each] for each in mechanisms if each in _NOISE)]),
     )

@@ -42,13 +42,15 @@ class Report:
     """What a release promises, whether it holds, what attackers find, and what it cost.
 
     Where there are no `attacks` or no `measures`, `why_no_attacks` and `why_no_measures` say why. `folder` is the name
-    of the folder, without the way to it, and `columns` are those of the data. `top_queries` are texts of the release
+    of the folder, without the way to it, and `columns` are those of the data; `n_clicks` are its tallied clicks, None
+    where none were asked for. `top_queries` are texts of the release
     with their rows: there are none unless they were asked for, and nothing else in a report is text of a log.
     """
 
     folder: str
     manifest: Manifest
     columns: tuple[str, ...]
+    n_clicks: int | None = None
     judgement: Judgement
     attacks: Attacks | None = None
     why_no_attacks: str = ""

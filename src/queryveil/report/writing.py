@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadFile, BadParameter, NotWritten
 from queryveil.report.html import render_html
 from queryveil.report.markdown import render_markdown
 from queryveil.report.value import Report
@@ -62,7 +62,7 @@ def write_whole(text: str, path: Path) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        raise BadFile(str(path), f"could not be written: {error.strerror}") from None
+        raise NotWritten(str(path), error.strerror) from None
     finally:
         with suppress(OSError):
             partial.unlink()

@@ -15,7 +15,7 @@ import polars as pl
 from queryveil.formats.delimited import structural_faults
 from queryveil.formats.jsonl import NEVER_TEXT, NOT_JSON, NOT_TEXT, as_text
 from queryveil.formats.records import LINES, Records, split
-from queryveil.formats.roles import assign_roles, carried_names
+from queryveil.formats.roles import add_roles, assign_roles, carried_names
 from queryveil.formats.values import type_columns
 from queryveil.kernels.arrays import Bools, Bytes, Int64s
 from queryveil.log import ROLES, Format, Layout
@@ -30,15 +30,18 @@ encode = msgspec.json.Encoder().encode
 def find_layout(data: bytes, *, names: Mapping[str, str], source: str) -> Layout | None:
     """Find which keys play which role; None if no line is an object."""
     found: dict[str, None] = {}
+    first: dict[str, str] = {}
     # However much garbage comes before them, these are the lines that can tell.
     objects = (line for line in data.split(b"\n") if line.lstrip().startswith(b"{"))
     for line in islice(objects, _N_LOOKED_AT):
         value = _value(line)
         if isinstance(value, dict):
+            add_roles(first, [key for key in value if key not in found], columns=names)
             found.update(dict.fromkeys(value))
     if not found:
         return None
-    roles = assign_roles(list(found), file=source, columns=names, is_surely_header=False, may_lack=True)
+    assign_roles(list(found), file=source, columns=names, is_surely_header=False, may_lack=True)
+    roles = {role: first[role] for role in ROLES if role in first}
     return Layout(format=Format.JSONL, names=roles, columns=tuple(found), has_header=False)
 
 

@@ -84,7 +84,14 @@ def released_tallies(
         manifest=Manifest(
             method="dp",
             promise=DifferentialPrivacy(epsilon=epsilon, delta=delta),
-            parameters={"epsilon": epsilon, "delta": delta},
+            parameters={
+                "epsilon": epsilon,
+                "delta": delta,
+                "max_queries": 1,
+                "rounds": 1,
+                "clicks": 0.0 if clicks is None else 0.5,
+                "max_clicks": 1,
+            },
             counts=Counts(n_rows_before=0, n_rows_after=len(counts), n_users_before=0, n_users_after=0),
             removed={},
             columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from pathlib import Path
 
 import polars as pl
 
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.log import Format, QueryLog
-from queryveil.release import Manifest, Noise
+from queryveil.release import MANIFEST, Manifest, Noise
 from queryveil.tallies import Tallies
-from queryveil.verify.dp_noise import delta_of, is_known
-from queryveil.verify.dp_words import UNIT
-from queryveil.verify.pairs import folded_all
+from queryveil.verify.dp_noise import delta_of, is_known, most_of
+from queryveil.verify.dp_texts import either_form, is_untidy
+from queryveil.verify.dp_words import in_units
 from queryveil.verify.tokens import number
 from queryveil.verify.verdict import Kind, Verdict, Witness
 
 _ROUNDING = 1e-9
 """Epsilons and deltas are floats: so much more, as a share, is the same."""
+_MOST_PARTS = 100
+"""Each part takes its time, and no release has nearly as many."""
+_N_NAMED = 5
 _UNSEEN = (
     "files cannot show that the noise was drawn as the manifest says, nor that nobody had a part in more counts than "
     "it says"
@@ -70,6 +73,8 @@ def verify_dp(
     _judge_noise(noise, promise, found)
     if isinstance(data, Tallies):
         _judge_counts(data, noise, found)
+    else:
+        _judge_rows(data, noise, found)
     if original is not None:
         _judge_origin(data, noise, original, found)
     n = data.n_queries + data.n_clicks if isinstance(data, Tallies) else data.n_rows
@@ -81,31 +86,37 @@ def verify_dp(
         n_users=n,
         n_checked_users=n if isinstance(data, Tallies) else 0,
         notes=(_UNSEEN,) if isinstance(data, Tallies) else (_UNSEEN, _MADE_UP),
+        is_made_up=isinstance(data, QueryLog),
     )
 
 
-def exact_counts(manifest: Manifest) -> list[Witness]:
-    """Find what a manifest tells of the log without noise: its size, what was removed or measured, its columns."""
-    counts = manifest.counts
-    n_told = sum(map(bool, (counts.n_rows_before, counts.n_users_before, *manifest.removed.values())))
-    n_told += len(manifest.measures) + len(manifest.columns.dropped) + len(manifest.columns.kept)
-    n_told += bool(manifest.query_clusters) + bool(manifest.columns.n_others_dropped)
-    if not n_told:
+def uncovered(folder: Path, manifest: Manifest) -> list[str]:
+    """Give a note on files in a release folder that the promise does not cover, since the manifest names them not."""
+    named = {MANIFEST, *(file.name for file in (manifest.data, manifest.clicks) if file is not None)}
+    found = sorted(path.name for path in folder.iterdir() if path.name not in named)
+    if not found:
         return []
-    return [Witness(kind="exact_count", size=0, support=n_told, needed=0, rows=(), positions=())]
+    shown = [name if name.isprintable() else ascii(name) for name in found[:_N_NAMED]]
+    names = ", ".join([*shown, *(["..."] if len(found) > len(shown) else [])])
+    there = (
+        "1 file beside those of the manifest is"
+        if len(found) == 1
+        else f"{len(found):,} files beside those of the manifest are"
+    )
+    return [f"{there} not covered by the promise: {names}"]
 
 
 def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _Findings) -> None:
-    if not noise:
+    if not any(each.what == "queries" for each in noise):
         found.whole("no_noise", found=0, allowed=1)
-        return
     for part, each in enumerate(noise, start=1):
-        if not is_known(each):
+        if not is_known(each) or part > _MOST_PARTS:
             found.whole("odd_noise", found=0, allowed=0, part=part)
             continue
-        delta = delta_of(each, epsilon=each.epsilon * (1 + _ROUNDING))
-        if delta > each.delta * (1 + _ROUNDING):
-            found.whole("weak_noise", found=_in_units(delta), allowed=_in_units(each.delta), part=part)
+        stated = each.delta * (1 + _ROUNDING)
+        delta = delta_of(each, epsilon=each.epsilon * (1 + _ROUNDING), stated=stated)
+        if delta > stated:
+            found.whole("weak_noise", found=in_units(delta), allowed=in_units(each.delta), part=part)
     sums = (
         ("parts_epsilon", sum(each.epsilon for each in noise), promise.epsilon),
         ("parts_delta", sum(each.delta for each in noise), promise.delta),
@@ -113,18 +124,13 @@ def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _F
     for kind, spent, promised in sums:
         # What is not a number is not within the promise, either.
         if not spent <= promised * (1 + _ROUNDING):
-            found.whole(kind, found=_in_units(spent), allowed=_in_units(promised))  # type: ignore[arg-type]
-
-
-def _in_units(value: float) -> int:
-    return ceil(value / UNIT) if 0 <= value < 1e6 else ceil(1e6 / UNIT)
+            found.whole(kind, found=in_units(spent), allowed=in_units(promised))  # type: ignore[arg-type]
 
 
 def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) -> None:
     queries = tallies.frame.with_row_index("row", offset=1)
     found.rows("small_count", _below(queries, noise, what="queries"))
-    untidy = queries.filter(folded_all(queries["query"]) != queries["query"])
-    found.rows("untidy_query", untidy.select("row", found=pl.lit(1), needed=pl.lit(0)))
+    _judge_texts(queries, found)
     if tallies.clicks is None:
         return
     clicks = tallies.clicks.with_row_index("row", offset=1)
@@ -141,36 +147,81 @@ def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.Dat
     return counts.filter(pl.col("count") < lowest).select("row", found="count", needed=pl.lit(lowest))
 
 
+def _judge_texts(queries: pl.DataFrame, found: _Findings) -> None:
+    untidy = queries.filter(is_untidy(queries["query"]))
+    found.rows("untidy_query", untidy.select("row", found=pl.lit(1), needed=pl.lit(0)))
+
+
+def _judge_rows(log: QueryLog, noise: Sequence[Noise], found: _Findings) -> None:
+    """Rows made up from counts have what the counts have, and users who are numbers."""
+    known = {"user", "query", *(["url"] if any(each.what == "clicks" for each in noise) else [])}
+    if more := set(log.columns) - known:
+        found.whole("more_columns", found=len(more), allowed=0)
+    users = log.frame["user"].unique()
+    odd = users.filter(~users.is_in(pl.int_range(1, len(users) + 1, eager=True).cast(pl.String).implode()))
+    if len(odd):
+        found.whole("odd_id", found=len(odd), allowed=0)
+    _judge_texts(_first_rows(log, keys=["query"]), found)
+
+
+def _first_rows(log: QueryLog, *, keys: list[str]) -> pl.DataFrame:
+    """Give the distinct values of a log with the first row of each."""
+    return log.frame.with_row_index("row", offset=1).drop_nulls(keys).group_by(keys).agg(pl.col("row").min())
+
+
 def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: QueryLog, found: _Findings) -> None:
-    asked, released = _asked(original), data.frame.with_row_index("row", offset=1)
-    clicks = released if isinstance(data, QueryLog) else data.clicks
+    asked = _asked(original)
     if isinstance(data, QueryLog):
-        released = released.group_by("query").agg(pl.col("row").min())
-    found.rows("unasked_query", _too_few(released, asked, noise, keys=["query"], what="queries"))
-    if clicks is None or "url" not in clicks.columns:
-        return
-    if isinstance(data, QueryLog):
-        clicks = clicks.drop_nulls("url").group_by("query", "url").agg(pl.col("row").min())
+        queries = _first_rows(data, keys=["query"])
+        clicks = _first_rows(data, keys=["query", "url"]) if "url" in data.columns else None
     else:
-        clicks = clicks.with_row_index("row", offset=1)
-    found.rows("unmade_click", _too_few(clicks, asked, noise, keys=["query", "url"], what="clicks"))
+        queries = data.frame.with_row_index("row", offset=1)
+        clicks = None if data.clicks is None else data.clicks.with_row_index("row", offset=1)
+    behind = _behind(queries, asked, keys=["query"])
+    found.rows("unasked_query", _too_few(behind, noise, what="queries"))
+    found.rows("large_count", _too_large(behind, noise, what="queries"))
+    if clicks is not None:
+        behind = _behind(clicks, asked, keys=["query", "url"])
+        found.rows("unmade_click", _too_few(behind, noise, what="clicks"))
+        found.rows("large_click", _too_large(behind, noise, what="clicks"))
 
 
 def _asked(original: QueryLog) -> pl.DataFrame:
-    """Give who asked and clicked what, a query as it is compared."""
+    """Give who asked and clicked what, a query as it is compared, in either form if these differ."""
     rows = original.frame.select("user", "query", url=pl.col("url") if "url" in original.columns else pl.lit(""))
     if original.layout.format is Format.TRANSACTIONS:
         # An item is what a query is elsewhere.
         rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query", empty_as_null=False)
     texts = number(rows["query"])
-    return rows.with_columns(folded_all(texts.distinct).gather(texts.codes).alias("query"))
+    one, other = either_form(texts.distinct)
+    asked = rows.with_columns(one.gather(texts.codes).alias("query"))
+    differs = (one != other).gather(texts.codes)
+    again = rows.with_columns(other.gather(texts.codes).alias("query")).filter(differs)
+    return pl.concat([asked, again]) if again.height else asked
 
 
-def _too_few(
-    released: pl.DataFrame, asked: pl.DataFrame, noise: Sequence[Noise], *, keys: list[str], what: str
-) -> pl.DataFrame:
-    """Give the rows that fewer users stand behind than there must be for a count to get noise."""
-    least = min((each.least for each in noise if each.what == what), default=1)
+def _behind(released: pl.DataFrame, asked: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:
+    """Add how many users of the original are behind each row (`found`)."""
     there = asked.join(released, on=keys, how="semi").group_by(keys).agg(pl.col("user").n_unique().alias("found"))
-    joined = released.join(there, on=keys, how="left").with_columns(pl.col("found").fill_null(0))
-    return joined.filter(pl.col("found") < least).select("row", "found", needed=pl.lit(least))
+    joined = released.join(there, on=keys, how="left")
+    return joined.with_columns(pl.col("found").fill_null(0).cast(pl.Int64))
+
+
+def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+    """Give the rows that fewer users stand behind than there must be for a count to get noise."""
+    least = _least(noise, what=what)
+    return behind.filter(pl.col("found") < least).select("row", "found", needed=pl.lit(least))
+
+
+def _least(noise: Sequence[Noise], *, what: str) -> int:
+    return min((each.least for each in noise if each.what == what), default=1)
+
+
+def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+    """Give the rows whose count no noise on the users behind them can give; some of these may not have counted."""
+    largest = max((most_of(each) for each in noise if each.what == what and is_known(each)), default=None)
+    if largest is None or "count" not in behind.columns:
+        return pl.DataFrame(schema={"row": pl.UInt32, "found": pl.Int64, "needed": pl.Int64})
+    enough = pl.col("found") >= _least(noise, what=what)
+    too_large = behind.filter(enough & (pl.col("count") - pl.col("found") > largest))
+    return too_large.select("row", found="count", needed=pl.col("found") + largest)

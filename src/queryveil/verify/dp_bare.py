@@ -17,6 +17,8 @@ _LARGE = 1e5
 _FAR = 12.0
 """So many scales away from 0 nothing is left that counts."""
 _MOST_EXACT = 2000
+_MOST_OF_THREE = 200
+"""Outcomes of three kinds are as many as the square of this."""
 _CLOSE = 1e-12
 
 
@@ -172,9 +174,9 @@ def _mixed(losses: tuple[float, ...], shares: tuple[float, ...], *, n: int, epsi
     if n * max(losses) <= epsilon or told == 1:
         return told
     (first, second, third), (one, two, three) = losses, shares
-    if abs(second - first) < _CLOSE or (n > _MOST_EXACT and first > third):
+    if abs(second - first) < _CLOSE or (n > _MOST_OF_THREE and first > third):
         one, two = one + two, 0.0
-    elif n > _MOST_EXACT:
+    elif n > _MOST_OF_THREE:
         # Of very many, the middle one counts as the most telling one: never too little.
         two, three = 0.0, two + three
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])

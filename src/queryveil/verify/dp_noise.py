@@ -8,17 +8,21 @@ large that the noise is seen as it is. The delta at an epsilon is the largest ov
 from __future__ import annotations
 
 from functools import partial
-from math import exp, expm1, isfinite, log1p
+from math import ceil, exp, expm1, isfinite, log1p
 from typing import Protocol
 
 from queryveil.release import Noise
 from queryveil.verify.dp_bare import Gaussian, Geometric
 
-_MOST_ITEMS = 10_000
+_MOST_ITEMS = 1000
 _MOST_SCALE = 1e9
 _MOST_COUNT = 10**15
 _SHIFTS = 2**32
 _CLOSE = 1e-12
+_NEVER = 1e-12
+"""What is less likely than this has not happened."""
+_FARTHEST = 30.0
+"""So many scales away no noise is as likely."""
 
 
 def is_known(noise: Noise) -> bool:
@@ -37,21 +41,29 @@ def is_known(noise: Noise) -> bool:
     )
 
 
-def delta_of(noise: Noise, *, epsilon: float) -> float:
+def delta_of(noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
     """Give the smallest delta that the noise keeps at an epsilon.
+
+    Where one is `stated` it need only be known whether that is exceeded: what is given is then no more than the delta,
+    and above the stated one if and only if the delta is.
 
     >>> parts = {"what": "queries", "mechanism": "laplace", "max_items": 1, "scale": 1.0, "threshold": 13}
     >>> laplace = Noise(**parts, epsilon=1.0, delta=1e-5)
     >>> f"{delta_of(laplace, epsilon=1.0):.3g}"
     '4.49e-06'
     """
-    bare = bare_noise(noise)
+    return largest_delta(bare_noise(noise), noise, epsilon=epsilon, stated=stated)
+
+
+def largest_delta(bare: Gaussian | Geometric, noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
+    """Give `delta_of` for noise that by itself is `bare`."""
     new = bare.at_least(noise.threshold - noise.least)
     if new >= 1:
         return 1.0
     kept = log1p(-new)
     at = partial(_between, bare, noise.max_items, epsilon, kept)
-    return _largest(at, 0, noise.max_items, found=max(at(0, 0), at(noise.max_items, noise.max_items)))
+    found = max(at(0, 0), at(noise.max_items, noise.max_items))
+    return _largest(at, 0, noise.max_items, found=found, stated=stated)
 
 
 class _Bound(Protocol):
@@ -65,16 +77,29 @@ def _between(bare: Gaussian | Geometric, n: int, epsilon: float, kept: float, fi
     return max(-expm1(last * kept) + exp(last * kept) * more, less)
 
 
-def _largest(bound: _Bound, first: int, last: int, *, found: float) -> float:
-    """Give the largest delta for any number of new counts, without looking where it cannot be."""
+def _largest(bound: _Bound, first: int, last: int, *, found: float, stated: float | None) -> float:
+    """Give the largest delta for any number of new counts, without looking where it cannot be or need not be known."""
+    if stated is not None and found > stated:
+        return found
     highest = bound(first, last)
-    if highest <= found * (1 + _CLOSE):
+    if highest <= max(found * (1 + _CLOSE), stated or 0.0):
         return found
     if first == last:
         return highest
     middle = (first + last) // 2
-    found = _largest(bound, middle + 1, last, found=found)
-    return _largest(bound, first, middle, found=found)
+    found = _largest(bound, middle + 1, last, found=found, stated=stated)
+    return _largest(bound, first, middle, found=found, stated=stated)
+
+
+def most_of(noise: Noise) -> int:
+    """Give the largest value that the noise can be expected to have in any release: its top, or 1 in 1e12."""
+    bare, low, high = bare_noise(noise), 0, ceil(_FARTHEST * noise.scale) + 1
+    if noise.top is not None:
+        return noise.top
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bare.at_least(middle) >= _NEVER else (low, middle)
+    return low
 
 
 def bare_noise(noise: Noise) -> Gaussian | Geometric:

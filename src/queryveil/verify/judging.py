@@ -24,10 +24,11 @@ from queryveil.guarantees import (
 )
 from queryveil.log import Format, QueryLog
 from queryveil.profiles import Profiles
-from queryveil.release import Noise, Release, read_release
+from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
 from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
-from queryveil.verify.dp import exact_counts, verify_dp
+from queryveil.verify.dp import uncovered, verify_dp
+from queryveil.verify.dp_manifest import claims_broken
 from queryveil.verify.invented import invented
 from queryveil.verify.kdelta import verify_kdelta
 from queryveil.verify.km import verify_km
@@ -81,7 +82,8 @@ def verify(
             came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
             return verify_swap(release.log, promise, original=came)
         case DifferentialPrivacy():
-            return _verify_dp(release, promise, original=None if original is None else _as_log(original))
+            log = None if original is None else _as_log(original)
+            return _verify_dp(release, promise, original=log, folder=folder)
         case NoPromise():
             raise NothingPromised(promise.reason)
     return _verify_km(release, promise, original=original, taxonomy=taxonomy)
@@ -101,11 +103,17 @@ def _verify_kdelta(
         raise BadRelease(folder, str(error)) from None
 
 
-def _verify_dp(release: Release, promise: DifferentialPrivacy, *, original: QueryLog | None) -> Verdict:
+def _verify_dp(
+    release: Release, promise: DifferentialPrivacy, *, original: QueryLog | None, folder: str | None
+) -> Verdict:
     data = release.data if isinstance(release.data, QueryLog) else release.tallies
-    told = exact_counts(release.manifest)
-    return verify_dp(data, promise, noise=release.manifest.noise, original=original).joined(
-        witnesses=told, n_violations=len(told)
+    manifest = release.manifest
+    told = claims_broken(manifest, data)
+    notes = [] if folder is None else uncovered(Path(folder), manifest)
+    if SEEDED_NOISE in manifest.warnings:
+        notes.append(SEEDED_NOISE)
+    return verify_dp(data, promise, noise=manifest.noise, original=original).joined(
+        witnesses=told, n_violations=len(told), notes=notes
     )
 
 

@@ -53,6 +53,15 @@ Kind = Literal[
     "stray_click",
     "unasked_query",
     "unmade_click",
+    "large_count",
+    "large_click",
+    "more_columns",
+    "odd_id",
+    "not_made_up",
+    "other_promise",
+    "other_parts",
+    "other_items",
+    "other_size",
 ]
 _ABOUT_QUERIES: tuple[Kind, ...] = (
     "wide_cluster",
@@ -66,9 +75,10 @@ _ABOUT_QUERIES: tuple[Kind, ...] = (
     "small_count",
     "untidy_query",
     "unasked_query",
+    "large_count",
 )
 """What is shown of these are whole queries."""
-_ABOUT_CLICKS: tuple[Kind, ...] = ("small_click", "stray_click", "unmade_click")
+_ABOUT_CLICKS: tuple[Kind, ...] = ("small_click", "stray_click", "unmade_click", "large_click")
 """Of these, a query and a URL."""
 _OF_COUNTS: tuple[Kind, ...] = get_args(Kind)[get_args(Kind).index("no_noise") :]
 
@@ -121,6 +131,11 @@ class Witness:
     - small_count, small_click: a count of `support`, below the lowest threshold, `needed`.
     - untidy_query: a query that is not in its normal form. stray_click: a click of a query that was not released.
     - unasked_query, unmade_click: `support` users of the original are behind it, where `needed` must be.
+    - large_count, large_click: a count of `support`, where noise on the users behind it gives at most `needed`.
+    - more_columns, odd_id: `support` columns or ids that rows made up from counts do not have.
+    - not_made_up: `support` rows of which the manifest does not say that all are made up.
+    - other_promise, other_parts, other_items, other_size: the manifest says `support` in one place, `needed` follows
+      from another, or from what was released.
     """
 
     size: int
@@ -195,6 +210,12 @@ class Witness:
                 return f"a query left when at most {_count(n, noun)} waited, {needed} are needed ({rows})"
 
 
+_HOLDS_MADE_UP = (
+    "The promise holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. "
+    "The rows are made up; their counts are not in the release."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Whether a log keeps a promise, and where it does not.
@@ -204,7 +225,8 @@ class Verdict:
     shares, groups or terms of groups, rows where queries change hands (once for each rule that a row breaks), or what
     is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
     term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
-    groups each member, of noisy counts each count. At most ten witnesses are kept, the smallest first.
+    groups each member, of noisy counts each count, or each row if it `is_made_up` from such counts. At most ten
+    witnesses are kept, the smallest first.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -216,6 +238,7 @@ class Verdict:
     n_users: int
     n_checked_users: int
     notes: tuple[str, ...] = ()
+    is_made_up: bool = False
 
     def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
         """Give this verdict with further violations."""
@@ -228,10 +251,13 @@ class Verdict:
             n_users=self.n_users,
             n_checked_users=self.n_checked_users,
             notes=(*self.notes, *notes),
+            is_made_up=self.is_made_up,
         )
 
     def in_words(self) -> str:
         """Say the verdict in one line."""
+        if self.holds and self.is_made_up:
+            return _HOLDS_MADE_UP
         if self.holds:
             nouns = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}
             noun = nouns.get(type(self.promise), "user")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from queryveil.budget import Total
     from queryveil.guarantees import DifferentialPrivacy
     from queryveil.log import QueryLog
+    from queryveil.release import Release
 
 _BUDGET = "A budget for all releases of one log"
 
@@ -26,14 +27,16 @@ def dp(
     log: LogArgument,
     output: OutputOption,
     epsilon: Annotated[float, typer.Option(help="Above 0; less is safer.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Far below 1 in the number of users.")] = 1e-5,
+    delta: Annotated[
+        float, typer.Option(help="Chance that the promise fails; far below 1 in the number of users.")
+    ] = 1e-5,
     max_queries: Annotated[int, typer.Option(help="Queries that a user counts for.")] = 5,
     mechanism: Annotated[
         str, typer.Option(help="auto, truncated-geometric, gaussian, laplace or zealous noise.")
     ] = "auto",
-    rounds: Annotated[int, typer.Option(help="1, or 2: pick again.")] = 1,
+    rounds: Annotated[int, typer.Option(help="1, or 2: pick again from what is not out yet.")] = 1,
     choose: Annotated[str, typer.Option(help="random or frequent queries.")] = "random",
-    clicks: Annotated[float, typer.Option(help="Share spent on clicked URLs.")] = 0.0,
+    clicks: Annotated[float, typer.Option(help="Part of the budget for clicked URLs, 0 to below 1.")] = 0.0,
     max_clicks: Annotated[int, typer.Option(help="Clicks that a user counts for.")] = 5,
     synthesize: Annotated[
         int | None, typer.Option(metavar="N", help="Release N made-up users by these counts.")
@@ -44,7 +47,7 @@ def dp(
     total_epsilon: Annotated[
         float | None, typer.Option(help="Begin a ledger with so much.", rich_help_panel=_BUDGET)
     ] = None,
-    total_delta: Annotated[float | None, typer.Option(help="And so much.", rich_help_panel=_BUDGET)] = None,
+    total_delta: Annotated[float | None, typer.Option(help="Delta to begin it with.", rich_help_panel=_BUDGET)] = None,
     bots: BotsOption = 100,
     force: ForceOption = False,
     seed: SeedOption = None,
@@ -59,19 +62,20 @@ def dp(
     from queryveil.methods.dp_synthesis import MOST_USERS, synthesized
     from queryveil.release import check_target
 
-    method = Dp(
-        epsilon=epsilon,
-        delta=delta,
-        max_queries=max_queries,
-        mechanism=mechanism,  # type: ignore[arg-type]
-        rounds=rounds,  # type: ignore[arg-type]
-        choose=choose,  # type: ignore[arg-type]
-        clicks=clicks,
-        max_clicks=max_clicks,
-        bot_threshold=bots or None,
-        seed=seed,
-    )
-    total = _total(budget, epsilon=total_epsilon, delta=total_delta)
+    with _as_typed():
+        method = Dp(
+            epsilon=epsilon,
+            delta=delta,
+            max_queries=max_queries,
+            mechanism=mechanism,  # type: ignore[arg-type]
+            rounds=rounds,  # type: ignore[arg-type]
+            choose=choose,  # type: ignore[arg-type]
+            clicks=clicks,
+            max_clicks=max_clicks,
+            bot_threshold=bots or None,
+            seed=seed,
+        )
+        total = _total(budget, epsilon=total_epsilon, delta=total_delta)
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
     check_target(output, force=force)
@@ -81,12 +85,25 @@ def dp(
         # Whatever can go wrong should do so before anything is spent.
         method.check(data)
         with _spent(budget, method.promise, total=total, release=output):
-            release = method.anonymize(data)
-            if synthesize is not None:
-                release = synthesized(release, n_users=synthesize, seed=seed)
+            counts = method.anonymize(data)
+            release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=seed)
             release.save(output, force=force)
-    print_manifest(release.manifest, output, as_json=as_json)
+    n_clicks = counts.tallies.n_clicks if clicks and synthesize is None else None
+    print_manifest(release.manifest, output, as_json=as_json, n_clicks=n_clicks)
+    if not counts.tallies.n_queries:
+        _say_that_nothing_leaves(counts)
     _warn_of_delta(delta, data)
+
+
+@contextmanager
+def _as_typed() -> Iterator[None]:
+    """Name settings in errors as the options are typed."""
+    try:
+        yield
+    except BadParameter as error:
+        if error.name == "bot_threshold":
+            raise BadParameter("bots", error.value, allowed="1 or more, or 0 to keep every user") from None
+        raise BadParameter(error.name.replace("_", "-"), error.value, allowed=error.allowed) from None
 
 
 def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -> Total | None:
@@ -97,7 +114,7 @@ def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -
     if budget is None:
         raise BadParameter("budget", "none", allowed="a file, for --total-epsilon and --total-delta to begin")
     if epsilon is None or delta is None:
-        lacking = "total_epsilon" if epsilon is None else "total_delta"
+        lacking = "total-epsilon" if epsilon is None else "total-delta"
         raise BadParameter(lacking, "none", allowed="given: a ledger begins with both totals")
     return Total(total_epsilon=epsilon, total_delta=delta)
 
@@ -129,6 +146,15 @@ def _spent(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | 
         typer.echo(f"what the release would have spent stays spent; in {budget} {left}", err=True)
         raise
     typer.echo(f"budget: in {budget} {left}", err=True)
+
+
+def _say_that_nothing_leaves(release: Release) -> None:
+    # Privacy: this is read off the release, so anybody may know it. A log without people is not refused, since that
+    # would tell of the log itself, without noise.
+    thresholds = [str(part.threshold) for part in release.manifest.noise if part.what == "queries"]
+    reached = " or, in the second round, ".join(thresholds)
+    ways = "more people, a smaller --max-queries or a larger epsilon would help"
+    typer.echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
 
 
 def _warn_of_delta(delta: float, log: QueryLog) -> None:

@@ -46,8 +46,8 @@ def make_release(method: Method, log: list[str], output: Path, *, reading: Readi
     print_manifest(release.manifest, output, as_json=as_json)
 
 
-def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
-    """Say what was released and what it cost."""
+def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool, n_clicks: int | None = None) -> None:
+    """Say what was released and what it cost; `n_clicks` if clicks were tallied."""
     from queryveil.cli.output import print_facts, print_json
     from queryveil.guarantees import NoPromise, SwapAnonymity
 
@@ -56,7 +56,7 @@ def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool) -> None:
         return
     print_facts(
         {"promise": manifest.promise.in_words()}
-        | _sizes(manifest)
+        | _sizes(manifest, n_clicks=n_clicks)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
         | {name.replace("_", " "): _figure(value) for name, value in manifest.measures.items()}
@@ -74,13 +74,13 @@ def _figure(value: float) -> int | float:
     return int(value) if value == int(value) and abs(value) >= 1 else value
 
 
-def _sizes(manifest: Manifest) -> dict[str, object]:
+def _sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
     from queryveil.cli.output import share
     from queryveil.guarantees import DifferentialPrivacy, Linkability, TransactionAnonymity
 
     counts = manifest.counts
     if isinstance(manifest.promise, DifferentialPrivacy):
-        return _noisy_sizes(manifest)
+        return _noisy_sizes(manifest, n_clicks=n_clicks)
     users = f"{counts.n_users_after:,} of {counts.n_users_before:,} kept"
     if isinstance(manifest.promise, Linkability):
         return {"groups": counts.n_rows_after, "people in them": users}
@@ -101,11 +101,13 @@ def _sizes(manifest: Manifest) -> dict[str, object]:
     return {"rows": rows, "users": users}
 
 
-def _noisy_sizes(manifest: Manifest) -> dict[str, object]:
+def _noisy_sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
     """Say what left, and from which counts on; how large the log was is not told."""
     counts = manifest.counts
     sizes: dict[str, object] = {"queries": counts.n_rows_after}
-    if manifest.changed.get("rows_added"):
+    if n_clicks is not None:
+        sizes["clicks"] = f"{n_clicks:,} {'pair' if n_clicks == 1 else 'pairs'} of a query and a URL"
+    if manifest.parameters.get("synthesized"):
         sizes = {"rows": f"{counts.n_rows_after:,}, all made up", "users": f"{counts.n_users_after:,}, all made up"}
     for number, part in enumerate(manifest.noise, start=1):
         spent = f"epsilon {part.epsilon:.4g}, delta {part.delta:.4g}"

@@ -21,6 +21,8 @@ _GLOSSARY = (
     ("term", "a run of letters and digits in a query, in lower case"),
     ("row", "one line of the log: a query, or a click on a result of it"),
 )
+_ONE_FILE = "The data file is the one that was judged if its checksum is this:"
+_SEVERAL_FILES = "The data files are those that were judged if their checksums are these:"
 
 
 def checking(report: Report) -> Section:
@@ -28,11 +30,10 @@ def checking(report: Report) -> Section:
     manifest, folder = report.manifest, quote(report.folder)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     blocks: list[Block] = []
-    if manifest.data is not None:
-        blocks += [
-            Paragraph(text="The data file is the one that was judged if its checksum is this:"),
-            Commands(lines=(f"sha256sum {folder}/{manifest.data.name}", manifest.data.sha256)),
-        ]
+    files = [file for file in (manifest.data, manifest.clicks) if file is not None]
+    if files:
+        lines = [line for file in files for line in (f"sha256sum {folder}/{file.name}", file.sha256)]
+        blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
     if not isinstance(manifest.promise, NoPromise):
         blocks += [Paragraph(text=_who_can(report)), Commands(lines=_verify(report))]
     blocks += [

@@ -33,7 +33,7 @@ _NOT_TOLD = (
 
 def cost(report: Report) -> Section:
     """Give what the release is still good for."""
-    blocks: list[Block] = [_counts(report.manifest)]
+    blocks: list[Block] = [_counts(report)]
     if report.measures is None:
         blocks.append(Paragraph(text=report.why_no_measures))
     else:
@@ -79,11 +79,12 @@ def _edits(caption: str, edits: Iterable[Edit]) -> Table:
     return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
 
 
-def sizes(manifest: Manifest) -> tuple[Figure, ...]:
+def sizes(report: Report) -> tuple[Figure, ...]:
     """Give the two figures that say how much is left."""
+    manifest = report.manifest
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     if isinstance(manifest.promise, DifferentialPrivacy):
-        return _noisy_sizes(manifest)
+        return _noisy_sizes(report)
     people = Figure(
         value=percent(min(1.0, counts.n_users_after / max(1, counts.n_users_before))),
         label="Users kept",
@@ -104,13 +105,17 @@ def sizes(manifest: Manifest) -> tuple[Figure, ...]:
     return Figure(value=share, label="Rows kept", note=of(n_kept, counts.n_rows_before) + made_up), people
 
 
-def _noisy_sizes(manifest: Manifest) -> tuple[Figure, ...]:
+def _noisy_sizes(report: Report) -> tuple[Figure, ...]:
     """Give what is released; how large the log was is not told."""
-    counts = manifest.counts
-    if counts.n_users_after:
+    counts = report.manifest.counts
+    if "user" in report.columns:
         note = f"of {counts.n_users_after:,} made-up users"
         return (Figure(value=f"{counts.n_rows_after:,}", label="Made-up rows", note=note),)
-    return (Figure(value=f"{counts.n_rows_after:,}", label="Queries", note="each with a noisy count"),)
+    queries = Figure(value=f"{counts.n_rows_after:,}", label="Queries", note="each with a noisy count")
+    if report.n_clicks is None:
+        return (queries,)
+    note = "pairs of a query and a URL, each with a noisy count"
+    return queries, Figure(value=f"{report.n_clicks:,}", label="Clicks", note=note)
 
 
 def _noise(manifest: Manifest) -> Table:
@@ -130,9 +135,10 @@ def _noise(manifest: Manifest) -> Table:
     return Table(columns=columns, rows=rows, caption="How noise was added")
 
 
-def _counts(manifest: Manifest) -> Table:
+def _counts(report: Report) -> Table:
+    manifest = report.manifest
     if isinstance(manifest.promise, DifferentialPrivacy):
-        shown = tuple((each.label, each.value) for each in _noisy_sizes(manifest))
+        shown = tuple((each.label, each.value) for each in _noisy_sizes(report))
         return Table(columns=("", "release"), rows=shown, caption="Counts")
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
@@ -160,14 +166,15 @@ def _families(measures: Measures) -> list[Block]:
 
 
 def _curves(curves: Curves) -> Picture:
+    before_is, after_is = ("rows before", "noisy counts of people after") if curves.of_people else ("before", "after")
     chart = line_chart(
         title=f"How often {curves.what} were asked",
         description=f"The most frequent {curves.what} on the left, the rarest on the right; both axes grow by tens.",
         x_label="rank by frequency",
-        y_label="times asked",
+        y_label="rows, or people" if curves.of_people else "times asked",
         lines=[
-            Line(name="before", points=curves.before, kind="before"),
-            Line(name="after", points=curves.after, kind="after"),
+            Line(name=before_is, points=curves.before, kind="before"),
+            Line(name=after_is, points=curves.after, kind="after"),
         ],
         log_x=True,
         log_y=True,
@@ -175,7 +182,8 @@ def _curves(curves: Curves) -> Picture:
     ranks = dict.fromkeys(rank for rank, _ in (*curves.before, *curves.after) if rank in (1, 10, 100, 1000, 10_000))
     before, after = dict(curves.before), dict(curves.after)
     rows = tuple((rank, before.get(rank), after.get(rank)) for rank in sorted(ranks))
-    return Picture(svg=chart, instead=Table(columns=("rank", "before", "after"), rows=rows, caption="Times asked"))
+    caption = "Rows of the log, and noisy counts of people" if curves.of_people else "Times asked"
+    return Picture(svg=chart, instead=Table(columns=("rank", before_is, after_is), rows=rows, caption=caption))
 
 
 def _share(n: int, whole: int) -> str:

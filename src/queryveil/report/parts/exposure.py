@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from queryveil.attack.attacks import Attacks, Attempt
+from queryveil.attack.sybil import BY_CHANCE_UNDER_NOISE
+from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import percent
 from queryveil.report.blocks import Block, Bullets, Paragraph, Picture, Section, Table
 from queryveil.report.charts import BeforeAfter, Line, line_chart, paired_bar_chart
@@ -35,6 +37,8 @@ def exposed(report: Report) -> Section:
         # The best of several, chosen once all are known, looks better than any one of them is.
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
         blocks.append(Paragraph(text=best, kind="note"))
+    if isinstance(report.manifest.promise, DifferentialPrivacy) and report.attacks.named("sybil") is not None:
+        blocks.append(Paragraph(text=f"{named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
         blocks.append(Paragraph(text=_ESTIMATED, kind="note"))
     if report.attacks.skipped:
@@ -158,7 +162,8 @@ def _skipped(attacks: Attacks) -> tuple[str, ...]:
     for one in attacks.skipped:
         name = "exchange undone" if is_rebuilder(one.attacker) else named(one.attacker)
         names.setdefault(one.reason, {})[name] = None
-    return tuple(f"{_capital(_listed(list(found)))}: {reason}." for reason, found in names.items())
+    # Some names have commas of their own.
+    return tuple(f"{_capital('; '.join(map(_lowered, found)))}: {reason}." for reason, found in names.items())
 
 
 def _slope(right: list[Attempt]) -> str:
@@ -185,6 +190,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _lowered(name: str) -> str:
+    return f"{name[:1].lower()}{name[1:]}"
+
+
 def _listed(names: list[str]) -> str:
-    lowered = [f"{name[:1].lower()}{name[1:]}" for name in names]
+    lowered = [_lowered(name) for name in names]
     return lowered[0] if len(lowered) == 1 else f"{', '.join(lowered[:-1])} and {lowered[-1]}"

@@ -11,7 +11,7 @@ def promised(report: Report) -> Section:
     """Give the promise."""
     promise = report.manifest.promise
     blocks: list[Block] = [Paragraph(text=promise.in_words())]
-    source = source_of(promise, method=report.manifest.method)
+    source = source_of(promise, method=report.manifest.method, noise=report.manifest.noise)
     if source is not None:
         formal = f"As a definition, {source.name}: {source.definition}"
         blocks.append(Paragraph(text=f"{formal} {source.differs}".rstrip(), kind="quote"))

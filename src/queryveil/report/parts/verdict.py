@@ -25,6 +25,10 @@ _BESIDE_OF_DP = "It was also compared with the original: whatever it holds was a
 _BESIDE_OF_KDELTA = (
     "It was also compared with the original: every query with its URL stands there too, made-up rows or not."
 )
+_CHECKED_MADE_UP = (
+    "From what the manifest says of the noise, epsilon and delta were worked out again in another way. That the noise "
+    "was drawn as it says, and that the rows were drawn from the noisy counts alone, cannot be told from files."
+)
 
 
 def judged(report: Report) -> Section:
@@ -36,14 +40,16 @@ def judged(report: Report) -> Section:
         return Section(name="verdict", title="Does it hold?", blocks=tuple(blocks))
     blocks.append(Paragraph(text=verdict.in_words(), kind="plain" if verdict.holds else "warning"))
     is_swap = isinstance(verdict.promise, SwapAnonymity)
-    blocks.append(Paragraph(text=f"{_what_was_checked(verdict.promise)} {_BY_OF_SWAP if is_swap else _BY}"))
+    checked = _CHECKED_MADE_UP if verdict.is_made_up else _what_was_checked(verdict.promise)
+    blocks.append(Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"))
     if not verdict.holds:
         blocks.append(Bullets(items=tuple(_sentence(witness.in_words()) for witness in verdict.witnesses)))
     elif judgement.beside_original and not is_swap:
         blocks.append(Paragraph(text=_beside(verdict.promise)))
     if not judgement.beside_original:
         blocks.append(Paragraph(text=_NOT_BESIDE, kind="note"))
-    blocks += [Paragraph(text=f"Note: {note}.", kind="note") for note in verdict.notes]
+    warned = report.manifest.warnings
+    blocks += [Paragraph(text=f"Note: {note}.", kind="warning" if note in warned else "note") for note in verdict.notes]
     return Section(name="verdict", title="Does it hold?", blocks=tuple(blocks))
 
 
@@ -87,7 +93,7 @@ def _what_was_checked(promise: Guarantee) -> str:
         case DifferentialPrivacy():
             return (
                 "From what the manifest says of the noise, epsilon and delta were worked out again in another way, and "
-                "the data file was held against the threshold. That the noise was drawn as it says cannot be told from "
+                "the counts were held against the threshold. That the noise was drawn as it says cannot be told from "
                 "files."
             )
         case _:

@@ -1,0 +1,36 @@
+"""What a setting may be: a text or a truth value is no number, however Python would count with it."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+
+def is_number(value: object) -> bool:
+    """Say whether a setting is a number.
+
+    >>> [is_number(value) for value in (1, 0.5, True, "1", None)]
+    [True, True, False, False, False]
+    """
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a setting is a whole number.
+
+    >>> [is_whole(value) for value in (1, 1.0, True, "1", None)]
+    [True, False, False, False, False]
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_utf8(name: str) -> bool:
+    r"""Say whether the name of a file can be written down; Python also has names that are any bytes.
+
+    >>> is_utf8("spring"), is_utf8(b"\xff".decode(errors="surrogateescape"))
+    (True, False)
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
