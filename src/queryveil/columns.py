@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.errors import BadParameter
+from queryveil.frames import with_own_texts
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import ROLES
 
@@ -131,7 +132,7 @@ class ColumnPolicy:
     def apply(
         self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator, protected: tuple[str, ...] = ()
     ) -> pl.DataFrame:
-        """Give the rows with released columns only, users renamed and rows shuffled.
+        """Give the rows with released columns only, users renamed and rows shuffled, and no text of other rows.
 
         `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller
         has made the user column distinct for each owner.
@@ -143,7 +144,7 @@ class ColumnPolicy:
         if "time" in out.columns and self.time in (TimeDetail.DAY, TimeDetail.HOUR):
             out = out.with_columns(pl.col("time").dt.truncate("1d" if self.time is TimeDetail.DAY else "1h"))
         order = _shuffled_order(owners, rng)
-        return out[order]
+        return with_own_texts(out[order], but=None if self.ids is Ids.KEEP else "user")
 
     def _user(self, users: pl.Series, owners: Int32s, rng: np.random.Generator) -> pl.Series:
         if self.ids is Ids.KEEP:

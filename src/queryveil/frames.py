@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from queryveil.errors import BadInput, MissingExtra
 
@@ -23,6 +25,26 @@ def to_frame(data: Any, *, what: str) -> pl.DataFrame:
     if isinstance(frame, pl.DataFrame):
         return frame
     raise BadInput(f"{what} is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
+
+
+def with_own_texts(frame: pl.DataFrame, *, but: str | None = None) -> pl.DataFrame:
+    """Give the same rows with texts of their own; the column `but` is one that shares none."""
+    # Privacy: rows picked from a frame keep hold of the texts of all its rows, and a pickle or an Arrow file of them
+    # hands those out.
+    names = [name for name, kind in frame.schema.items() if name != but and _holds_texts(kind)]
+    return frame.with_columns(_copied(frame[name]) for name in names)
+
+
+def _holds_texts(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.String | pl.Binary | pl.Enum) or kind.is_nested()
+
+
+def _copied(column: pl.Series) -> pl.Series:
+    values = column.to_arrow()
+    if column.dtype.is_nested():
+        # Lists that stand side by side are a window on a longer column in Arrow, too.
+        values = values.take(pa.array(np.arange(len(column))))
+    return pl.Series(column.name, values)
 
 
 class Framed:

@@ -178,6 +178,32 @@ def test_without_opendp_it_is_one_line_and_nothing_is_spent(
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
+def test_with_an_opendp_that_does_not_work_nothing_is_spent(
+    refused: Refused, busy_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a package whose parts do not fit each other.
+    monkeypatch.setattr("opendp.prelude.enable_features", None)
+    line = refused("anonymize", "dp", busy_log, "-o", tmp_path / "out", "--budget", tmp_path / "b", *TOTALS)
+    assert line.startswith("OpenDP is installed but cannot be loaded; install it again: pip install")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [("/proc/release", "no such file or directory"), ("r" * 250, "file name too long")],
+    ids=["a place that takes no folders", "a long name"],
+)
+def test_where_no_folder_can_be_made_nothing_is_spent(
+    folder: str, why: str, refused: Refused, busy_log: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / folder
+    line = refused("anonymize", "dp", busy_log, "-o", out, "--budget", tmp_path / "b", *TOTALS)
+    assert line == (
+        f"{out}: could not be written: {why}; nothing was spent or released; free space or choose another folder"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
 def test_what_fails_once_there_is_noise_stays_spent(
     run: Run, busy_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,21 @@ def test_clicks_of_a_log_without_urls_are_refused() -> None:
         replace(QUIET, clicks=0.5).anonymize(log_of({"persona1": ["kestrel"]}))
 
 
+def test_items_of_transactions_have_no_clicks() -> None:
+    log = QueryLog(
+        frame=clicked([("1", "10 20", "https://a.example")]).frame, layout=Layout(format=Format.TRANSACTIONS)
+    )
+    with pytest.raises(BadParameter, match="clicks must be 0 for transactions, whose items have no clicked URLs, got"):
+        replace(QUIET, clicks=0.5).anonymize(log)
+    assert released(QUIET, log) == {}
+
+
+def test_columns_of_the_log_are_not_named_in_memory() -> None:
+    layout = Layout(format=Format.JSONL, names={"user": "who"}, columns=("who", "query", "notes of one person"))
+    release = QUIET.anonymize(QueryLog(frame=common_log().frame, layout=layout))
+    assert release.tallies.layout == Layout(format=Format.JSONL)
+
+
 def test_items_of_transactions_count_as_queries() -> None:
     bags = log_of({str(i): ["10 20", "30"] if i < 4 else ["10"] for i in range(6)})
     log = QueryLog(frame=bags.frame, layout=Layout(format=Format.TRANSACTIONS))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
 from math import inf, log
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -157,6 +159,43 @@ for mechanism in ("laplace", "gaussian", "zealous"):
 def test_without_a_seed_the_noise_is_that_of_opendp() -> None:
     done = subprocess.run([sys.executable, "-c", FAKE_OPENDP], capture_output=True, text=True, check=True)
     assert done.stdout == "[207] True\n" * 3
+
+
+BROKEN_OPENDP = """
+from queryveil import Dp
+from queryveil.errors import QueryveilError
+from queryveil.methods.dp_noise import has_extra
+from queryveil.testing import tiny_log
+try:
+    Dp().check(tiny_log())
+except QueryveilError as error:
+    print(error, has_extra())
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "prelude"),
+    [
+        ("raise OSError('libopendp.so: cannot open shared object file')", ""),
+        ("import a_library_that_is_not_there", ""),
+        ("", "enable_features = lambda name: None"),
+        ("", "raise ValueError"),
+    ],
+    ids=["no library", "no dependency", "another version", "another error"],
+)
+def test_an_opendp_that_does_not_work_is_said_to_be_so(package: str, prelude: str, tmp_path: Path) -> None:
+    (tmp_path / "opendp").mkdir()
+    (tmp_path / "opendp" / "__init__.py").write_text(package)
+    (tmp_path / "opendp" / "prelude.py").write_text(prelude)
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_OPENDP],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )
+    way_out = "install it again: pip install --force-reinstall 'queryveil[dp]'"
+    assert done.stdout == f"OpenDP is installed but cannot be loaded; {way_out} False\n"
 
 
 WITHOUT_OPENDP = """

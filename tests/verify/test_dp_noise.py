@@ -44,9 +44,9 @@ SHARP = [
     noise("truncated-geometric", 2, 2.0, 23, top=22, shift=2**30),
     noise("truncated-geometric", 2, 1.0, 5, top=4, shift=2**30),
     noise("truncated-geometric", 2, 1.0, 3, top=1, shift=2**30),
-    noise("truncated-geometric", 2, 1.0, 3, top=0, shift=2**30),
-    noise("truncated-geometric", 2, 1.0, 1, top=-1),
-    noise("truncated-geometric", 3, 0.7, 4, top=9, shift=2**32),
+    noise("truncated-geometric", 1, 0.025, 2, top=1, shift=42_940),
+    noise("truncated-geometric", 2, 0.05, 2, top=1, shift=2**31),
+    noise("truncated-geometric", 3, 0.7, 4, top=9, shift=2**32 - 1),
     noise("truncated-geometric", 2, 1.0, -3, top=5, shift=2**31),
 ]
 
@@ -64,7 +64,7 @@ def parts(draw: st.DrawFn) -> Noise:
     if mechanism == "zealous":
         others["least"] = draw(st.integers(1, 4))
     if mechanism == "truncated-geometric":
-        others |= {"top": draw(st.integers(-2, 8)), "shift": draw(st.integers(0, 2**32))}
+        others |= {"top": draw(st.integers(1, 8)), "shift": draw(st.integers(0, 2**32 - 1))}
     scale = draw(st.floats(0.3, 3.0))
     return noise(mechanism, draw(st.integers(1, 2)), scale, draw(st.integers(-2, 12)), **others)
 
@@ -221,10 +221,12 @@ def test_ten_thousand_counts_are_judged_at_once() -> None:
         {"max_items": 10**9},
         {"scale": 0.0},
         {"scale": -1.0},
+        {"scale": 0.004},
         {"scale": float("inf")},
         {"scale": float("nan")},
         {"epsilon": float("nan")},
         {"epsilon": -1.0},
+        {"epsilon": 100.1},
         {"delta": -1e-9},
         {"delta": 1.5},
         {"least": 2},
@@ -233,6 +235,8 @@ def test_ten_thousand_counts_are_judged_at_once() -> None:
         {"threshold": 10**30},
         {"mechanism": "truncated-geometric"},
         {"mechanism": "truncated-geometric", "top": 5, "shift": 2**33},
+        {"mechanism": "truncated-geometric", "top": 5, "shift": 2**32},
+        {"mechanism": "truncated-geometric", "top": 0},
         {"mechanism": "truncated-geometric", "top": -(10**20)},
         {"mechanism": "zealous", "least": 0},
     ],

@@ -12,6 +12,7 @@ from queryveil import progress
 from queryveil.columns import ColumnReport, Ids, TimeDetail
 from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
+from queryveil.frames import with_own_texts
 from queryveil.guarantees import TransactionAnonymity
 from queryveil.kernels.arrays import Int32s, Int64s
 from queryveil.kernels.rows import group
@@ -187,9 +188,10 @@ def _rows(clustering: Clustering, taxonomy: Taxonomy, rng: np.random.Generator) 
     lists = pl.DataFrame({"cluster": cluster, "items": names}).group_by("cluster", maintain_order=True).agg("items")
     of_row = pl.DataFrame({"cluster": rng.permutation(clustering.cluster_of).astype(np.int64)})
     items = of_row.join(lists, on="cluster", how="left", maintain_order="left")["items"]
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         {
             "id": pl.int_range(1, of_row.height + 1, eager=True).cast(pl.String),
             "items": items.fill_null([]).cast(pl.List(pl.String)),
         }
     )
+    return with_own_texts(frame, but="id")

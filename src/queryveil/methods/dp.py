@@ -11,6 +11,8 @@ import polars as pl
 from queryveil import progress
 from queryveil.columns import ColumnReport, Ids, TimeDetail
 from queryveil.errors import BadParameter, MissingColumn
+from queryveil.formats import tallies_layout
+from queryveil.frames import with_own_texts
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels.arrays import Bools, Int32s, Int64s
 from queryveil.log import Format, QueryLog
@@ -100,6 +102,8 @@ class Dp:
 
     def check(self, log: QueryLog) -> None:
         """Raise if no release can be made of such a log here, before anything of a budget is spent."""
+        if self.clicks and log.layout.format is Format.TRANSACTIONS:
+            raise BadParameter("clicks", self.clicks, allowed="0 for transactions, whose items have no clicked URLs")
         if self.clicks and "url" not in log.columns:
             raise MissingColumn("the log", "url", found=log.columns)
         if self.seed is None:
@@ -114,7 +118,7 @@ class Dp:
         owners, _ = encode(people["user"])
         queries, texts = _queries(people["query"])
         counts, is_out = self._rounds(collect(owners, queries), plans, n_items=len(texts), rng=rng)
-        frame = _by_count(pl.DataFrame({"query": texts.filter(is_out), "count": counts[is_out]}, schema=SCHEMA))
+        frame = by_count(pl.DataFrame({"query": texts.filter(is_out), "count": counts[is_out]}, schema=SCHEMA))
         clicks = None
         if self.clicks:
             progress.step("reading clicks")
@@ -122,11 +126,12 @@ class Dp:
             n_clicks, is_clicked = self._rounds(
                 collect(owners, items), plans, n_items=pairs.height, rng=rng, clicks=True
             )
-            clicks = _by_count(
+            clicks = by_count(
                 pairs.filter(is_clicked).with_columns(count=n_clicks[is_clicked]).cast(pl.Schema(CLICKS_SCHEMA))
             )
-        data = Tallies(frame=frame, clicks=clicks, layout=log.layout)
-        return Release(data=data, manifest=self._manifest(data, plans))
+        # Privacy: the layout of the log names its columns.
+        data = Tallies(frame=frame, clicks=clicks, layout=tallies_layout(log.layout))
+        return Release(data=data, manifest=self.manifest(data))
 
     def _rounds(
         self,
@@ -153,7 +158,9 @@ class Dp:
             is_out[there[leaves]] = True
         return noisy, is_out
 
-    def _manifest(self, data: Tallies, plans: tuple[Noise, ...]) -> Manifest:
+    def manifest(self, data: Tallies) -> Manifest:
+        """Say how the counts were made, whoever made them."""
+        plans = self.noise
         # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
         # it has: one person can be the reason for a column.
         return Manifest(
@@ -202,19 +209,14 @@ def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
     """Number the queries of the rows by their normal form, each distinct one looked at once; an empty one is -1."""
     as_asked, distinct = encode(asked)
     normal, texts = encode(normalise(distinct))
-    # NUL is a blank in some of the formats that a release is written in, and two queries would become one.
-    numbers = np.where(
-        (texts == "").to_numpy() | texts.str.contains("\0", literal=True).to_numpy(), -1, np.arange(len(texts))
-    )
+    numbers = np.where(may_leave(texts).to_numpy(), np.arange(len(texts)), -1)
     by_text = numbers.astype(np.int32)[normal]
     return (by_text[as_asked] if len(distinct) else as_asked), texts
 
 
 def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) -> tuple[Int32s, pl.DataFrame]:
     """Number the pairs of a released query and a URL of the rows, and give those pairs; other rows are -1."""
-    # What holds a blank is no URL, and some of the formats that a release is written in could not hold it.
-    is_url = urls.str.contains(r"^[^\s\x00]+$").fill_null(value=False)
-    there = is_url.to_numpy() & (queries >= 0)
+    there = is_url(urls).to_numpy() & (queries >= 0)
     there[there] = is_out[queries[there]]
     url_codes, distinct = encode(urls.filter(there))
     packed = pl.Series(queries[there].astype(np.int64) << 32 | url_codes)
@@ -225,6 +227,19 @@ def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) 
     return items, frame
 
 
-def _by_count(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows in an order that tells nothing but what stands in them."""
-    return frame.sort(["count", *frame.columns[:-1]], descending=[True, *(False for _ in frame.columns[:-1])])
+def may_leave(texts: pl.Series) -> pl.Series:
+    """Say which queries, in their normal form, can be released at all."""
+    # NUL is a blank in some of the formats that a release is written in, and two queries would become one.
+    return (texts != "") & ~texts.str.contains("\0", literal=True)
+
+
+def is_url(urls: pl.Series) -> pl.Series:
+    """Say which URLs can be released at all."""
+    # What holds a blank is no URL, and some of the formats that a release is written in could not hold it.
+    return urls.str.contains(r"^[^\s\x00]+$").fill_null(value=False)
+
+
+def by_count(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give the rows in an order that tells nothing but what stands in them, with no text of others."""
+    texts = frame.columns[:-1]
+    return with_own_texts(frame.sort(["count", *texts], descending=[True, *(False for _ in texts)]))

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from importlib.util import find_spec
 from math import expm1
 from typing import Any
 
 import numpy as np
 
 from queryveil import progress
-from queryveil.errors import MissingExtra
+from queryveil.errors import MissingExtra, QueryveilError
 from queryveil.kernels.arrays import Floats, Int64s
 from queryveil.methods.dp_calibration import SHIFTS, tail
 from queryveil.release import Noise
 
 _AT_ONCE = 1 << 17
+_BROKEN = "OpenDP is installed but cannot be loaded; install it again: pip install --force-reinstall 'queryveil[dp]'"
+_TRIAL = Noise(what="queries", mechanism="laplace", max_items=1, scale=1.0, threshold=13, epsilon=1.0, delta=1e-5)
 
 Source = Callable[[int], Int64s]
 
 
 def check_extra() -> None:
-    """Raise if noise cannot be drawn because OpenDP is not installed."""
-    _opendp()
+    """Raise if noise cannot be drawn because OpenDP is not installed, or does not work."""
+    try:
+        _opendp_source(_TRIAL)(1)
+    except MissingExtra:
+        raise
+    except Exception:
+        # Whatever is wrong with a library, it is better known before a budget is spent.
+        raise QueryveilError(_BROKEN) from None
 
 
 def has_extra() -> bool:
     """Say whether noise can be drawn without a seed."""
     try:
         check_extra()
-    except MissingExtra:
+    except QueryveilError:
         return False
     return True
 
@@ -59,7 +68,9 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as opendp  # noqa: PLC0415
     except ImportError:
-        raise MissingExtra("differential privacy", extra="dp") from None
+        if find_spec("opendp") is None:
+            raise MissingExtra("differential privacy", extra="dp") from None
+        raise
     opendp.enable_features("contrib")
     return opendp
 

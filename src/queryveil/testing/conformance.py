@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from queryveil.errors import NothingPromised, TooFewUsers
 from queryveil.guarantees import DifferentialPrivacy, NoPromise
 from queryveil.log import QueryLog
 from queryveil.release import Release, read_release
+from queryveil.tallies import Tallies
 from queryveil.verify import verify
 
 
@@ -167,6 +169,17 @@ def _the_manifest_holds_no_text(method: Any, log: QueryLog) -> None:
     assert not any(text in manifest for text in texts)
 
 
+def _what_stays_does_not_leave_unseen(method: Any, log: QueryLog) -> None:
+    """Look for texts of one user more behind the released rows, where memory may still hold them."""
+    secrets = {"user": "nobody-else-is-called-so", "query": "nobodyelsehasaskedsomuch", "url": "nobody-else.example/x"}
+    one = log.frame.head(1).with_columns(pl.lit(text).alias(name) for name, text in secrets.items())
+    more = log.with_frame(pl.concat([log.frame, one.select(log.columns)]))
+    data = method.anonymize(more).data
+    frames = [data.frame, *([data.clicks] if isinstance(data, Tallies) and data.clicks is not None else [])]
+    released, held = " ".join(frame.write_json() for frame in frames), pickle.dumps(data)
+    assert not any(text.encode() in held for text in secrets.values() if text not in released)
+
+
 def _only_columns_of_the_policy_leave(method: Any, log: QueryLog) -> None:
     strict = replace(method, columns=ColumnPolicy(time=TimeDetail.DROP))
     if getattr(method, "window", None) is not None and "time" not in log.columns:
@@ -211,6 +224,7 @@ _RULES = (
     _an_empty_log_works,
     _one_user_works,
     _the_manifest_holds_no_text,
+    _what_stays_does_not_leave_unseen,
     _only_columns_of_the_policy_leave,
 )
 _NOISY_RULES = (
@@ -224,4 +238,5 @@ _NOISY_RULES = (
     _an_empty_log_works,
     _one_user_works,
     _the_manifest_holds_no_text,
+    _what_stays_does_not_leave_unseen,
 )

@@ -143,7 +143,7 @@ def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) ->
 
 def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
     """Give the rows whose count is below every threshold."""
-    lowest = min((each.threshold for each in noise if each.what == what), default=0)
+    lowest = min((each.threshold for each in noise if each.what == what and is_known(each)), default=0)
     return counts.filter(pl.col("count") < lowest).select("row", found="count", needed=pl.lit(lowest))
 
 
@@ -214,7 +214,7 @@ def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.D
 
 
 def _least(noise: Sequence[Noise], *, what: str) -> int:
-    return min((each.least for each in noise if each.what == what), default=1)
+    return min((each.least for each in noise if each.what == what and is_known(each)), default=1)
 
 
 def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:

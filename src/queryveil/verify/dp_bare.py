@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, exp, expm1, floor, inf, isfinite, log, log1p, pi, sqrt
+from math import erfc, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -111,7 +111,10 @@ def _trimmed(table: Floats, *, reach: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geometric:
-    """Whole numbers whose chance falls with exp(-|z|/scale), plus 1 at times, drawn again while above a top."""
+    """Whole numbers whose chance falls with exp(-|z|/scale), plus 1 at times, drawn again while above a top.
+
+    A top is 1 or more, and a scale so large that exp(-1/scale) is a number.
+    """
 
     scale: float
     shift: float
@@ -144,17 +147,17 @@ class Geometric:
         One outcome more is exp(1/scale) times as likely if it is above 1, exp(-1/scale) if it is 0 or less; only 1 is
         in between, where noise is shifted. What is above the top was one more for certain.
         """
-        top = inf if self.top is None else self.top
-        certain = self.at_least(int(top)) if isfinite(top) else 0.0
+        certain = 0.0 if self.top is None else self.at_least(self.top)
         # What is 1 or more with the person is 0 or more without.
-        high = self.at_least(1) - certain if top >= 1 else 0.0
-        middle = self.at_least(0) - self.at_least(1) if top >= 1 else 0.0
-        low = max(0.0, 1 - high - middle - certain)
-        up, stay, slope = 1 - self.shift, self.shift, 1 / self.scale
-        # How much likelier 0 is than 1.
-        step = log((up + stay * exp(-slope)) / (up * exp(-slope) + stay))
-        losses, more = (slope, step, -slope), (high, middle, low)
-        less = tuple(share * exp(-loss) for loss, share in zip(losses, more, strict=True))
+        high = self.at_least(1) - certain
+        slope, ratio, up, stay = 1 / self.scale, exp(-1 / self.scale), 1 - self.shift, self.shift
+        # By sums alone: what is left of 1 is nothing where noise is small, and there it tells most.
+        at_0, at_1 = up + stay * ratio, up * ratio + stay
+        whole = (1 + ratio) * (1.0 if self.top is None else 1 - self._drawn(self.top + 1))
+        drop = -expm1(-slope)
+        losses = (slope, log(at_0 / at_1), -slope)
+        more = (high, at_0 * drop / whole, at_0 * ratio / whole)
+        less = (high * ratio, at_1 * drop / whole, at_0 / whole)
         return (
             _mixed(losses, more, n=n, epsilon=epsilon, certain=certain),
             _mixed(tuple(-loss for loss in losses), less, n=n, epsilon=epsilon, certain=0.0),
@@ -163,7 +166,7 @@ class Geometric:
 
 def _nothing(epsilon: float) -> float:
     """Give the delta of nothing at all at an epsilon that may be negative."""
-    return max(0.0, -expm1(epsilon))
+    return 0.0 if epsilon >= 0 else -expm1(epsilon)
 
 
 def _mixed(losses: tuple[float, ...], shares: tuple[float, ...], *, n: int, epsilon: float, certain: float) -> float:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
 
+from queryveil.columns import Ids, TimeDetail
+from queryveil.formats import extension
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.log import QueryLog
-from queryveil.release import Manifest
+from queryveil.log import Layout, QueryLog
+from queryveil.release import DataFile, Manifest
 from queryveil.tallies import Tallies
+from queryveil.verify.dp_keys import n_overlooked
 from queryveil.verify.dp_words import in_units
 from queryveil.verify.verdict import Kind, Witness
 
@@ -16,7 +22,10 @@ _SETTINGS = frozenset(
 )
 _MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _CHOICES = ("random", "frequent")
+_MOST_ITEMS = 1000
 _MADE_UP = "synthesized"
+_VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp"))
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc)\d{1,3})?(\.post\d{1,3})?(\.dev\d{1,4})?(\+[a-z0-9.]{0,20})?")
 _WARNINGS = frozenset(
     (
         "made with a seed: whoever knows it can take the noise away",
@@ -31,18 +40,23 @@ _WARNINGS = frozenset(
 _Claim = Callable[[Manifest, Tallies | QueryLog], Iterator[Witness]]
 
 
-def claims_broken(manifest: Manifest, data: Tallies | QueryLog) -> list[Witness]:
-    """Find what a manifest says that is not so, and what it tells of the log without noise."""
-    claims: tuple[_Claim, ...] = (_tells_nothing, _made_up, _promised, _rounds, _bounds, _sizes)
-    return [witness for claim in claims for witness in claim(manifest, data)]
+def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, folder: Path | None = None) -> list[Witness]:
+    """Find what a manifest says that is not so, and what it tells of the log without noise.
+
+    In the `folder` of a release also look for what stands in the manifest's file and was not read.
+    """
+    claims: tuple[_Claim, ...] = (_made_up, _promised, _rounds, _bounds, _sizes, _clicks, _order)
+    found = [witness for claim in claims for witness in claim(manifest, data)]
+    n_told = _n_told(manifest, data) + (0 if folder is None else n_overlooked(folder, manifest))
+    return [_whole("exact_count", found=n_told, needed=0), *found] if n_told else found
 
 
 def _whole(kind: Kind, *, found: int, needed: int, rows: tuple[int, ...] = ()) -> Witness:
     return Witness(kind=kind, size=0, support=found, needed=needed, rows=rows, positions=())
 
 
-def _tells_nothing(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
-    """The size of the log, what was removed or measured, its columns: none of it is told, nor anything unheard of."""
+def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
+    """Count what tells of the log: its size, what was removed or measured, its columns, and anything unheard of."""
     counts, columns = manifest.counts, manifest.columns
     numbers = [counts.n_rows_before, counts.n_users_before, columns.n_others_dropped, len(manifest.query_clusters)]
     changed = set(manifest.changed)
@@ -51,19 +65,48 @@ def _tells_nothing(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Wit
     else:
         changed -= {"rows_added"}
     named = (changed, manifest.removed, manifest.measures, columns.dropped, columns.kept)
-    unheard_of = [*_odd_settings(manifest, data), *(set(manifest.warnings) - _WARNINGS)]
-    n_told = sum(map(bool, numbers)) + sum(map(len, named)) + len(unheard_of)
-    if n_told:
-        yield _whole("exact_count", found=n_told, needed=0)
+    # What is warned of twice could stand for a number.
+    n_odd_warnings = len(manifest.warnings) - len(_WARNINGS.intersection(manifest.warnings))
+    odd = [manifest.method != "dp", columns.ids is not Ids.FRESH, columns.time is not TimeDetail.DROP]
+    n_unheard_of = len([*_odd_settings(manifest, data), *_odd_versions(manifest), *_odd_files(manifest, data)])
+    return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd_warnings + sum(odd) + n_unheard_of
 
 
 def _odd_settings(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[str]:
     known = _SETTINGS if isinstance(data, Tallies) else _SETTINGS | {_MADE_UP}
     for name, value in manifest.parameters.items():
-        is_word = {"mechanism": value in _MECHANISMS, "choose": value in _CHOICES, _MADE_UP: value is True}
         is_number = value is None or isinstance(value, int | float)
-        if name not in known or not is_word.get(name, is_number):
+        is_usual = {
+            "mechanism": value in _MECHANISMS,
+            "choose": value in _CHOICES,
+            _MADE_UP: value is True,
+            "clicks": type(value) in (int, float) and 0 <= value < 1,  # type: ignore[operator]
+            "max_clicks": type(value) is int and 1 <= value <= _MOST_ITEMS,
+            "bot_threshold": value is None or (type(value) is int and value >= 1),
+        }
+        if name not in known or not is_usual.get(name, is_number):
             yield name
+
+
+def _odd_versions(manifest: Manifest) -> Iterator[str]:
+    for name, value in manifest.versions.items():
+        if name not in _VERSIONED or not _VERSION.fullmatch(value):
+            yield name
+
+
+def _odd_files(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[str]:
+    """Files are named and described as all of their kind are; made-up rows have none for clicks."""
+    made_up = isinstance(data, QueryLog)
+    names = {role: role for role in data.columns} if made_up else {}
+    if manifest.data is not None and manifest.data != _usual(manifest.data, "log" if made_up else "queries", names):
+        yield "data"
+    if manifest.clicks is not None and (made_up or manifest.clicks != _usual(manifest.clicks, "clicks", {})):
+        yield "clicks"
+
+
+def _usual(file: DataFile, kind: Literal["log", "queries", "clicks"], names: dict[str, str]) -> DataFile:
+    name = f"{kind}.{extension(Layout(format=file.format))}"
+    return DataFile(name=name, sha256=file.sha256, format=file.format, names=names, has_header=True, kind=kind)
 
 
 def _made_up(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
@@ -113,3 +156,24 @@ def _sizes(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
     for said, there in sizes:
         if said != there:
             yield _whole("other_size", found=said, needed=there)
+
+
+def _clicks(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
+    """There are counts of clicks if, and only if, a part of the budget is for them."""
+    asked = in_units(manifest.parameters.get("clicks")) > 0
+    if isinstance(data, Tallies) and (data.clicks is not None) != asked:
+        yield _whole("other_clicks", found=data.n_clicks, needed=int(asked))
+
+
+def _order(_: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
+    """Rows come by count and text: in any other order they could tell how they stood in the log."""
+    if isinstance(data, QueryLog):
+        return
+    for frame in (data.frame, data.clicks):
+        if frame is None:
+            continue
+        texts = frame.columns[:-1]
+        by_count = frame.sort("count", *texts, descending=[True, *(False for _ in texts)])
+        n_moved = int((frame.hash_rows() != by_count.hash_rows()).sum())
+        if n_moved:
+            yield _whole("other_order", found=n_moved, needed=0)

@@ -8,14 +8,17 @@ large that the noise is seen as it is. The delta at an epsilon is the largest ov
 from __future__ import annotations
 
 from functools import partial
-from math import ceil, exp, expm1, isfinite, log1p
+from math import ceil, exp, expm1, log1p
 from typing import Protocol
 
 from queryveil.release import Noise
 from queryveil.verify.dp_bare import Gaussian, Geometric
 
 _MOST_ITEMS = 1000
+_LEAST_SCALE = 1 / 200
+"""Half of what the largest epsilon needs for one count; far less has chances that no float holds."""
 _MOST_SCALE = 1e9
+_MOST_EPSILON = 100
 _MOST_COUNT = 10**15
 _SHIFTS = 2**32
 _CLOSE = 1e-12
@@ -30,13 +33,12 @@ def is_known(noise: Noise) -> bool:
     truncated, zealous = noise.mechanism == "truncated-geometric", noise.mechanism == "zealous"
     return (
         1 <= noise.max_items <= _MOST_ITEMS
-        and 1 / _MOST_SCALE <= noise.scale <= _MOST_SCALE
-        and isfinite(noise.epsilon)
-        and noise.epsilon >= 0
+        and _LEAST_SCALE <= noise.scale <= _MOST_SCALE
+        and 0 <= noise.epsilon <= _MOST_EPSILON
         and 0 <= noise.delta <= 1
         and (noise.least >= 1 if zealous else noise.least == 1)
-        and ((noise.top is not None) if truncated else noise.top is None)
-        and (0 <= noise.shift <= _SHIFTS if truncated else noise.shift == 0)
+        and ((noise.top is not None and noise.top >= 1) if truncated else noise.top is None)
+        and (0 <= noise.shift < _SHIFTS if truncated else noise.shift == 0)
         and all(abs(value) <= _MOST_COUNT for value in (noise.threshold, noise.top or 0, noise.least))
     )
 

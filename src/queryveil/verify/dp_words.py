@@ -43,6 +43,10 @@ def counts_in_words(kind: str, *, support: int, needed: int, rows: tuple[int, ..
         "other_parts": f"the noise has {_count(support, 'part')}, and the settings ask for {needed:,}",
         "other_items": f"part {place} of the noise is for {_count(support, 'count')} a person, not for {needed:,}",
         "other_size": f"the manifest says {support:,} where the release has {needed:,} queries, rows or users",
+        "other_clicks": "the settings ask for clicks, and the release has no counts of any"
+        if needed
+        else f"the settings ask for no clicks, and the release has {_count(support, 'count')} of such",
+        "other_order": f"rows are not by count and text, in {_count(support, 'place')}, which may tell of the log",
         "more_columns": f"rows of made-up users have {_count(support, 'column')} that no count is about",
         "odd_id": f"{_count(support, 'id')} of made-up users are none of the numbers from 1 on",
         "large_count": f"a query left with a count of {support:,}, and noise gives at most {needed:,} (row {place})",

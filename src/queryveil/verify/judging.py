@@ -108,7 +108,7 @@ def _verify_dp(
 ) -> Verdict:
     data = release.data if isinstance(release.data, QueryLog) else release.tallies
     manifest = release.manifest
-    told = claims_broken(manifest, data)
+    told = claims_broken(manifest, data, folder=None if folder is None else Path(folder))
     notes = [] if folder is None else uncovered(Path(folder), manifest)
     if SEEDED_NOISE in manifest.warnings:
         notes.append(SEEDED_NOISE)

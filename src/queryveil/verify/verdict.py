@@ -62,6 +62,8 @@ Kind = Literal[
     "other_parts",
     "other_items",
     "other_size",
+    "other_clicks",
+    "other_order",
 ]
 _ABOUT_QUERIES: tuple[Kind, ...] = (
     "wide_cluster",
@@ -136,6 +138,8 @@ class Witness:
     - not_made_up: `support` rows of which the manifest does not say that all are made up.
     - other_promise, other_parts, other_items, other_size: the manifest says `support` in one place, `needed` follows
       from another, or from what was released.
+    - other_clicks: `support` clicks in the release, where the settings ask for some (`needed` 1) or for none.
+    - other_order: `support` rows are not where their counts and texts put them.
     """
 
     size: int
@@ -148,6 +152,8 @@ class Witness:
     def in_words(self) -> str:
         """Say the violation in one line."""
         rows = f"row {self.rows[0]}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
+        if not self.rows:
+            rows = "counted on a cluster, which does not tell the rows"
         if self.kind == "linked_windows":
             return f"one user id stands in {_count(self.support, 'window')} ({rows})"
         if self.kind == "invented":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from queryveil.cli.anonymize.making import print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
 from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
-from queryveil.errors import BadParameter
+from queryveil.errors import BadParameter, NotWritten
 
 if TYPE_CHECKING:
     from queryveil.budget import Total
@@ -79,12 +80,13 @@ def dp(
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
     check_target(output, force=force)
-    _check_ledger(budget, method.promise, total=total, release=output)
+    _check_writable(Path(output))
+    _check_ledger(budget, method.promise, total=total, release=Path(output))
     with progress_bar():
         data = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
         # Whatever can go wrong should do so before anything is spent.
         method.check(data)
-        with _spent(budget, method.promise, total=total, release=output):
+        with _spent(budget, method.promise, total=total, release=Path(output)):
             counts = method.anonymize(data)
             release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=seed)
             release.save(output, force=force)
@@ -127,6 +129,16 @@ def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: T
     if budget.resolve().is_relative_to(release.resolve()):
         raise BadParameter("budget", str(budget), allowed="a file outside the release, which others will get")
     check_budget(budget, promise, total=total)
+
+
+def _check_writable(release: Path) -> None:
+    """Raise if no folder can be made where the release will be written; it is tried, and removed again."""
+    trial = release.absolute().parent / f".{release.name}.partial-{secrets.token_hex(8)}"
+    try:
+        trial.mkdir()
+        trial.rmdir()
+    except OSError as error:
+        raise NotWritten(str(release), error.strerror, so="nothing was spent or released") from None
 
 
 @contextmanager
