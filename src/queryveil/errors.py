@@ -3,6 +3,8 @@
 QueryveilError
 ├── BadParameter      a setting has a value it may not have
 ├── MissingExtra      an optional part is not installed
+├── NotYet            an engine cannot do this, and why
+├── EngineFailed      a cluster gave up on the work
 ├── OverBudget        a release would spend more than is left of a privacy budget
 ├── TooFewUsers       a promise about groups of people needs more of them
 ├── NothingPromised   a release makes no promise that could be judged
@@ -53,6 +55,33 @@ class MissingExtra(QueryveilError):
     def __init__(self, what: str, *, extra: str) -> None:
         self.extra = extra
         super().__init__(f"{what} needs an extra: pip install 'queryveil[{extra}]'")
+
+
+class NotYet(QueryveilError):
+    """An engine cannot do this yet, why, and what to do instead.
+
+    >>> raise NotYet("fis as a target on Spark", "it counts all combinations at once", instead="leave out --engine")
+    Traceback (most recent call last):
+    queryveil.errors.NotYet: fis as a target on Spark: not yet, because it counts all combinations at once; leave out
+    --engine
+    """
+
+    def __init__(self, what: str, why: str, *, instead: str) -> None:
+        super().__init__(f"{what}: not yet, because {why}; {instead}")
+
+
+class EngineFailed(QueryveilError):
+    """A cluster gave up on the work; what its own log says of it may quote rows, so it is not repeated here.
+
+    >>> raise EngineFailed("Spark", "OutOfMemoryError", so="nothing was released")
+    Traceback (most recent call last):
+    queryveil.errors.EngineFailed: Spark gave up (OutOfMemoryError); nothing was released; the logs of its executors say
+    more
+    """
+
+    def __init__(self, engine: str, why: str, *, so: str = "") -> None:
+        parts = (f"{engine} gave up ({why})", so, "the logs of its executors say more")
+        super().__init__("; ".join(part for part in parts if part))
 
 
 class OverBudget(QueryveilError):

@@ -78,10 +78,7 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
     >>> inspect(tiny_log()).alone
     {1: 4, 2: 4, 3: 4}
     """
-    if k < 2:
-        raise BadParameter("k", k, allowed="2 or more")
-    if not 1 <= m <= _MAX_SIZE:
-        raise BadParameter("m", m, allowed="1, 2 or 3")
+    check_sizes(k=k, m=m)
     progress.step("reading terms")
     tokens = tokenize(log.frame["query"])
     owners, users = encode(log.frame["user"])
@@ -101,6 +98,14 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
         k=k,
         alone=count_alone(histories, k=k, m=m),
     )
+
+
+def check_sizes(*, k: int, m: int) -> None:
+    """Raise if users cannot be looked for by so many terms."""
+    if k < 2:
+        raise BadParameter("k", k, allowed="2 or more")
+    if not 1 <= m <= _MAX_SIZE:
+        raise BadParameter("m", m, allowed="1, 2 or 3")
 
 
 def count_alone(histories: Histories, *, k: int, m: int) -> dict[int, int]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from glob import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -19,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from queryveil.columns import ColumnReport
-from queryveil.errors import BadInput, BadParameter, BadRelease, NotWritten, QueryveilError, ReleaseExists
+from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
 from queryveil.formats import (
     extension,
     read_groups,
@@ -41,6 +36,7 @@ from queryveil.settings import is_utf8
 from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
 from queryveil.version import __version__
+from queryveil.whole_folders import whole
 
 MANIFEST = "manifest.json"
 _FORMAT_VERSION = 1
@@ -85,8 +81,19 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 1
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the files that data was written in."""
+
+    name: str
+    sha256: str
+
+
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file that holds the data, and how it is written."""
+    """The file that holds the data, and how it is written.
+
+    What a cluster wrote is a folder of that name with `parts`, to be read in their order; `sha256` is then that of
+    their own, one a line.
+    """
 
     name: str
     sha256: str
@@ -94,6 +101,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[str, str]
     has_header: bool
     kind: Literal["log", "transactions", "groups", "queries", "clicks"] = "log"
+    parts: tuple[Part, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +186,7 @@ class Release:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""
         path = Path(folder)
         check_target(path, force=force)
-        with _whole(path, force=force) as partial:
+        with whole(path, force=force) as partial:
             data, clicks = _write_data(self.data, partial)
             manifest = msgspec.structs.replace(self.manifest, data=data, clicks=clicks)
             text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
@@ -231,21 +239,37 @@ def read_release(folder: str | Path) -> Release:
     manifest = _read_manifest(path)
     if manifest.data is None:
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
-    data = _whole_file(path, manifest.data)
-    clicks = None if manifest.clicks is None else _whole_file(path, manifest.clicks)
+    data = _whole_files(path, manifest.data)
+    clicks = None if manifest.clicks is None else _whole_files(path, manifest.clicks)[0]
     return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest)
 
 
-def _whole_file(folder: Path, data: DataFile) -> Path:
-    """Give a file of a release, if it is there and the one that the manifest was written for."""
-    if Path(data.name).name != data.name:
+def _whole_files(folder: Path, data: DataFile) -> list[Path]:
+    """Give the files of a release, if they are there and those that the manifest was written for."""
+    if Path(data.name).name != data.name or any(Path(part.name).name != part.name for part in data.parts):
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
-    path = folder / data.name
+    if not data.parts:
+        return [_whole_file(folder / data.name, data.sha256, release=folder)]
+    if data.sha256 != sum_of_parts(data.parts):
+        raise BadRelease(str(folder), f"the parts that {MANIFEST} lists are not those it was written for")
+    there = {file.name for file in (folder / data.name).iterdir()} if (folder / data.name).is_dir() else set()
+    strangers = there - {part.name for part in data.parts}
+    if strangers:
+        raise BadRelease(str(folder), f"{data.name} holds {len(strangers)} files that {MANIFEST} does not list")
+    return [_whole_file(folder / data.name / part.name, part.sha256, release=folder) for part in data.parts]
+
+
+def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
     if not path.is_file():
-        raise BadRelease(str(folder), f"{path.name} is missing")
-    if _sha256(path) != data.sha256:
-        raise BadRelease(str(folder), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
+        raise BadRelease(str(release), f"{path.name} is missing")
+    if _sha256(path) != sha256:
+        raise BadRelease(str(release), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
     return path
+
+
+def sum_of_parts(parts: Sequence[Part]) -> str:
+    """Give the sum that stands for data in parts."""
+    return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
 
 
 def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
@@ -283,16 +307,18 @@ def _described(
     )
 
 
-def _read_data(path: Path, data: DataFile, *, clicks: Path | None = None) -> QueryLog | Transactions | Groups | Tallies:
+def _read_data(
+    paths: list[Path], data: DataFile, *, clicks: Path | None = None
+) -> QueryLog | Transactions | Groups | Tallies:
     if data.kind == "queries":
-        return read_tallies(path, clicks=clicks, format=data.format)
+        return read_tallies(paths[0], clicks=clicks, format=data.format)
     if data.kind == "groups":
-        return read_groups(path)
+        return read_groups(*paths)
     if data.kind == "transactions":
-        return read_transactions(path, format=data.format)
+        return read_transactions(paths, format=data.format)
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
     # A role that the release lacks must not be found in a column that was kept under a well-known name.
-    return read_log(path, format=data.format, columns={**dict.fromkeys(ROLES, ""), **data.names} if named else None)
+    return read_log(paths, format=data.format, columns={**dict.fromkeys(ROLES, ""), **data.names} if named else None)
 
 
 def _read_manifest(path: Path) -> Manifest:
@@ -305,78 +331,6 @@ def _read_manifest(path: Path) -> Manifest:
     if manifest.format_version != _FORMAT_VERSION:
         raise BadRelease(str(path), f"{MANIFEST} is from a newer queryveil; install that one")
     return manifest
-
-
-@contextmanager
-def _whole(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a folder beside the target that becomes the target when the block ends well."""
-    parent, mark = path.absolute().parent, secrets.token_hex(8)
-    _sweep(parent, f".{path.name}.partial-")
-    partial = parent / f".{path.name}.partial-{mark}"
-    try:
-        partial.mkdir()
-        with _locked(partial):
-            yield partial
-            for file in partial.iterdir():
-                _to_disk(file)
-            _to_disk(partial)
-            _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
-            _to_disk(parent)
-    except (OSError, NotWritten) as error:
-        why = error.why if isinstance(error, NotWritten) else error.strerror
-        raise NotWritten(str(path), why, so="nothing was released") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
-    """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
-    if not os.path.lexists(path):
-        partial.rename(path)
-    elif not force:
-        # It was not there when the work began: somebody else has made it since.
-        raise ReleaseExists(str(path))
-    else:
-        path.rename(old)
-        try:
-            partial.rename(path)
-        except OSError:
-            old.rename(path)
-            raise
-    _sweep(path.absolute().parent, f".{path.name}.old-")
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder; the system lets go of it when the process ends, however it ends."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        # Some network disks have no locks; there, leftovers are never swept.
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _sweep(parent: Path, beginning: str) -> None:
-    """Remove what a run that was killed left behind, but not what a run is writing now."""
-    for leftover in parent.glob(f"{escape(beginning)}*"):
-        with suppress(OSError):
-            handle = os.open(leftover, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(leftover)
-            finally:
-                os.close(handle)
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _sha256(path: Path) -> str:

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
+from queryveil.cli.engines import EngineOption, MasterOption, spark_of
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    FormatOption,
+    JsonOption,
+    LogArgument,
+    parse_columns,
+    read,
+)
 
 
 def inspect(
@@ -16,14 +25,21 @@ def inspect(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is in a log, and how many users stand alone."""
     from queryveil.cli.output import print_facts, print_json, progress_bar, share
     from queryveil.inspection import inspect as look
 
+    spark = spark_of(engine, master)
     with progress_bar():
-        found = look(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows), k=k, m=m)
+        if spark is None:
+            found = look(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows), k=k, m=m)
+        else:
+            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+            found = spark.inspect(there, k=k, m=m)
     if as_json:
         print_json(found.to_dict())
         return

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from queryveil.cli.anonymize.km import read_values
+from queryveil.cli.engines import EngineOption, MasterOption, spark_of
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
     JsonOption,
     OriginalFormatOption,
     load_taxonomy,
+    parse_columns,
     read,
     read_people,
 )
-from queryveil.cli.release_keys import FolderArgument, OriginalArgument, ReleaseKeyOption, key_of
+from queryveil.cli.release_keys import OriginalArgument, PlaceArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
     from queryveil.utility import Measures
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 def measure(
     log: OriginalArgument,
-    folder: FolderArgument,
+    place: PlaceArgument,
     key: ReleaseKeyOption = None,
     values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
     taxonomy: Annotated[
@@ -37,15 +39,24 @@ def measure(
     file_format: OriginalFormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
-    from queryveil.cli.output import print_json, progress_bar
+    from queryveil.cli.output import progress_bar
     from queryveil.formats.membership import read_membership
     from queryveil.groups import Groups
     from queryveil.release import read_release
     from queryveil.utility import measure as judge
 
+    spark = spark_of(engine, master)
+    if spark is not None:
+        with progress_bar():
+            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+            _tell(spark.measure(there, place), as_json=as_json)
+        return
+    folder = Path(place)
     with progress_bar():
         release = read_release(folder)
         load = read_people if isinstance(release.data, Groups) else read
@@ -57,15 +68,15 @@ def measure(
             taxonomy=load_taxonomy(taxonomy),
             membership=read_membership(membership) if membership else None,
         )
+    _tell(found, as_json=as_json)
+
+
+def _tell(found: Measures, *, as_json: bool) -> None:
+    from queryveil.cli.output import print_json, print_table
+
     if as_json:
         print_json(found.to_dict())
-    else:
-        _print(found)
-
-
-def _print(found: Measures) -> None:
-    from queryveil.cli.output import print_table
-
+        return
     rows: list[tuple[str, str, str]] = []
     for family, scores in found.by_group().items():
         rows.append((family, "", ""))

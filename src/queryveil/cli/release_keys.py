@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OriginalArgument = Annotated[str, typer.Argument(metavar="LOG", help="The log it was made from: a file or a glob.")]
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")]
+PlaceArgument = Annotated[str, typer.Argument(metavar="DIR", help="A release folder.")]
+"""As `FolderArgument`, where it may lie on a cluster."""
 ReleaseKeyOption = Annotated[
     Path | None, typer.Option("--key", metavar="FILE", help="Secret of the release; if none is named, DIR.key.")
 ]

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from queryveil.cli.engines import EngineOption, MasterOption, spark_of
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
     JsonOption,
     OriginalFormatOption,
     load_taxonomy,
+    parse_columns,
     read,
     read_people,
 )
-from queryveil.cli.release_keys import FolderArgument, ReleaseKeyOption, key_of
+from queryveil.cli.release_keys import PlaceArgument, ReleaseKeyOption, key_of
+from queryveil.errors import NotYet
 
 if TYPE_CHECKING:
+    from queryveil.engines.spark import Spark
     from queryveil.log import QueryLog
     from queryveil.profiles import Profiles
     from queryveil.text.classifier import Classifier
+    from queryveil.verify.verdict import Verdict
 
 TABLES = "The tables that swap was made with, if not those in the package"
 TableOption = Annotated[str | None, typer.Option(metavar="FILE", help="As in classify.", rich_help_panel=TABLES)]
 
 
 def verify(
-    folder: FolderArgument,
+    place: PlaceArgument,
     original: Annotated[
         str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
     ] = None,
@@ -43,14 +49,21 @@ def verify(
     file_format: OriginalFormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
-    from queryveil.cli.output import print_json, progress_bar
+    from queryveil.cli.output import progress_bar
     from queryveil.guarantees import DifferentialPrivacy, Linkability
     from queryveil.release import read_release
     from queryveil.verify import verify as judge
 
+    spark = spark_of(engine, master)
+    if spark is not None:
+        there = {"format": file_format, "columns": parse_columns(columns), "bad_rows": bad_rows}
+        _on_spark(spark, place, original=original, reading=there, show=show, as_json=as_json)
+    folder = Path(place)
     with progress_bar():
         release = read_release(folder)
         before: QueryLog | Profiles | None = None
@@ -66,12 +79,30 @@ def verify(
             key=key_of(release, folder=folder, key=key),
             classifier=own_classifier(classifier, frequencies, recommendations, categories),
         )
-    texts = verdict.show(release.data) if show else []
+    _tell(verdict, texts=verdict.show(release.data) if show else None, as_json=as_json)
+
+
+def _on_spark(
+    spark: Spark, place: str, *, original: str | None, reading: dict[str, Any], show: bool, as_json: bool
+) -> NoReturn:
+    from queryveil.cli.output import progress_bar
+
+    if show:
+        raise NotYet("--show on Spark", "a cluster counts and keeps no rows", instead="leave out --show or --engine")
+    with progress_bar():
+        before = None if original is None else spark.read_log(original, **reading)
+        verdict = spark.verify(place, original=before)
+    _tell(verdict, texts=None, as_json=as_json)
+
+
+def _tell(verdict: Verdict, *, texts: list[str] | None, as_json: bool) -> NoReturn:
+    from queryveil.cli.output import print_json
+
     if as_json:
-        print_json(verdict.to_dict() | ({"texts": texts} if show else {}))
+        print_json(verdict.to_dict() | ({} if texts is None else {"texts": texts}))
     else:
         typer.echo(verdict.in_words())
-        for text in texts:
+        for text in texts or []:
             typer.echo(text)
         for note in verdict.notes:
             typer.echo(f"note: {note}", err=True)

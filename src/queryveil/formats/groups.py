@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -24,23 +25,36 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fie
 
 def write_groups(groups: Groups, path: Path) -> None:
     """Write a group a line: its number, members, size, terms with weights, and holders where they are released."""
-    encoder = msgspec.json.Encoder()
     with path.open("wb") as file:
-        for number, members, size, terms, weights, holders in groups.frame.select(list(SCHEMA)).iter_rows():
-            line = _Line(
-                group=number,
-                members=members,
-                size=size,
-                terms=dict(zip(terms, weights, strict=True)),
-                holders=None if holders is None else dict(zip(terms, holders, strict=True)),
-            )
-            file.write(encoder.encode(line) + b"\n")
+        for line in encode_groups(groups.frame):
+            file.write(line + b"\n")
 
 
-def read_groups(path: Path) -> Groups:
-    """Read the groups that `write_groups` has written."""
+def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
+    """Give the line of each group."""
+    encoder = msgspec.json.Encoder()
+    for number, members, size, terms, weights, holders in frame.select(list(SCHEMA)).iter_rows():
+        line = _Line(
+            group=number,
+            members=members,
+            size=size,
+            terms=dict(zip(terms, weights, strict=True)),
+            holders=None if holders is None else dict(zip(terms, holders, strict=True)),
+        )
+        yield encoder.encode(line)
+
+
+def read_groups(*paths: Path) -> Groups:
+    """Read the groups that `write_groups` has written, in one file or in several."""
+    rows = [row for path in paths for row in _rows(path)]
+    try:
+        return Groups(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+    except BadInput as error:
+        raise BadFile(paths[0].name, str(error)) from None
+
+
+def _rows(path: Path) -> Iterator[tuple[object, ...]]:
     decoder = msgspec.json.Decoder(_Line)
-    rows = []
     with path.open("rb") as file:
         for number, text in enumerate(file, start=1):
             try:
@@ -51,8 +65,4 @@ def read_groups(path: Path) -> Groups:
             if line.holders is not None and line.holders.keys() != line.terms.keys():
                 raise BadFile(path.name, f"line {number} has holders of other terms than it has")
             holders = None if line.holders is None else [line.holders[term] for term in line.terms]
-            rows.append((line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders))
-    try:
-        return Groups(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-    except BadInput as error:
-        raise BadFile(path.name, str(error)) from None
+            yield line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders

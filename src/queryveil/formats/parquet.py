@@ -15,7 +15,7 @@ from queryveil.errors import BadFile
 from queryveil.formats.bad_rows import Tally
 from queryveil.formats.roles import assign_roles, carried_names
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import BAD_RANK, REASONS, type_columns
+from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
 from queryveil.log import ROLES, Format, Layout
 
 _BATCH_ROWS = 1 << 20
@@ -56,24 +56,7 @@ class ParquetReader:
         return Layout(format=Format.PARQUET, names=names, columns=tuple(found)), inside
 
     def _read(self, frame: pl.DataFrame, *, file: str, n_before: int) -> None:
-        ready, text = {}, {}
-        for name in frame.columns:
-            column = frame[name]
-            if name in ("user", "query", "url"):
-                text[name] = column if column.dtype == pl.String else column.cast(pl.String)
-            elif name == "time" and column.dtype in (pl.Datetime, pl.Date):
-                ready[name] = _as_utc(column)
-            elif name == "rank" and column.dtype.is_integer():
-                ready[name] = column.cast(pl.Int64, strict=False)
-            elif name in ROLES:
-                text[name] = _number_as_text(column)
-            else:
-                ready[name] = column
-        typed = type_columns(text)
-        for name, column in ready.items():
-            if name == "rank":
-                typed.wrong[(column.is_null() & frame[name].is_not_null()).to_numpy() & (typed.wrong == 0)] = BAD_RANK
-            typed.columns[name] = column
+        typed = type_frame(frame)
         bad = np.flatnonzero(typed.wrong)
         lines = bad.astype(np.int64) + n_before + 1
         self.tally.add(file, lines, reason=lambda i: REASONS[int(typed.wrong[bad[i]])])
@@ -83,6 +66,29 @@ class ParquetReader:
         """Give all rows read, and the layout of the first file."""
         assert self.layout is not None
         return pl.concat(self.frames, how="vertical_relaxed", rechunk=False), self.layout
+
+
+def type_frame(frame: pl.DataFrame) -> Typed:
+    """Give columns of any types, by role or own name, in the types of their roles."""
+    ready, text = {}, {}
+    for name in frame.columns:
+        column = frame[name]
+        if name in ("user", "query", "url"):
+            text[name] = column if column.dtype == pl.String else column.cast(pl.String)
+        elif name == "time" and column.dtype in (pl.Datetime, pl.Date):
+            ready[name] = _as_utc(column)
+        elif name == "rank" and column.dtype.is_integer():
+            ready[name] = column.cast(pl.Int64, strict=False)
+        elif name in ROLES:
+            text[name] = _number_as_text(column)
+        else:
+            ready[name] = column
+    typed = type_columns(text)
+    for name, column in ready.items():
+        if name == "rank":
+            typed.wrong[(column.is_null() & frame[name].is_not_null()).to_numpy() & (typed.wrong == 0)] = BAD_RANK
+        typed.columns[name] = column
+    return typed
 
 
 def _in_order(frame: pl.DataFrame, *, like: pl.DataFrame) -> pl.DataFrame:

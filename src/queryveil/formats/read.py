@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import polars as pl
@@ -47,14 +48,38 @@ def read_log(
     file is read only when asked for (`format="transactions"`), because any text could be one: each line with items is a
     row, its number the user.
     """
+    streams = (ByteStream(path) for path in find_sources(source))
+    return _read(streams, format=format, columns=columns, bad_rows=bad_rows)
+
+
+def read_bytes(
+    data: bytes,
+    *,
+    name: str,
+    format: Format | str | None = None,  # noqa: A002
+    columns: Mapping[str, str] | None = None,
+    bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
+) -> QueryLog:
+    """Read the bytes of a file of that name as `read_log` would."""
+    stream = (ByteStream(Path(name), data=one) for one in (data,))
+    return _read(stream, format=format, columns=columns, bad_rows=bad_rows)
+
+
+def _read(
+    streams: Iterable[ByteStream],
+    *,
+    format: Format | str | None,  # noqa: A002
+    columns: Mapping[str, str] | None,
+    bad_rows: BadRowPolicy | str,
+) -> QueryLog:
     asked = check_roles(columns)
     chosen = None if format is None else choose(Format, format, name="format")
     tally = Tally(policy=choose(BadRowPolicy, bad_rows, name="bad_rows"))
     if asked and chosen in _WITHOUT_NAMES:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
     reader: _Reader | None = None
-    for path in find_sources(source):
-        with ByteStream(path) as stream:
+    for each in streams:
+        with each as stream:
             found = chosen or sniff(stream, columns=asked)
             if reader is None:
                 first, reader = found, _reader_of(found, tally=tally, columns=asked)

@@ -70,10 +70,14 @@ class _Prefixed:
 
 
 class ByteStream:
-    """One source of bytes: its name, its compression, its beginning, and then all of it in blocks."""
+    """One source of bytes: its name, its compression, its beginning, and then all of it in blocks.
 
-    def __init__(self, path: Path | None) -> None:
+    With `data` these are the bytes, and the path only names them.
+    """
+
+    def __init__(self, path: Path | None, *, data: bytes | None = None) -> None:
         self.path = path
+        self._data = data
         self.name = "stdin" if path is None else path.name
         self._raw = self._open()
         try:
@@ -90,6 +94,8 @@ class ByteStream:
             raise
 
     def _open(self) -> IO[bytes]:
+        if self._data is not None:
+            return BytesIO(self._data)
         if self.path is None:
             return sys.stdin.buffer
         try:
@@ -136,7 +142,7 @@ class ByteStream:
 
     def blocks(self) -> Iterator[bytes]:
         """Give all bytes, the head first, in blocks of bounded size."""
-        total = 0 if self.path is None else self.path.stat().st_size
+        total = 0 if self.path is None or self._data is not None else self.path.stat().st_size
         block = self.head + self._guarded(self._plain, BLOCK_BYTES - len(self.head))
         while block:
             yield block
@@ -146,7 +152,7 @@ class ByteStream:
 
     def seekable(self) -> Any:
         """Give the content as something that can be read from any place: the path itself where that is possible."""
-        if self.path is not None and not self.compression and self.path.is_file():
+        if self.path is not None and self._data is None and not self.compression and self.path.is_file():
             return self.path
         return BytesIO(b"".join(self.blocks()))
 

@@ -95,9 +95,14 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
     if layout.format is Format.TRANSACTIONS:
         _check_plain(frame["items"])
         layout = replace(layout, has_header=False)
-    elif layout.format in (Format.CSV, Format.TSV):
-        frame = frame.with_columns(escaped(pl.col("id")), join_items(frame["items"]).alias("items"))
-    write_frame(frame, path, layout=layout)
+    write_frame(arrange_transactions(frame, layout=layout), path, layout=layout)
+
+
+def arrange_transactions(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
+    """Give ids and items as the file has them: in CSV and TSV lists become texts."""
+    if layout.format not in (Format.CSV, Format.TSV):
+        return frame
+    return frame.with_columns(escaped(pl.col("id")), join_items(frame["items"]).alias("items"))
 
 
 def _check_plain(items: pl.Series) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,7 +15,7 @@ from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.histories import Histories, collect, rewrite
 from queryveil.kernels.arrays import Int32s, Int64s
-from queryveil.log import Format, QueryLog
+from queryveil.log import Format, QueryLog, Reading
 from queryveil.methods.bags import name_of
 from queryveil.methods.bots import check_threshold, without_bots
 from queryveil.methods.caveats import caveats
@@ -107,7 +108,7 @@ class Km:
         stays = (texts != "").to_numpy()
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
-            frame = frame.with_columns(pl.col("user") + "\0" + _windows(frame, self.window).cast(pl.String))
+            frame = frame.with_columns(pl.col("user") + "\0" + windows_of(frame, self.window).cast(pl.String))
         out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
 
         n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())
@@ -118,8 +119,23 @@ class Km:
             "term_occurrences": int(histories.counts[gone].sum()),
             "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
         }
-        promise = msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None)
-        return Release(data=log.with_frame(out), manifest=self._manifest(log, out, removed, outcome, promise))
+        counts = Counts(
+            n_rows_before=log.n_rows,
+            n_rows_after=out.height,
+            n_users_before=log.n_users,
+            n_users_after=out["user"].n_unique(),
+        )
+        manifest = self.manifest(
+            log.columns,
+            by_blanks=by_blanks,
+            reading=log.reading,
+            counts=counts,
+            removed=removed,
+            changed=outcome.changed,
+            measures=outcome.measures,
+            notes=outcome.warnings,
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
 
     def _delete(
         self, histories: Histories, tokens: Tokens, window_of_entry: Int64s | None, rng: np.random.Generator
@@ -166,7 +182,7 @@ class Km:
         users, distinct = encode(frame["user"])
         if self.window is None:
             return users, len(distinct)
-        windows = _windows(frame, self.window).to_numpy()
+        windows = windows_of(frame, self.window).to_numpy()
         _, stretch = np.unique(windows, return_inverse=True)
         found, owners = np.unique(users.astype(np.int64) * (len(windows) + 1) + stretch, return_inverse=True)
         return owners.astype(np.int32), len(found)
@@ -175,24 +191,34 @@ class Km:
         if self.window is None:
             return None
         window_of_owner = np.empty(histories.n_users, np.int64)
-        window_of_owner[owners] = _windows(frame, self.window).to_numpy()
+        window_of_owner[owners] = windows_of(frame, self.window).to_numpy()
         return window_of_owner[histories.entry_user]
 
-    def _manifest(
-        self, log: QueryLog, out: pl.DataFrame, removed: dict[str, int], outcome: _Outcome, promise: KmAnonymity
+    def manifest(
+        self,
+        columns: list[str],
+        *,
+        by_blanks: bool,
+        reading: Reading,
+        counts: Counts,
+        removed: dict[str, int],
+        changed: dict[str, int] | None = None,
+        measures: dict[str, float] | None = None,
+        notes: Sequence[str] = (),
     ) -> Manifest:
-        warnings = [*self.columns.warnings(log.columns), *outcome.warnings]
+        """Say what was done to a log with these columns, whoever did it."""
+        warnings = [*self.columns.warnings(columns), *notes]
         warnings += caveats(
-            log.reading,
+            reading,
             seeded=self.seed is not None,
             shuffled="users and rows",
-            cannot_tell_bots=self.bot_threshold is not None and "time" not in log.columns,
+            cannot_tell_bots=self.bot_threshold is not None and "time" not in columns,
         )
         if self.window is not None and self.columns.time is TimeDetail.DROP:
             warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
         return Manifest(
             method="km",
-            promise=promise,
+            promise=msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None),
             parameters={
                 "k": self.k,
                 "m": self.m,
@@ -202,16 +228,11 @@ class Km:
                 "window": self.window,
                 "bot_threshold": self.bot_threshold,
             },
-            counts=Counts(
-                n_rows_before=log.n_rows,
-                n_rows_after=out.height,
-                n_users_before=log.n_users,
-                n_users_after=out["user"].n_unique(),
-            ),
+            counts=counts,
             removed=removed,
-            changed=outcome.changed,
-            measures=outcome.measures,
-            columns=self.columns.report(log.columns),
+            changed=changed or {},
+            measures=measures or {},
+            columns=self.columns.report(columns),
             warnings=tuple(warnings),
         )
 
@@ -235,7 +256,7 @@ def _by_window(window_of_entry: Int64s | None, n_entries: int) -> list[Int64s]:
     return np.split(order, np.flatnonzero(np.diff(window_of_entry[order])) + 1)
 
 
-def _windows(frame: pl.DataFrame, window: str) -> pl.Series:
+def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
     """Number the window of each row; rows without a time share the number -1."""
     if "time" not in frame.columns:
         raise BadParameter("window", window, allowed="left out for a log without times")

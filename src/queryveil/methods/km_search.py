@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from queryveil.histories import Histories
-from queryveil.kernels.arrays import Bools, Floats, Int32s
+from queryveil.kernels.arrays import Bools, Floats, Int32s, Int64s
 from queryveil.kernels.combinations import count_in_frequent
 from queryveil.methods.km_deletion import build, delete, label, restore
 from queryveil.methods.km_targets import VALUE_COLUMNS, Target
@@ -47,7 +47,10 @@ def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.r
         return _choose_whole(histories, liking, wish, k=k, deleting=deleting, ordering=ordering)
     if not wish.restore:
         return _delete(histories, liking, wish, k=k, m=m, rng=deleting)
-    outcomes = [build(histories, order, k=k, m=m) for order in _orders(histories, liking, wish, ordering)]
+    frequency = histories.frequency()
+    outcomes = [
+        build(histories, order, k=k, m=m) for order in orders(liking, frequency=frequency, wish=wish, rng=ordering)
+    ]
     if len(histories.terms) <= _COMPARE_UP_TO:
         outcomes.append(_delete(histories, liking, wish, k=k, m=m, rng=deleting, give_back=True))
     return max(outcomes, key=lambda kept: _value(histories, kept, wish))
@@ -116,9 +119,9 @@ def _by_frequent_combinations(histories: Histories, *, k: int, m: int | None) ->
     return liking
 
 
-def _orders(histories: Histories, liking: Floats, wish: Wish, rng: np.random.Generator) -> Iterator[Int32s]:
+def orders(liking: Floats, *, frequency: Int64s, wish: Wish, rng: np.random.Generator) -> Iterator[Int32s]:
     """Give orders to build up by; ties are broken by the generator."""
-    shuffle = rng.permutation(histories.n_terms).astype(np.int32)
+    shuffle = rng.permutation(len(liking)).astype(np.int32)
     if wish.target is Target.RANDOM:
         yield shuffle
         return
@@ -130,7 +133,7 @@ def _orders(histories: Histories, liking: Floats, wish: Wish, rng: np.random.Gen
     if wish.target in VALUE_COLUMNS:
         # What a release is worth is the sum over the occurrences it keeps, so what one occurrence is worth is often
         # a better guide than the paper's value times frequency.
-        yield np.lexsort((shuffle, -histories.frequency(), -wish.worth)).astype(np.int32)
+        yield np.lexsort((shuffle, -frequency, -wish.worth)).astype(np.int32)
 
 
 def _value(histories: Histories, kept: Bools, wish: Wish) -> float:

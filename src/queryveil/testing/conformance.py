@@ -30,13 +30,29 @@ class Check:
     run: Callable[[QueryLog], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A method whose work another engine does; `anonymize` gives the release that the engine made."""
+
+    method: Any
+    engine: Callable[[Any, QueryLog], Release]
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of the log."""
+        return self.engine(self.method, log)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.method, name)
+
+
 def checks_for(method: Any) -> Iterator[Check]:
     """Give the house rules for a method that takes `anonymize(log)` and has the settings `columns` and `seed`.
 
     Run each on logs of your choice, for example on those of `queryveil.testing.strategies.logs()`. A method whose
     promise needs a number of people may raise `TooFewUsers`, but only where no more than k-1 of them remain. Of one
     that promises nothing it is checked that `verify` says so. One that releases noisy counts has no `columns`; of it is
-    checked that no query is invented and that the manifest tells nothing of the log.
+    checked that no query is invented and that the manifest tells nothing of the log. The same rules hold on any engine:
+    give the method as `Elsewhere`.
 
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log
@@ -88,8 +104,14 @@ def _the_written_files_keep_the_promise(method: Any, log: QueryLog) -> None:
         _assert_kept(method, read_release(folder), original=log)
 
 
+def _changed(method: Any, **settings: Any) -> Any:
+    if isinstance(method, Elsewhere):
+        return replace(method, method=replace(method.method, **settings))
+    return replace(method, **settings)
+
+
 def _with_kept_ids(method: Any) -> Any:
-    return replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
+    return _changed(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
 
 
 def _no_user_is_invented(method: Any, log: QueryLog) -> None:
@@ -142,7 +164,7 @@ def _the_input_is_untouched(method: Any, log: QueryLog) -> None:
 
 
 def _a_seed_repeats(method: Any, log: QueryLog) -> None:
-    seeded = replace(method, seed=7)
+    seeded = _changed(method, seed=7)
     once, twice = seeded.anonymize(log), seeded.anonymize(log)
     assert once.data.frame.equals(twice.data.frame)
     assert any("seed" in warning for warning in once.manifest.warnings)
@@ -181,7 +203,7 @@ def _what_stays_does_not_leave_unseen(method: Any, log: QueryLog) -> None:
 
 
 def _only_columns_of_the_policy_leave(method: Any, log: QueryLog) -> None:
-    strict = replace(method, columns=ColumnPolicy(time=TimeDetail.DROP))
+    strict = _changed(method, columns=ColumnPolicy(time=TimeDetail.DROP))
     if getattr(method, "window", None) is not None and "time" not in log.columns:
         return
     assert set(strict.anonymize(log).data.columns) <= {"user", "query", *getattr(method, "protected", ())}

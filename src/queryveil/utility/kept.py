@@ -45,11 +45,11 @@ def kept_of_log(
         notes += ("users kept is left out: users have a new id in each window, and nobody can tell who is who",)
     return Measures(
         scores=(
-            _score("rows_kept", share(min(n_real_rows(release), original.n_rows), original.n_rows)),
-            *([] if users is None else [_score("users_kept", users)]),
-            _score("terms_kept", _terms_kept(sides.terms)),
-            _score("queries_kept", share(n_kept, n_queries)),
-            _score("log_size_kept", size),
+            kept_score("rows_kept", share(min(n_real_rows(release), original.n_rows), original.n_rows)),
+            *([] if users is None else [kept_score("users_kept", users)]),
+            kept_score("terms_kept", _terms_kept(sides.terms)),
+            kept_score("queries_kept", share(n_kept, n_queries)),
+            kept_score("log_size_kept", size),
         ),
         notes=notes,
     )
@@ -70,9 +70,9 @@ def kept_of_transactions(
         size = min(1.0, share(left, bags.n_items))
     return Measures(
         scores=(
-            _score("rows_kept" if by_query else "users_kept", places),
-            _score("terms_kept", _terms_kept(terms)),
-            _score("log_size_kept", size),
+            kept_score("rows_kept" if by_query else "users_kept", places),
+            kept_score("terms_kept", _terms_kept(terms)),
+            kept_score("log_size_kept", size),
         ),
         notes=(*notes, "queries, top queries, suggestions and profiles are left out: transactions have no queries"),
     )
@@ -86,15 +86,16 @@ def kept_of_groups(original: Original, *, groups: Groups) -> Measures:
     n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())
     return Measures(
         scores=(
-            _score("users_kept", min(1.0, share(n_members, bags.n_transactions))),
-            _score("terms_kept", share(int(mine.is_in(theirs.implode()).sum()), len(mine))),
-            _score("log_size_kept", min(1.0, share(int(groups.frame["size"].sum()), pairs.height))),
+            kept_score("users_kept", min(1.0, share(n_members, bags.n_transactions))),
+            kept_score("terms_kept", share(int(mine.is_in(theirs.implode()).sum()), len(mine))),
+            kept_score("log_size_kept", min(1.0, share(int(groups.frame["size"].sum()), pairs.height))),
         ),
         notes=("rows, queries, suggestions and profiles are left out: groups have no rows",),
     )
 
 
-def _score(name: str, value: float) -> Score:
+def kept_score(name: str, value: float) -> Score:
+    """Give how much is kept of what the name says."""
     return Score(name=name, value=value, better="more", about=_ABOUT[name], group="kept", is_share=True)
 
 

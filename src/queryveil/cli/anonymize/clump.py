@@ -8,6 +8,7 @@ import typer
 
 from queryveil.cli.anonymize.making import Reading, make_release
 from queryveil.cli.anonymize.options import ForceOption, OutputOption, SeedOption, TaxonomyOption, UnitOption
+from queryveil.cli.engines import EngineOption, MasterOption
 from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, load_taxonomy
 
 
@@ -26,6 +27,8 @@ def clump(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put similar users together and release what all of a cluster have in common."""
@@ -42,4 +45,4 @@ def clump(
         seed=seed,
     )
     reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
-    make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+    make_release(method, log, output, reading=reading, force=force, as_json=as_json, engine=engine, master=master)

@@ -12,14 +12,22 @@ import typer
 
 from queryveil.cli.anonymize.making import print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read
-from queryveil.errors import BadParameter, NotWritten
+from queryveil.cli.engines import EngineOption, MasterOption, spark_of
+from queryveil.cli.options import (
+    BadRowsOption,
+    ColumnsOption,
+    FormatOption,
+    JsonOption,
+    LogArgument,
+    parse_columns,
+    read,
+)
+from queryveil.errors import BadParameter, NotWritten, NotYet
 
 if TYPE_CHECKING:
     from queryveil.budget import Total
     from queryveil.guarantees import DifferentialPrivacy
-    from queryveil.log import QueryLog
-    from queryveil.release import Release
+    from queryveil.release import Manifest
 
 _BUDGET = "A budget for all releases of one log"
 
@@ -55,6 +63,8 @@ def dp(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Release queries with counts, noisy enough to hide any one user."""
@@ -79,9 +89,24 @@ def dp(
         total = _total(budget, epsilon=total_epsilon, delta=total_delta)
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
-    check_target(output, force=force)
-    _check_writable(Path(output))
+    spark = spark_of(engine, master)
+    if spark is not None and synthesize is not None:
+        raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
+    if spark is None:
+        check_target(output, force=force)
+        _check_writable(Path(output))
+    else:
+        spark.check_target(output, force=force)
     _check_ledger(budget, method.promise, total=total, release=Path(output))
+    if spark is not None:
+        with progress_bar():
+            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+            method.check(there.empty)
+            with _spent(budget, method.promise, total=total, release=Path(output)):
+                manifest = spark.anonymize(method, there, output, force=force)
+        print_manifest(manifest, output, as_json=as_json)
+        _say_what_is_odd(manifest, delta=delta, n_users=there.n_users)
+        return
     with progress_bar():
         data = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
         # Whatever can go wrong should do so before anything is spent.
@@ -92,9 +117,7 @@ def dp(
             release.save(output, force=force)
     n_clicks = counts.tallies.n_clicks if clicks and synthesize is None else None
     print_manifest(release.manifest, output, as_json=as_json, n_clicks=n_clicks)
-    if not counts.tallies.n_queries:
-        _say_that_nothing_leaves(counts)
-    _warn_of_delta(delta, data)
+    _say_what_is_odd(counts.manifest, delta=delta, n_users=data.n_users)
 
 
 @contextmanager
@@ -160,16 +183,14 @@ def _spent(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | 
     typer.echo(f"budget: in {budget} {left}", err=True)
 
 
-def _say_that_nothing_leaves(release: Release) -> None:
-    # Privacy: this is read off the release, so anybody may know it. A log without people is not refused, since that
-    # would tell of the log itself, without noise.
-    thresholds = [str(part.threshold) for part in release.manifest.noise if part.what == "queries"]
-    reached = " or, in the second round, ".join(thresholds)
-    ways = "more people, a smaller --max-queries or a larger epsilon would help"
-    typer.echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
-
-
-def _warn_of_delta(delta: float, log: QueryLog) -> None:
-    """Say if delta is too large for the log; never in the manifest, since the number of users is not released."""
-    if log.n_users and delta * log.n_users >= 1:
+def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:
+    """Say that nothing leaves, or that delta is too large; the latter never in the manifest, which tells no sizes."""
+    if not manifest.counts.n_rows_after:
+        # Privacy: this is read off the release, so anybody may know it. A log without people is not refused, since that
+        # would tell of the log itself, without noise.
+        thresholds = [str(part.threshold) for part in manifest.noise if part.what == "queries"]
+        reached = " or, in the second round, ".join(thresholds)
+        ways = "more people, a smaller --max-queries or a larger epsilon would help"
+        typer.echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
+    if n_users and delta * n_users >= 1:
         typer.echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)

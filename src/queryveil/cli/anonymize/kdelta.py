@@ -18,6 +18,7 @@ from queryveil.cli.anonymize.options import (
     TimeOption,
     column_policy,
 )
+from queryveil.cli.engines import EngineOption, MasterOption
 from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument
 
 
@@ -42,6 +43,8 @@ def kdelta(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add and leave out queries until k users have the same shares of queries and clicks."""
@@ -61,4 +64,4 @@ def kdelta(
         seed=seed,
     )
     reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
-    make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+    make_release(method, log, output, reading=reading, force=force, as_json=as_json, engine=engine, master=master)

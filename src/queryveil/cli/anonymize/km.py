@@ -19,6 +19,7 @@ from queryveil.cli.anonymize.options import (
     TimeOption,
     column_policy,
 )
+from queryveil.cli.engines import EngineOption, MasterOption
 from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, load_taxonomy
 from queryveil.errors import BadFile, BadParameter
 
@@ -50,6 +51,8 @@ def km(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Delete terms until any m terms of a user are shared by k users."""
@@ -68,7 +71,7 @@ def km(
         seed=seed,
     )
     reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
-    make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+    make_release(method, log, output, reading=reading, force=force, as_json=as_json, engine=engine, master=master)
 
 
 def parse_m(text: str) -> int | None:

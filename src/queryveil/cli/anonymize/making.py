@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from queryveil.cli.options import read
+from queryveil.cli.options import parse_columns, read
 
 if TYPE_CHECKING:
     from queryveil.columns import ColumnReport
@@ -32,11 +32,31 @@ class Method(Protocol):
         """Give a release of the log that keeps the promise."""
 
 
-def make_release(method: Method, log: list[str], output: Path, *, reading: Reading, force: bool, as_json: bool) -> None:
+def make_release(
+    method: Method,
+    log: list[str],
+    output: str,
+    *,
+    reading: Reading,
+    force: bool,
+    as_json: bool,
+    engine: str = "local",
+    master: str | None = None,
+) -> None:
     """Read the log, anonymize it, write the release and say what it is."""
+    from queryveil.cli.engines import spark_of
     from queryveil.cli.output import progress_bar
     from queryveil.release import check_target
 
+    spark = spark_of(engine, master)
+    if spark is not None:
+        with progress_bar():
+            there = spark.read_log(
+                log, format=reading.file_format, columns=parse_columns(reading.columns), bad_rows=reading.bad_rows
+            )
+            manifest = spark.anonymize(method, there, output, force=force)
+        print_manifest(manifest, output, as_json=as_json)
+        return
     check_target(output, force=force)
     with progress_bar():
         release = method.anonymize(
@@ -46,7 +66,7 @@ def make_release(method: Method, log: list[str], output: Path, *, reading: Readi
     print_manifest(release.manifest, output, as_json=as_json)
 
 
-def print_manifest(manifest: Manifest, folder: Path, *, as_json: bool, n_clicks: int | None = None) -> None:
+def print_manifest(manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None) -> None:
     """Say what was released and what it cost; `n_clicks` if clicks were tallied."""
     from queryveil.cli.output import print_facts, print_json
     from queryveil.guarantees import NoPromise, SwapAnonymity

@@ -13,7 +13,7 @@ from queryveil.errors import BadFile, BadParameter
 if TYPE_CHECKING:
     from queryveil.columns import ColumnPolicy
 
-OutputOption = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
+OutputOption = Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace DIR.")]
 SeedOption = Annotated[int | None, typer.Option(help="Repeat a run; not for releases.")]
 BotsOption = Annotated[int, typer.Option(help="A bot asks more in a session; 0: no bots.")]

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.anonymize.making import print_manifest
+from queryveil.cli.anonymize.making import Reading, make_release, print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption, TaxonomyOption
+from queryveil.cli.engines import EngineOption, MasterOption
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -19,6 +20,7 @@ from queryveil.cli.options import (
     load_taxonomy,
     read_people,
 )
+from queryveil.errors import NotYet
 
 
 def plink(
@@ -43,6 +45,8 @@ def plink(
     file_format: PeopleFormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Group similar profiles until no member stands out, and release one profile per group."""
@@ -62,9 +66,17 @@ def plink(
         bot_threshold=bots or None,
         seed=seed,
     )
+    if engine != "local":
+        if membership is not None or corpus is not None or file_format == "profiles":
+            raise NotYet(
+                "--membership, --corpus and profiles on Spark", "only groups come back", instead="leave them out"
+            )
+        reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
+        make_release(method, log, output, reading=reading, force=force, as_json=as_json, engine=engine, master=master)
+        return
     check_target(output, force=force)
     if membership is not None:
-        check_membership(membership, release=output, inputs=log, force=force)
+        check_membership(membership, release=Path(output), inputs=log, force=force)
     with progress_bar():
         data = read_people(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
         grouping = method.group(data)

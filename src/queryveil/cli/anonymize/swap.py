@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from queryveil.cli.anonymize.options import (
     TimeOption,
     column_policy,
 )
+from queryveil.cli.engines import EngineOption, MasterOption
 from queryveil.cli.options import (
     BadRowsOption,
     CategoriesOption,
@@ -28,6 +30,7 @@ from queryveil.cli.options import (
     RecommendationsOption,
 )
 from queryveil.cli.stream_options import GrowthOption, KOption, MaxPoolOption
+from queryveil.errors import NotYet
 
 
 def swap(
@@ -53,6 +56,8 @@ def swap(
     file_format: FormatOption = None,
     columns: ColumnsOption = None,
     bad_rows: BadRowsOption = "fail",
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give each query to somebody else who asked for the same kind of thing."""
@@ -61,9 +66,16 @@ def swap(
     from queryveil.release import check_target
     from queryveil.text.classifier import Classifier
 
+    if engine != "local":
+        raise NotYet(
+            "swap of a whole log on Spark",
+            "its pools see every arrival in turn",
+            instead="see queryveil.engines.spark.streaming for live events, or leave out --engine",
+        )
+    folder = Path(output)
     tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
     check_target(output, force=force)
-    with fresh_key(output, wanted=ids == "keyed" and key is None, force=force) as made:
+    with fresh_key(folder, wanted=ids == "keyed" and key is None, force=force) as made:
         method = Swap(
             k=k,
             l=l,
@@ -77,6 +89,6 @@ def swap(
             seed=seed,
         )
         reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
-        make_release(method, log, output, reading=reading, force=force, as_json=as_json)
+        make_release(method, log, output, reading=reading, force=force, as_json=as_json, master=master)
     if made is not None:
-        typer.echo(f"key of the user ids: {key_beside(output)}; verify needs it, keep it to yourself", err=True)
+        typer.echo(f"key of the user ids: {key_beside(folder)}; verify needs it, keep it to yourself", err=True)

@@ -43,11 +43,11 @@ def token_hash(
     from queryveil.release import check_target
 
     check_target(output, force=force)
-    with fresh_key(output, wanted=key is None, force=force) as made:
+    with fresh_key(Path(output), wanted=key is None, force=force) as made:
         secret = made or key
         policy = column_policy(ids=ids, key=secret if ids == "keyed" else None, time=time, keep=keep)
         method = TokenHash(key=read_key(secret), columns=policy, seed=seed)
         reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
         make_release(method, log, output, reading=reading, force=force, as_json=as_json)
     if made is not None:
-        typer.echo(f"key of the hashes: {key_beside(output)}; it undoes them, keep it to yourself", err=True)
+        typer.echo(f"key of the hashes: {key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)

@@ -1,0 +1,124 @@
+"""The verbs on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from queryveil.engines.spark.clump import anonymize_transactions
+from queryveil.engines.spark.dp import anonymize_dp
+from queryveil.engines.spark.inspection import inspect
+from queryveil.engines.spark.kdelta import anonymize_kdelta
+from queryveil.engines.spark.km import anonymize_km
+from queryveil.engines.spark.logs import SparkLog
+from queryveil.engines.spark.made import Made, MadeHere
+from queryveil.engines.spark.measuring import measure
+from queryveil.engines.spark.plink import anonymize_plink
+from queryveil.engines.spark.reading import read_log
+from queryveil.engines.spark.session import check_session, start
+from queryveil.engines.spark.storage import Storage
+from queryveil.engines.spark.verify import verify
+from queryveil.engines.spark.verify.judging import read_manifest, released_log
+from queryveil.engines.spark.writing import save, save_from_here
+from queryveil.errors import NotYet
+from queryveil.inspection import Inspection
+from queryveil.log import Format, QueryLog
+from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink
+from queryveil.release import Manifest
+from queryveil.utility.measures import Measures
+from queryveil.verify.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_ONE_MACHINE = "leave out --engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Spark:
+    """The verbs of this package on logs that lie on a cluster, over any path that Spark reads.
+
+    Promise: the one of each method; a release is checked by the same checkers.
+    Not promised: that everything which runs on one machine runs here; what does not raises `NotYet`.
+    """
+
+    session: SparkSession
+
+    def __post_init__(self) -> None:
+        check_session(self.session)
+
+    @classmethod
+    def start(cls, master: str | None = None) -> Spark:
+        """Start a session at a master, or use the one that runs."""
+        return cls(session=start(master))
+
+    def read_log(
+        self,
+        source: str | Sequence[str],
+        *,
+        format: Format | str | None = None,  # noqa: A002
+        columns: Mapping[str, str] | None = None,
+        bad_rows: str = "fail",
+    ) -> SparkLog:
+        """Read a query log: a path, a folder, a glob or several of them."""
+        return read_log(self.session, source, format=format, columns=columns, bad_rows=bad_rows)
+
+    def put(self, log: QueryLog) -> SparkLog:
+        """Put a log of this machine on the cluster."""
+        return SparkLog.of(log, spark=self.session)
+
+    def check_target(self, folder: str, *, force: bool = False) -> None:
+        """Raise if a release may not be written there."""
+        Storage(spark=self.session).check_target(folder, force=force)
+
+    def anonymize(
+        self, method: Any, log: SparkLog, folder: str, *, force: bool = False, shards: int | None = None
+    ) -> Manifest:
+        """Write a release of the log that keeps the promise of the method, and give its manifest.
+
+        Methods that make groups of people make them in `shards`: of 50,000 users each, unless a number is given.
+        """
+        storage = Storage(spark=self.session)
+        storage.check_target(folder, force=force)
+        with storage.scratch(folder) as scratch:
+            made = self._made(method, log, scratch, shards=shards)
+            if isinstance(made, MadeHere):
+                return save_from_here(storage, folder, made.release, force=force)
+            n_rows = made.manifest.counts.n_rows_after
+            return save(storage, folder, made.frame, made.written, manifest=made.manifest, n_rows=n_rows, force=force)
+
+    def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
+        """Judge the promise of a release, as `queryveil.verify` does; the rows of what breaks it are not told."""
+        return verify(self.session, folder, original=original)
+
+    def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
+        """Say what is in a log, and how many users stand alone."""
+        return inspect(log, k=k, m=m)
+
+    def measure(self, original: SparkLog, folder: str) -> Measures:
+        """Measure what a release is still good for, as far as counts can tell."""
+        storage = Storage(spark=self.session)
+        manifest = read_manifest(storage, folder)
+        if manifest.data is None or manifest.data.kind != "log":
+            raise NotYet(
+                f"a release of {manifest.method} on Spark",
+                "only released logs are measured there",
+                instead=_ONE_MACHINE,
+            )
+        return measure(original, released_log(storage, folder, manifest), manifest=manifest)
+
+    def _made(self, method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> Made | MadeHere:
+        match method:
+            case Km():
+                return anonymize_km(method, log, spark=self.session, scratch=scratch)
+            case Dp():
+                return anonymize_dp(method, log, spark=self.session, scratch=scratch)
+            case Clump() | Partition():
+                return anonymize_transactions(method, log, scratch=scratch, shards=shards)
+            case Kdelta():
+                return anonymize_kdelta(method, log, scratch=scratch, shards=shards)
+            case Plink():
+                return anonymize_plink(method, log, scratch=scratch, shards=shards)
+        raise NotYet(type(method).__name__.lower(), "Spark has no way to do it", instead=_ONE_MACHINE)

@@ -1,0 +1,90 @@
+"""What runs on executors, and how what goes wrong there is said in one line.
+
+Privacy: Spark writes the traceback of a failed task into its logs, and an error of Polars or Arrow quotes values. So
+nothing leaves a task but our own errors, by their words, and the kind of any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from queryveil import errors
+from queryveil.errors import BadFile, EngineFailed, QueryveilError
+
+Batches = Iterator[pa.RecordBatch]
+_MARK = "queryveil-says"
+_SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
+_FAILED = re.compile(r"queryveil-failed:(\w+)")
+
+
+def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
+    """Make a function fit for `mapInArrow`: its errors quote nothing."""
+
+    @wraps(work)
+    def run(batches: Batches) -> Batches:
+        try:
+            yield from work(batches)
+        except QueryveilError as error:
+            raise RuntimeError(f"{_MARK}:{type(error).__name__}:{error}:{_MARK}") from None
+        except Exception as error:
+            raise RuntimeError(f"queryveil-failed:{type(error).__name__} {_where(error)}") from None
+
+    return run
+
+
+def guarded_table(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
+    """Make a function fit for `applyInArrow`: its errors quote nothing."""
+    inner = guarded(lambda tables: iter([work(next(tables))]))
+
+    @wraps(work)
+    def run(table: pa.Table) -> pa.Table:
+        return next(inner(iter([table])))
+
+    return run
+
+
+def _where(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}"
+
+
+@contextmanager
+def speaking(*, so: str = "") -> Iterator[None]:
+    """Say what went wrong on the cluster in one line; `so` is what that means."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _translated(error, so=so) from None
+
+
+def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilError:
+    text = str(error)
+    said = _SAID.search(text)
+    if said is not None:
+        return _again(said[1], said[2])
+    failed = _FAILED.search(text)
+    if failed is not None:
+        return EngineFailed("Spark", failed[1], so=so)
+    condition: Any = getattr(error, "getCondition", lambda: None)()
+    if condition == "PATH_NOT_FOUND":
+        return BadFile("the path", "there is nothing at it; check the path and that all executors see it")
+    java = re.search(r"\b(?:java|org|scala)\.[\w.]*\.(\w+(?:Error|Exception))", text)
+    return EngineFailed("Spark", str(condition or (java[1] if java else type(error).__name__)), so=so)
+
+
+def _again(name: str, words: str) -> QueryveilError:
+    """Give the error that an executor raised, with its words."""
+    kind = getattr(errors, name, QueryveilError)
+    again: QueryveilError = kind.__new__(kind)
+    Exception.__init__(again, words)
+    return again

@@ -1,0 +1,159 @@
+"""Reading a log from any path that Spark reads, by the same rules as on one machine.
+
+Parquet is read by Spark itself. Of any other file Spark only gives the bytes, and the local reader takes them apart: a
+line that cannot be read is told by file and line, as ever. Spark's own readers would quietly repair or drop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil.engines.spark.executors import Batches, guarded, speaking
+from queryveil.engines.spark.logs import SparkLog, plain, schema_of
+from queryveil.engines.spark.reading_text import SEEN, How, Seen, collected, name_of, read_lines, read_whole, reading_of
+from queryveil.engines.spark.storage import Storage
+from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet
+from queryveil.formats.bad_rows import BadRowPolicy
+from queryveil.formats.parquet import type_frame
+from queryveil.formats.read import choose
+from queryveil.formats.roles import assign_roles, carried_names, check_roles
+from queryveil.formats.sniff import sniff
+from queryveil.formats.streams import ByteStream
+from queryveil.log import ROLES, Format, Layout
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
+"""Files of these formats can be cut at any line."""
+_PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
+_MOST_BYTES = 2**31 - 1
+"""Any other file must fit into one value of Spark."""
+
+
+def read_log(
+    spark: SparkSession,
+    source: str | Sequence[str],
+    *,
+    format: Format | str | None = None,  # noqa: A002
+    columns: Mapping[str, str] | None = None,
+    bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
+) -> SparkLog:
+    """Read a query log: a path, a folder, a glob or several of them, as `queryveil.read_log` would."""
+    asked = check_roles(columns)
+    chosen = None if format is None else choose(Format, format, name="format")
+    policy = choose(BadRowPolicy, bad_rows, name="bad_rows")
+    storage = Storage(spark=spark)
+    files = _files(spark, [source] if isinstance(source, str) else list(source))
+    found = chosen or _sniffed(storage, files[0][0], columns=asked)
+    if found is Format.UBI:
+        raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
+    if found is Format.TRANSACTIONS and len(files) > 1:
+        raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
+    if found is Format.PARQUET:
+        return _read_parquet(spark, [path for path, _ in files], columns=asked, bad_rows=policy)
+    how = How(format=found, columns=asked or None, bad_rows=policy)
+    if found in _BY_LINES and not any(storage.head(path)[:4].startswith(_PACKED) for path, _ in files):
+        return read_lines(storage, [path for path, _ in files], how=how)
+    for path, n_bytes in files:
+        if n_bytes > _MOST_BYTES:
+            raise BadFile(name_of(path), "it is larger than 2 GB; split it, or write it as Parquet")
+    return read_whole(spark, [path for path, _ in files], how=how)
+
+
+_HERE = "read it on one machine: leave out --engine"
+
+
+def _files(spark: SparkSession, sources: list[str]) -> list[tuple[str, int]]:
+    """List the files behind paths, folders and globs, with their sizes."""
+    if "-" in sources:
+        raise BadParameter("the log", "stdin", allowed="a path that all executors see")
+    listed = []
+    for source in sources:
+        try:
+            with speaking():
+                rows = spark.read.format("binaryFile").load(source).select("path", "length").orderBy("path").collect()
+        except BadFile:
+            rows = []
+        if not rows:
+            raise BadFile(source, "there is no such file; check the path and that all executors see it")
+        listed += [(row["path"], int(row["length"])) for row in rows]
+    return listed
+
+
+def _sniffed(storage: Storage, path: str, *, columns: Mapping[str, str]) -> Format:
+    with TemporaryDirectory() as folder, speaking():
+        head = Path(folder) / name_of(path)
+        head.write_bytes(storage.head(path))
+        with ByteStream(head) as stream:
+            return sniff(stream, columns=columns)
+
+
+def _read_parquet(
+    spark: SparkSession, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
+) -> SparkLog:
+    try:
+        with speaking():
+            raw = spark.read.parquet(*paths)
+    except EngineFailed:
+        raise BadFile(name_of(paths[0]), "this is not a whole Parquet file of flat columns; write it again") from None
+    names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
+    inside = {name: role for role, name in names.items()} | carried_names(raw.columns, names=names)
+    roles = [role for role in ROLES if role in names]
+    order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
+    layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
+    # A plain rename, so that a column that nobody asks for is never read.
+    given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
+    with speaking():
+        seen = collected(given.select(roles).mapInArrow(guarded(_judge_rows), SEEN))
+        empty = given.limit(0).toArrow()
+    n_bad = sum(each.n_bad for each in seen)
+    if n_bad and bad_rows is BadRowPolicy.FAIL:
+        raise BadFile(name_of(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}")
+    schema = plain(_typed(as_raw(empty)).to_arrow().schema)
+    frame = given.mapInArrow(guarded(partial(_typed_rows, schema=schema)), schema_of(schema))
+    if n_bad == 0 and [(each.name, each.dataType) for each in given.schema] == [
+        (each.name, each.dataType) for each in schema_of(schema)
+    ]:
+        # Nothing needs another type, so Spark can do it, and leave out what nobody asks for.
+        frame = given.withColumn("query", F.coalesce("query", F.lit("")))
+        frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
+    return SparkLog(frame=frame, layout=layout, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+
+
+_MEND = "mend the files, or leave such rows out with --bad-rows skip"
+
+
+def as_raw(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
+    """Give Arrow rows as a frame, types as they are."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _typed(frame: pl.DataFrame) -> pl.DataFrame:
+    return type_frame(frame).frame().select(frame.columns)
+
+
+def _judge_rows(batches: Batches) -> Batches:
+    n_rows, n_bad = 0, 0
+    for batch in batches:
+        wrong = type_frame(as_raw(batch)).wrong
+        n_bad += int(np.count_nonzero(wrong))
+        n_rows += int(np.count_nonzero(wrong == 0))
+    seen = Seen(n_rows=n_rows, n_bad=n_bad)
+    yield seen.batch
+
+
+def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:
+    for batch in batches:
+        yield from _typed(as_raw(batch)).to_arrow().cast(schema).to_batches()

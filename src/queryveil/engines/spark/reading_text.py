@@ -1,0 +1,225 @@
+"""Text files taken apart by the local reader on executors: line formats in pieces, others as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import groupby
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil.engines.spark.executors import Batches, guarded, speaking
+from queryveil.engines.spark.logs import SparkLog, plain, schema_of
+from queryveil.engines.spark.storage import Storage
+from queryveil.errors import BadFile, BadRow, BadRows
+from queryveil.formats.bad_rows import BadRowPolicy
+from queryveil.formats.read import read_bytes
+from queryveil.log import ROLES, Format, Layout, QueryLog, Reading
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SEEN = "seen binary"
+_UTF8_MARK = b"\xef\xbb\xbf"
+
+
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """How each task reads its part; `headers` has the first line of each file that begins with one."""
+
+    format: Format
+    columns: dict[str, str] | None
+    bad_rows: BadRowPolicy
+    headers: dict[str, bytes] = {}
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task saw in a piece of a file, which begins at byte `start` and has lines up to `n_lines`."""
+
+    path: str = ""
+    start: int = 0
+    n_lines: int = 0
+    n_rows: int = 0
+    n_bad: int = 0
+    n_latin1: int = 0
+    bad: tuple[tuple[int, str], ...] = ()
+    layout: Layout | None = None
+    schema: bytes = b""
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """What was seen, on its way to the driver."""
+        return pa.RecordBatch.from_pydict({"seen": [msgspec.msgpack.encode(self)]}, pa.schema([("seen", pa.binary())]))
+
+
+class _Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """Some lines of a file: its bytes with a header, and how many lines of its block stand before the first byte."""
+
+    path: str
+    start: int
+    n_before: int
+    n_lines: int
+    data: bytes
+
+
+Pieces = Callable[..., Iterator[_Piece]]
+
+
+def name_of(path: str) -> str:
+    """Give the name of a file in messages."""
+    return unquote(PurePosixPath(path).name)
+
+
+def collected(frame: DataFrame) -> list[Seen]:
+    """Bring to the driver what the tasks saw."""
+    return [msgspec.msgpack.decode(data, type=Seen) for data in frame.toArrow()["seen"].to_pylist()]
+
+
+def reading_of(seen: list[Seen]) -> Reading:
+    """Add up what had to be done to read a log."""
+    return Reading(
+        n_bad_rows_skipped=sum(each.n_bad for each in seen), n_latin1_rows=sum(each.n_latin1 for each in seen)
+    )
+
+
+def read_lines(storage: Storage, paths: list[str], *, how: How) -> SparkLog:
+    """Read files whose lines are rows; Spark cuts them into blocks as it likes."""
+    heads = {path: storage.head(path).removeprefix(_UTF8_MARK) for path in paths}
+    for path, head in heads.items():
+        if not head:
+            raise BadFile(name_of(path), "the file is empty")
+    begun = _read_beginning(name_of(paths[0]), heads[paths[0]], how=how)
+    if how.format is Format.JSONL:
+        # Which key is which role is told from the beginning, for all files and pieces alike.
+        how = msgspec.structs.replace(how, columns={**dict.fromkeys(ROLES, ""), **begun.layout.names})
+    elif begun.layout.has_header:
+        how = msgspec.structs.replace(how, headers={path: head.split(b"\n", 1)[0] for path, head in heads.items()})
+    # The bytes of a line come as they are, UTF-8 or not.
+    lines = storage.spark.read.option("lineSep", "\n").text(paths)
+    where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
+    return _read(lines.select(F.col("value").cast("binary").alias("content"), *where), _pieces, how=how, begun=begun)
+
+
+def _read_beginning(name: str, head: bytes, *, how: How) -> QueryLog:
+    """Read the whole lines of a file's beginning, for its layout."""
+    whole = head.rpartition(b"\n")[0] + b"\n" if b"\n" in head else head
+    return read_bytes(whole, name=name, format=how.format, columns=how.columns, bad_rows=BadRowPolicy.SKIP)
+
+
+def read_whole(spark: SparkSession, paths: list[str], *, how: How) -> SparkLog:
+    """Read files that only make sense as a whole, each in one task."""
+    contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
+    return _read(contents.repartition(len(paths), "path") if len(paths) > 1 else contents, _files, how=how)
+
+
+def _read(contents: DataFrame, pieces: Pieces, *, how: How, begun: QueryLog | None = None) -> SparkLog:
+    with speaking():
+        seen = collected(contents.mapInArrow(guarded(partial(_look_into, pieces=pieces, how=how)), SEEN))
+    if not seen and begun is not None:
+        # Nothing but blank lines.
+        return SparkLog.of(begun, spark=contents.sparkSession)
+    seen.sort(key=lambda each: (each.path, each.start, each.n_lines))
+    _check_bad(seen, policy=how.bad_rows)
+    first = seen[0].layout
+    assert first is not None
+    schemas = []
+    for each in seen:
+        if each.layout is None or (how.format is not Format.JSONL and each.layout.columns != first.columns):
+            raise BadFile(name_of(each.path), "its columns differ from those of the first file; read them one by one")
+        schemas.append(pa.ipc.read_schema(pa.py_buffer(each.schema)))
+    try:
+        schema = _in_order(pa.unify_schemas(schemas, promote_options="permissive"))
+    except pa.ArrowException:
+        raise BadFile(
+            name_of(seen[0].path), "a column has values of different kinds; read the files one by one"
+        ) from None
+    work = partial(_rows_of, pieces=pieces, how=how, schema=schema)
+    # Privacy: rows stay on the executors' own disks, and only until the session ends.
+    frame = contents.mapInArrow(guarded(work), schema_of(schema)).persist(StorageLevel.DISK_ONLY)
+    return SparkLog(frame=frame, layout=first, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+
+
+def _in_order(schema: pa.Schema) -> pa.Schema:
+    roles = [role for role in ROLES if role in schema.names]
+    return plain(pa.schema([schema.field(name) for name in [*roles, *(n for n in schema.names if n not in ROLES)]]))
+
+
+def _check_bad(seen: list[Seen], *, policy: BadRowPolicy) -> None:
+    """Raise if rows cannot be read and may not be left out, by file and line."""
+    n_bad = sum(each.n_bad for each in seen)
+    if not n_bad or policy is not BadRowPolicy.FAIL:
+        return
+    rows: list[BadRow] = []
+    for path, of_file in groupby(seen, key=lambda each: each.path):
+        n_before = 0
+        for _, of_block in groupby(of_file, key=lambda each: each.start):
+            block = list(of_block)
+            rows += [BadRow(name_of(path), n_before + line, reason=why) for each in block for line, why in each.bad]
+            n_before += max(each.n_lines for each in block)
+    raise BadRows(rows, n_total=n_bad)
+
+
+def _files(batches: Batches, *, how: How) -> Iterator[_Piece]:  # noqa: ARG001 - as `_pieces`
+    for batch in batches:
+        for row in range(batch.num_rows):
+            data = batch["content"][row].as_py()
+            yield _Piece(path=batch["path"][row].as_py(), start=0, n_before=0, n_lines=0, data=data)
+
+
+def _pieces(batches: Batches, *, how: How) -> Iterator[_Piece]:
+    """Put lines together again, as far as they come from one block of a file."""
+    n_before: dict[tuple[str, int], int] = {}
+    for batch in batches:
+        where = zip(batch["path"].to_pylist(), batch["start"].to_pylist(), strict=True)
+        begin = 0
+        for (path, start), run in groupby(where):
+            n_lines = sum(1 for _ in run)
+            lines = batch["content"].slice(begin, n_lines).to_pylist()
+            begin += n_lines
+            done = n_before.get((path, start), 0)
+            n_before[path, start] = done + n_lines
+            header = how.headers.get(path)
+            # The first line of the first block is the header itself.
+            shown = 0 if header is None or (start == 0 and done == 0) else 1
+            data = b"\n".join([header, *lines] if shown and header is not None else lines) + b"\n"
+            yield _Piece(path=path, start=start, n_before=done - shown, n_lines=done + n_lines, data=data)
+
+
+def _look_into(batches: Batches, *, pieces: Pieces, how: How) -> Batches:
+    """Read each piece, and give what was seen instead of its rows."""
+    for piece in pieces(batches, how=how):
+        seen = Seen(path=piece.path, start=piece.start, n_lines=piece.n_lines)
+        if not piece.data.strip():
+            continue
+        try:
+            log = read_bytes(
+                piece.data, name=name_of(piece.path), format=how.format, columns=how.columns, bad_rows=how.bad_rows
+            )
+        except BadRows as error:
+            bad = tuple((piece.n_before + row.line, row.reason) for row in error.rows)
+            yield msgspec.structs.replace(seen, n_bad=error.n_total, bad=bad).batch
+            continue
+        yield msgspec.structs.replace(
+            seen,
+            n_rows=log.n_rows,
+            n_bad=log.reading.n_bad_rows_skipped,
+            n_latin1=log.reading.n_latin1_rows,
+            layout=log.layout,
+            schema=plain(log.frame.clear().to_arrow().schema).serialize().to_pybytes(),
+        ).batch
+
+
+def _rows_of(batches: Batches, *, pieces: Pieces, how: How, schema: pa.Schema) -> Batches:
+    for piece in pieces(batches, how=how):
+        if not piece.data.strip():
+            continue
+        name = name_of(piece.path)
+        frame = read_bytes(piece.data, name=name, format=how.format, columns=how.columns, bad_rows=how.bad_rows).frame
+        absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
+        yield from frame.with_columns(absent).select(schema.names).to_arrow().cast(schema).to_batches(65_536)

@@ -1,0 +1,86 @@
+"""Folders that are written whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+
+from queryveil.errors import NotWritten, ReleaseExists
+
+
+@contextmanager
+def whole(path: Path, *, force: bool) -> Iterator[Path]:
+    """Give a folder beside the target that becomes the target when the block ends well."""
+    parent, mark = path.absolute().parent, secrets.token_hex(8)
+    _sweep(parent, f".{path.name}.partial-")
+    partial = parent / f".{path.name}.partial-{mark}"
+    try:
+        partial.mkdir()
+        with _locked(partial):
+            yield partial
+            for file in partial.iterdir():
+                _to_disk(file)
+            _to_disk(partial)
+            _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
+            _to_disk(parent)
+    except (OSError, NotWritten) as error:
+        why = error.why if isinstance(error, NotWritten) else error.strerror
+        raise NotWritten(str(path), why, so="nothing was released") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
+    """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
+    if not os.path.lexists(path):
+        partial.rename(path)
+    elif not force:
+        # It was not there when the work began: somebody else has made it since.
+        raise ReleaseExists(str(path))
+    else:
+        path.rename(old)
+        try:
+            partial.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+    _sweep(path.absolute().parent, f".{path.name}.old-")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder; the system lets go of it when the process ends, however it ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # Some network disks have no locks; there, leftovers are never swept.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(parent: Path, beginning: str) -> None:
+    """Remove what a run that was killed left behind, but not what a run is writing now."""
+    for leftover in parent.glob(f"{escape(beginning)}*"):
+        with suppress(OSError):
+            handle = os.open(leftover, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(leftover)
+            finally:
+                os.close(handle)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,19 @@
+"""One session on this machine for the tests of a process; what needs separate executors starts them itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from queryveil.engines.spark import Spark
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Spark]:
+    os.environ["SPARK_LOCAL_IP"], os.environ["SPARK_LOCAL_HOSTNAME"] = "127.0.0.1", "localhost"
+    engine = Spark.start("local[2]")
+    engine.session.conf.set("spark.sql.shuffle.partitions", "2")
+    yield engine
+    engine.session.stop()

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+from queryveil import ColumnPolicy, Km, QueryLog, read_release, synth, verify
+from queryveil.engines.spark import Spark
+from queryveil.errors import BadParameter, NotYet, ReleaseExists
+from queryveil.testing import log_of, tiny_log
+
+pytestmark = pytest.mark.xdist_group("spark")
+KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def log() -> QueryLog:
+    return synth.synthesize(users=10_000, seed=5).log
+
+
+def values_of(log: QueryLog) -> pl.DataFrame:
+    """Give every term a bid of its own, so that nothing is left to chance."""
+    terms = log.frame["query"].str.to_lowercase().str.extract_all(r"[\pL\pM\p{Nd}]+").explode(empty_as_null=False)
+    distinct = terms.unique().sort()
+    return pl.DataFrame({"term": distinct, "bid": 1 + (distinct.rank("ordinal") * 7919 % 10007) / 10007})
+
+
+def test_spark_comes_to_the_very_outcome_of_one_machine(engine: Spark, log: QueryLog, tmp_path: Path) -> None:
+    method = Km(k=5, m=3, target="bid", values=values_of(log), columns=KEPT)  # type: ignore[arg-type]
+    engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release"), method.anonymize(log)
+    columns = here.log.frame.columns
+    assert there.log.frame.sort(columns).equals(here.log.frame.sort(columns))
+    assert there.manifest.removed == here.manifest.removed
+    assert there.manifest.counts == here.manifest.counts
+    assert there.manifest.warnings == here.manifest.warnings
+    assert verify(tmp_path / "release", original=log).holds
+
+
+def test_users_get_numbers_that_tell_nothing_and_their_rows_stay_together(engine: Spark, tmp_path: Path) -> None:
+    log = log_of({f"persona{i}": ["red wine", "white wine", "red"] for i in range(50)})
+    engine.anonymize(Km(k=5, m=2), engine.put(log), str(tmp_path / "release"))
+    users = read_release(tmp_path / "release").log.frame["user"]
+    assert sorted(map(int, users.unique())) == list(range(1, 51))
+    assert len(users.rle()) == 50
+    assert users.unique(maintain_order=True).to_list() != sorted(users.unique().to_list(), key=int)
+
+
+def test_keyed_ids_are_those_of_one_machine(engine: Spark, tmp_path: Path) -> None:
+    policy = ColumnPolicy(ids="keyed", key=b"sixteen bytes and more")  # type: ignore[arg-type]
+    method = Km(k=2, m=1, columns=policy)
+    engine.anonymize(method, engine.put(tiny_log()), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release"), method.anonymize(tiny_log())
+    assert set(there.log.frame["user"]) == set(here.log.frame["user"])
+
+
+def test_an_existing_release_is_replaced_only_with_force(engine: Spark, tmp_path: Path) -> None:
+    folder = str(tmp_path / "release")
+    log = engine.put(tiny_log())
+    engine.anonymize(Km(k=2, m=1), log, folder)
+    before = (tmp_path / "release" / "manifest.json").read_bytes()
+    with pytest.raises(ReleaseExists):
+        engine.anonymize(Km(k=2, m=1), log, folder)
+    assert (tmp_path / "release" / "manifest.json").read_bytes() == before
+    engine.anonymize(Km(k=3, m=1), log, folder, force=True)
+    assert read_release(folder).promise.k == 3  # type: ignore[union-attr]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release"]
+
+
+def test_a_release_is_not_written_over_what_is_none(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.txt").write_text("mine")
+    with pytest.raises(BadParameter):
+        engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "photos"), force=True)
+    with pytest.raises(BadParameter):
+        engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "no" / "folder"))
+    assert (tmp_path / "photos" / "one.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [Km(m=None), Km(restore=False), Km(target="fis")],  # type: ignore[arg-type]
+    ids=["whole histories", "the paper's deletion", "fis"],
+)
+def test_what_spark_cannot_do_is_said_with_its_reason(engine: Spark, tmp_path: Path, method: Km) -> None:
+    with pytest.raises(NotYet, match=r"because .*; leave out") as told:
+        engine.anonymize(method, engine.put(tiny_log()), str(tmp_path / "release"))
+    assert "\n" not in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_that_was_changed_or_added_is_noticed(engine: Spark, tmp_path: Path) -> None:
+    from queryveil.errors import BadRelease
+
+    engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    (data,) = [path for path in (tmp_path / "release").iterdir() if path.is_dir()]
+    (data / "part-99999.parquet").write_bytes(b"more")
+    for judge in (verify, engine.verify):
+        with pytest.raises(BadRelease):
+            judge(str(tmp_path / "release"))
+    (data / "part-99999.parquet").unlink()
+    (part,) = data.iterdir()
+    part.write_bytes(part.read_bytes()[:-1] + b"x")
+    for judge in (verify, engine.verify):
+        with pytest.raises(BadRelease):
+            judge(str(tmp_path / "release"))
+
+
+def test_nothing_of_the_log_is_in_the_plans_that_spark_may_write_down(engine: Spark, tmp_path: Path) -> None:
+    """Keys and secrets are in closures alone: a literal would stand in the plan, and so in an event log."""
+    policy = ColumnPolicy(ids="keyed", key=b"this-is-a-secret-key")  # type: ignore[arg-type]
+    from queryveil.engines.spark.leaving import leave
+
+    leaving = leave(engine.put(tiny_log()).frame, policy, seed=None)
+    plan = leaving.frame._jdf.queryExecution().toString()
+    assert "this-is-a-secret-key" not in plan
+    assert b"this-is-a-secret-key".hex() not in plan.lower()
+
+
+def test_the_manifest_lists_the_parts(engine: Spark, tmp_path: Path) -> None:
+    engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    manifest = msgspec.json.decode((tmp_path / "release" / "manifest.json").read_bytes())
+    assert [part["name"] for part in manifest["data"]["parts"]] == ["part-00000.parquet"]
