@@ -90,11 +90,11 @@ class Pools:
     Pools(n_waiting=1)
     """
 
-    def __init__(self, settings: PoolSettings, *, seed: int | None = None) -> None:
+    def __init__(self, settings: PoolSettings, *, seed: int | None = None, secret: bytes | None = None) -> None:
         check_seed(seed)
         self.settings = settings
         self._rules = swapping.Rules(settings.n_distinct, float(settings.growth), settings.max_pool)
-        self._numbers = RandomNumbers(seed=seed)
+        self._numbers = RandomNumbers(seed=seed, secret=secret)
         self._key: UInt64s = self._numbers.look(at_least=2)[:2] | np.array([0, 1], np.uint64)
         self._numbers.take(2)
         self._issued = IssuedPairs(remembered=settings.remembered)
@@ -191,11 +191,12 @@ class Pools:
         issued: Iterable[tuple[int, bytes]],
         settings: PoolSettings,
         seed: int | None = None,
+        secret: bytes | None = None,
     ) -> Pools:
         """Give the pools as they were; `issued` are generations with what `Swapped` had for them."""
         state = PoolState.unpack(data)
-        pools = cls(settings, seed=seed)
-        pools._numbers = RandomNumbers(seed=seed, n_taken=state.n_numbers)
+        pools = cls(settings, seed=seed, secret=secret)
+        pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)
         pools._key = state.key_numbers
         pools._issued = IssuedPairs(remembered=settings.remembered, generation=state.generation)
         pools._issued.restore(issued, n_newest=state.n_newest, room=state.room)

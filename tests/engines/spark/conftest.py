@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from queryveil.engines.spark import Spark
 
@@ -17,3 +18,8 @@ def engine() -> Iterator[Spark]:
     engine.session.conf.set("spark.sql.shuffle.partitions", "2")
     yield engine
     engine.session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(engine: Spark) -> SparkSession:
+    return engine.session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,8 +13,6 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 import pytest
-
-pytest.importorskip("pyspark")
 
 from queryveil.columns import ColumnPolicy, keyed
 from queryveil.engines.spark.engine import Spark
@@ -33,7 +31,7 @@ from queryveil.text.taxonomy import Taxonomy
 from queryveil.verify import verify
 from queryveil.verify.plink import verify_linkability
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = pytest.mark.xdist_group("spark")
 
 TREE = Taxonomy.from_pairs(PLANTS)
 ASKED = ("birch tree", "cedar elm", "dahlia", "amber dahlia", "fern grape", "elm", "grape fern birch", "zzz unknown")
@@ -49,17 +47,6 @@ METHODS: dict[str, Any] = {
 FORMATS = {"clump": Format.CSV, "clump of queries": Format.PARQUET, "kdelta": Format.AOL, "partition": Format.JSONL}
 
 Anonymize = Callable[..., Release]
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Spark]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patched.setenv("SPARK_LOCAL_HOSTNAME", "localhost")
-        started = Spark.start("local[2]")
-        started.session.conf.set("spark.sql.shuffle.partitions", "2")
-        yield started
-        started.session.stop()
 
 
 @pytest.fixture

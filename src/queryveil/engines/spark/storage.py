@@ -48,6 +48,11 @@ class Storage:
         files, where = self._at(folder)
         files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700"))
 
+    def close_off(self, path: str, *, mode: str = "700") -> None:
+        """Let nobody but its owner at a file or folder, also if it was there before."""
+        files, where = self._at(path)
+        files.setPermission(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode))
+
     def open_up(self, folder: str) -> None:
         """Let others in again, as far as a new folder lets them."""
         files, where = self._at(folder)

@@ -1,0 +1,53 @@
+"""With executors that are processes of their own, as on a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queryveil import read_release, synth, verify
+
+pytestmark = pytest.mark.xdist_group("spark-cluster")
+N_USERS = 1_000_000 if os.environ.get("QUERYVEIL_SOAK") else 100_000
+"""A million takes some minutes on two cores."""
+
+
+def run(log: Path, folder: Path, *more: str) -> dict[str, Any]:
+    script = Path(__file__).with_name("cluster_km.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(log), str(folder), *more], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def test_a_killed_executor_changes_nothing_in_the_result(tmp_path: Path) -> None:
+    log = tmp_path / "log.parquet"
+    synth.synthesize(users=4000, seed=3).log.frame.write_parquet(log)
+    told = [run(log, tmp_path / "left", "7"), run(log, tmp_path / "killed", "7", "kill")]
+    assert [one["executors"] for one in told] == [2, 2]
+    assert [one["killed"] for one in told] == [0, 1]
+    left, killed = read_release(tmp_path / "left"), read_release(tmp_path / "killed")
+    assert killed.log.frame.equals(left.log.frame)
+    assert killed.manifest.counts == left.manifest.counts
+    assert killed.manifest.removed == left.manifest.removed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "left", "log.parquet"]
+
+
+def test_many_users_on_two_executors_are_verified_by_the_checker_of_one_machine(tmp_path: Path) -> None:
+    log = tmp_path / "log.parquet"
+    synth.synthesize(users=N_USERS, seed=1).log.frame.write_parquet(log)
+    told = run(log, tmp_path / "release", "1", "kill")
+    assert told["killed"] == 1
+    assert told["n_rounds"] > 2
+    release = read_release(tmp_path / "release")
+    assert release.manifest.counts.n_users_before == N_USERS
+    assert release.log.n_users > 0.8 * N_USERS
+    assert verify(release).holds
