@@ -9,6 +9,7 @@ declare -A needed=(
   [chromium]="the tests of the live page in a browser"
   [chromium-driver]="the tests of the live page in a browser"
 )
+command -v java >/dev/null || needed[openjdk-17-jre-headless]="the tests on Spark"
 declare -A service=([redis-server]=redis-server [postgresql]=postgresql)
 policy=/usr/sbin/policy-rc.d
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from queryveil.engines.spark import Spark
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Spark]:
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed")
     os.environ["SPARK_LOCAL_IP"], os.environ["SPARK_LOCAL_HOSTNAME"] = "127.0.0.1", "localhost"
     engine = Spark.start("local[2]")
     engine.session.conf.set("spark.sql.shuffle.partitions", "2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ import pytest
 
 from queryveil import read_release, synth, verify
 
-pytestmark = pytest.mark.xdist_group("spark-cluster")
+pytestmark = [
+    pytest.mark.xdist_group("spark-cluster"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
+]
 N_USERS = 1_000_000 if os.environ.get("QUERYVEIL_SOAK") else 100_000
 """A million takes some minutes on two cores."""
 

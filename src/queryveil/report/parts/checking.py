@@ -6,6 +6,7 @@ from shlex import quote
 
 from queryveil.columns import Ids
 from queryveil.guarantees import NoPromise, SwapAnonymity
+from queryveil.release import DataFile
 from queryveil.report.blocks import Block, Commands, Paragraph, Section, Table
 from queryveil.report.value import Report
 
@@ -32,7 +33,7 @@ def checking(report: Report) -> Section:
     blocks: list[Block] = []
     files = [file for file in (manifest.data, manifest.clicks) if file is not None]
     if files:
-        lines = [line for file in files for line in (f"sha256sum {folder}/{file.name}", file.sha256)]
+        lines = [line for file in files for line in (_sum(file, folder=folder), file.sha256)]
         blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
     if not isinstance(manifest.promise, NoPromise):
         blocks += [Paragraph(text=_who_can(report)), Commands(lines=_verify(report))]
@@ -42,6 +43,13 @@ def checking(report: Report) -> Section:
         Paragraph(text=f"The release was made with {versions}.", kind="note"),
     ]
     return Section(name="check", title="Check it yourself", blocks=tuple(blocks))
+
+
+def _sum(file: DataFile, *, folder: str) -> str:
+    """Give the command that prints the checksum of a file; that of parts is the sum of their own."""
+    if file.parts:
+        return f"sha256sum {folder}/{file.name}/* | cut -d ' ' -f 1 | sha256sum"
+    return f"sha256sum {folder}/{file.name}"
 
 
 def glossary() -> Section:
