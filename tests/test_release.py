@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from queryveil.guarantees import KmAnonymity
 from queryveil.log import QueryLog
 from queryveil.methods import Km
 from queryveil.release import MANIFEST, Release, read_release
+from queryveil.testing import tiny_log
 from queryveil.verify import verify
 
 TERMS = ("kestrel", "lantern", "mulberry", "nutmeg", "हिन्दी")
@@ -316,3 +318,24 @@ def test_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp_path: Path) 
         a_release().save(tmp_path / os.fsdecode(b"caf\xe9"))
     assert str(caught.value).isprintable()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
+    """Else somebody could count twice."""
+    folder = Km(k=2, m=1).anonymize(tiny_log()).save(tmp_path / "release")
+    manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
+    data = manifest["data"]
+    name = data["name"]
+    (folder / name).rename(folder / "part-0")
+    (folder / name).mkdir()
+    (folder / "part-0").rename(folder / name / "part-0")
+    whole = data["sha256"]
+    for n_times in (1, 2):
+        data["parts"] = n_times * [{"name": "part-0", "sha256": whole}]
+        sums = "".join(f"{part['sha256']}\n" for part in data["parts"])
+        data["sha256"] = hashlib.sha256(sums.encode()).hexdigest()
+        (folder / "manifest.json").write_bytes(msgspec.json.encode(manifest))
+        if n_times == 1:
+            assert verify(folder).holds
+    with pytest.raises(BadRelease):
+        read_release(folder)

@@ -39,7 +39,8 @@ from queryveil.version import __version__
 from queryveil.whole_folders import whole
 
 MANIFEST = "manifest.json"
-_FORMAT_VERSION = 1
+FORMAT_VERSION = 1
+"""Of the manifest."""
 SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
 """The warning of noisy counts that can be made again."""
 
@@ -126,7 +127,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     data: DataFile | None = None
     clicks: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=versions)
-    format_version: int = _FORMAT_VERSION
+    format_version: int = FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +251,9 @@ def _whole_files(folder: Path, data: DataFile) -> list[Path]:
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
     if not data.parts:
         return [_whole_file(folder / data.name, data.sha256, release=folder)]
-    if data.sha256 != sum_of_parts(data.parts):
+    # Listed twice, a part would count twice.
+    is_doubled = len({part.name for part in data.parts}) < len(data.parts)
+    if is_doubled or data.kind in ("queries", "clicks") or data.sha256 != sum_of_parts(data.parts):
         raise BadRelease(str(folder), f"the parts that {MANIFEST} lists are not those it was written for")
     there = {file.name for file in (folder / data.name).iterdir()} if (folder / data.name).is_dir() else set()
     strangers = there - {part.name for part in data.parts}
@@ -328,7 +331,7 @@ def _read_manifest(path: Path) -> Manifest:
         raise BadRelease(str(path), f"{MANIFEST} is missing") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
         raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
-    if manifest.format_version != _FORMAT_VERSION:
+    if manifest.format_version != FORMAT_VERSION:
         raise BadRelease(str(path), f"{MANIFEST} is from a newer queryveil; install that one")
     return manifest
 

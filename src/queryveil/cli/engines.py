@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.errors import BadParameter
+from queryveil.errors import BadParameter, NotYet
 
 if TYPE_CHECKING:
     from queryveil.engines.spark import Spark
@@ -18,14 +18,26 @@ MasterOption = Annotated[
 ]
 
 
+def check_engine(engine: str, master: str | None) -> None:
+    """Raise if there is no such engine, or a master without one."""
+    if engine not in ("local", "spark"):
+        raise BadParameter("engine", engine, allowed="local or spark")
+    if engine == "local" and master is not None:
+        raise BadParameter("master", master, allowed="left out without --engine spark")
+
+
+def refuse_on_spark(**options: object) -> None:
+    """Raise if an option was given that no cluster reads."""
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
+    if given:
+        raise NotYet(f"{', '.join(given)} on Spark", "only counts are taken there", instead="leave out --engine")
+
+
 def spark_of(engine: str, master: str | None) -> Spark | None:
     """Start Spark if it is asked for; None is this machine."""
-    if engine == "local" and master is None:
-        return None
+    check_engine(engine, master)
     if engine == "local":
-        raise BadParameter("master", master, allowed="left out without --engine spark")
-    if engine != "spark":
-        raise BadParameter("engine", engine, allowed="local or spark")
+        return None
     from queryveil.engines import start_spark
 
     return start_spark(master)

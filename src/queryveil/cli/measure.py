@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from queryveil.cli.anonymize.km import read_values
-from queryveil.cli.engines import EngineOption, MasterOption, spark_of
+from queryveil.cli.engines import EngineOption, MasterOption, refuse_on_spark, spark_of
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -50,6 +50,8 @@ def measure(
     from queryveil.release import read_release
     from queryveil.utility import measure as judge
 
+    if engine != "local":
+        refuse_on_spark(key=key, values=values, taxonomy=taxonomy, membership=membership)
     spark = spark_of(engine, master)
     if spark is not None:
         with progress_bar():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from queryveil.cli.engines import EngineOption, MasterOption, spark_of
+from queryveil.cli.engines import EngineOption, MasterOption, refuse_on_spark, spark_of
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -19,10 +19,8 @@ from queryveil.cli.options import (
     read_people,
 )
 from queryveil.cli.release_keys import PlaceArgument, ReleaseKeyOption, key_of
-from queryveil.errors import NotYet
 
 if TYPE_CHECKING:
-    from queryveil.engines.spark import Spark
     from queryveil.log import QueryLog
     from queryveil.profiles import Profiles
     from queryveil.text.classifier import Classifier
@@ -59,10 +57,17 @@ def verify(
     from queryveil.release import read_release
     from queryveil.verify import verify as judge
 
+    if engine != "local":
+        tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
+        refuse_on_spark(show=show, key=key, taxonomy=taxonomy, classifier=classifier != "evidence", **tables)
     spark = spark_of(engine, master)
     if spark is not None:
-        there = {"format": file_format, "columns": parse_columns(columns), "bad_rows": bad_rows}
-        _on_spark(spark, place, original=original, reading=there, show=show, as_json=as_json)
+        with progress_bar():
+            asked = None
+            if original is not None:
+                asked = spark.read_log(original, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+            on_spark = spark.verify(place, original=asked)
+        _tell(on_spark, texts=None, as_json=as_json)
     folder = Path(place)
     with progress_bar():
         release = read_release(folder)
@@ -80,19 +85,6 @@ def verify(
             classifier=own_classifier(classifier, frequencies, recommendations, categories),
         )
     _tell(verdict, texts=verdict.show(release.data) if show else None, as_json=as_json)
-
-
-def _on_spark(
-    spark: Spark, place: str, *, original: str | None, reading: dict[str, Any], show: bool, as_json: bool
-) -> NoReturn:
-    from queryveil.cli.output import progress_bar
-
-    if show:
-        raise NotYet("--show on Spark", "a cluster counts and keeps no rows", instead="leave out --show or --engine")
-    with progress_bar():
-        before = None if original is None else spark.read_log(original, **reading)
-        verdict = spark.verify(place, original=before)
-    _tell(verdict, texts=None, as_json=as_json)
 
 
 def _tell(verdict: Verdict, *, texts: list[str] | None, as_json: bool) -> NoReturn:

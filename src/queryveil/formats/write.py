@@ -36,11 +36,11 @@ def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> Non
     nothing else. A log without rows is a header, or a blank line where the format has no header.
     """
     layout = layout or log.layout
-    _check_users(log.frame["user"], layout=layout)
+    check_users(log.frame["user"], layout=layout)
     write_frame(arrange(log.frame, layout=layout), path, layout=layout)
 
 
-def _check_users(users: pl.Series, *, layout: Layout) -> None:
+def check_users(users: pl.Series, *, layout: Layout) -> None:
     """Refuse ids that the format would change: two users could become one."""
     if layout.format in (Format.PARQUET, Format.JSONL, Format.UBI, Format.TRANSACTIONS):
         return
@@ -71,9 +71,13 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
             file.write(b"\n")
         for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
             part = frame.slice(begin, _SLICE_ROWS)
-            data = encode_rows(part, layout=layout, begin=begin)
-            # A mark at the start of the file is dropped when it is read, so one that belongs to the text is doubled.
-            file.write(_UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data)
+            file.write(with_mark_kept(encode_rows(part, layout=layout, begin=begin), begin=begin))
+
+
+def with_mark_kept(data: bytes, *, begin: int) -> bytes:
+    """Give the bytes of rows from row `begin` on so that a mark which belongs to the text is still there when read."""
+    # A mark at the start of a file is dropped by readers, so one that belongs to the text is doubled.
+    return _UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data
 
 
 def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:

@@ -123,3 +123,45 @@ def test_the_manifest_lists_the_parts(engine: Spark, tmp_path: Path) -> None:
     engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
     manifest = msgspec.json.decode((tmp_path / "release" / "manifest.json").read_bytes())
     assert [part["name"] for part in manifest["data"]["parts"]] == ["part-00000.parquet"]
+
+
+@pytest.mark.parametrize("ids", ["fresh", "keyed", "keep"])
+def test_kept_columns_of_any_name_leave_as_they_are(engine: Spark, tmp_path: Path, ids: str) -> None:
+    names = ["name", "place", "bucket", "digest", "geo.city"]
+    log = log_of({f"persona{i}": ["red wine"] for i in range(4)})
+    log = log.with_frame(log.frame.with_columns(pl.lit("lanternford").alias(name) for name in names))
+    key = b"sixteen bytes and more" if ids == "keyed" else None
+    policy = ColumnPolicy(ids=ids, keep=tuple(names), key=key)  # type: ignore[arg-type]
+    method = Km(k=2, m=1, columns=policy)
+    engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release").log.frame, method.anonymize(log).log.frame
+    assert set(there.columns) == set(here.columns)
+    assert there["user"].n_unique() == 4
+    if ids != "fresh":
+        assert set(there["user"]) == set(here["user"])
+    assert all(there[name].unique().to_list() == ["lanternford"] for name in names)
+
+
+def test_ids_that_the_format_would_change_are_refused(engine: Spark, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from queryveil.errors import BadInput
+    from queryveil.log import Format, Layout
+
+    log = replace(log_of({"a\tb": ["wine"], "a b": ["wine"]}), layout=Layout(format=Format.TSV))
+    with pytest.raises(BadInput, match="fresh ids"):
+        engine.anonymize(Km(k=2, m=1, columns=KEPT), engine.put(log), str(tmp_path / "release"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_terms_are_counted_once_whatever_the_windows(engine: Spark, tmp_path: Path) -> None:
+    from datetime import datetime
+
+    rows = {
+        "user": ["1", "2", "3", "1", "2"],
+        "query": ["tea milk", "tea", "rare", "tea", "tea milk"],
+        "time": [datetime(2024, 1, day) for day in (1, 1, 1, 2, 2)],
+    }
+    log, method = QueryLog.from_frame(rows), Km(k=2, m=2, window="1d")
+    manifest = engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    assert manifest.removed == method.anonymize(log).manifest.removed

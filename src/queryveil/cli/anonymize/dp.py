@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.making import print_manifest
+from queryveil.cli.anonymize.making import on_spark, print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
 from queryveil.cli.engines import EngineOption, MasterOption, spark_of
 from queryveil.cli.options import (
@@ -97,15 +97,16 @@ def dp(
         _check_writable(Path(output))
     else:
         spark.check_target(output, force=force)
-    _check_ledger(budget, method.promise, total=total, release=Path(output))
+    _check_ledger(budget, method.promise, total=total, release=Path(output.removeprefix("file://")))
     if spark is not None:
         with progress_bar():
             there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
             method.check(there.empty)
+            n_users = there.n_users
             with _spent(budget, method.promise, total=total, release=Path(output)):
                 manifest = spark.anonymize(method, there, output, force=force)
-        print_manifest(manifest, output, as_json=as_json)
-        _say_what_is_odd(manifest, delta=delta, n_users=there.n_users)
+        print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
+        _say_what_is_odd(manifest, delta=delta, n_users=n_users)
         return
     with progress_bar():
         data = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows)

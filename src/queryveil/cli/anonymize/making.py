@@ -50,12 +50,13 @@ def make_release(
 
     spark = spark_of(engine, master)
     if spark is not None:
+        spark.check_target(output, force=force)
         with progress_bar():
             there = spark.read_log(
                 log, format=reading.file_format, columns=parse_columns(reading.columns), bad_rows=reading.bad_rows
             )
             manifest = spark.anonymize(method, there, output, force=force)
-        print_manifest(manifest, output, as_json=as_json)
+        print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
         return
     check_target(output, force=force)
     with progress_bar():
@@ -66,8 +67,15 @@ def make_release(
     print_manifest(release.manifest, output, as_json=as_json)
 
 
-def print_manifest(manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None) -> None:
-    """Say what was released and what it cost; `n_clicks` if clicks were tallied."""
+def on_spark(folder: str) -> str:
+    """Give the options to verify a release with that lies where only Spark reaches."""
+    return " --engine spark" if "://" in folder else ""
+
+
+def print_manifest(
+    manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None, options: str = ""
+) -> None:
+    """Say what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
     from queryveil.cli.output import print_facts, print_json
     from queryveil.guarantees import NoPromise, SwapAnonymity
 
@@ -84,7 +92,7 @@ def print_manifest(manifest: Manifest, folder: str | Path, *, as_json: bool, n_c
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    check = "" if isinstance(manifest.promise, NoPromise) else f"; check it with: queryveil verify {folder}"
+    check = "" if isinstance(manifest.promise, NoPromise) else f"; check it with: queryveil verify {folder}{options}"
     if isinstance(manifest.promise, SwapAnonymity):
         check += " --original LOG"
     typer.echo(f"\nwritten to {folder}{check}", err=True)

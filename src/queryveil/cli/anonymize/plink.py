@@ -10,7 +10,7 @@ import typer
 
 from queryveil.cli.anonymize.making import Reading, make_release, print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption, TaxonomyOption
-from queryveil.cli.engines import EngineOption, MasterOption
+from queryveil.cli.engines import EngineOption, MasterOption, check_engine, refuse_on_spark
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -20,7 +20,6 @@ from queryveil.cli.options import (
     load_taxonomy,
     read_people,
 )
-from queryveil.errors import NotYet
 
 
 def plink(
@@ -66,11 +65,9 @@ def plink(
         bot_threshold=bots or None,
         seed=seed,
     )
+    check_engine(engine, master)
     if engine != "local":
-        if membership is not None or corpus is not None or file_format == "profiles":
-            raise NotYet(
-                "--membership, --corpus and profiles on Spark", "only groups come back", instead="leave them out"
-            )
+        refuse_on_spark(membership=membership, corpus=corpus, format=file_format == "profiles")
         reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
         make_release(method, log, output, reading=reading, force=force, as_json=as_json, engine=engine, master=master)
         return

@@ -18,7 +18,7 @@ from queryveil.cli.anonymize.options import (
     TimeOption,
     column_policy,
 )
-from queryveil.cli.engines import EngineOption, MasterOption
+from queryveil.cli.engines import EngineOption, MasterOption, check_engine
 from queryveil.cli.options import (
     BadRowsOption,
     CategoriesOption,
@@ -66,6 +66,7 @@ def swap(
     from queryveil.release import check_target
     from queryveil.text.classifier import Classifier
 
+    check_engine(engine, master)
     if engine != "local":
         raise NotYet(
             "swap of a whole log on Spark",
@@ -89,6 +90,6 @@ def swap(
             seed=seed,
         )
         reading = Reading(file_format=file_format, columns=columns, bad_rows=bad_rows)
-        make_release(method, log, output, reading=reading, force=force, as_json=as_json, master=master)
+        make_release(method, log, output, reading=reading, force=force, as_json=as_json)
     if made is not None:
         typer.echo(f"key of the user ids: {key_beside(folder)}; verify needs it, keep it to yourself", err=True)

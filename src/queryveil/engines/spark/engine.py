@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from queryveil.engines.spark.clump import anonymize_transactions
 from queryveil.engines.spark.dp import anonymize_dp
+from queryveil.engines.spark.executors import speaking
 from queryveil.engines.spark.inspection import inspect
 from queryveil.engines.spark.kdelta import anonymize_kdelta
 from queryveil.engines.spark.km import anonymize_km
@@ -54,6 +55,7 @@ class Spark:
         """Start a session at a master, or use the one that runs."""
         return cls(session=start(master))
 
+    @speaking()
     def read_log(
         self,
         source: str | Sequence[str],
@@ -69,10 +71,12 @@ class Spark:
         """Put a log of this machine on the cluster."""
         return SparkLog.of(log, spark=self.session)
 
+    @speaking()
     def check_target(self, folder: str, *, force: bool = False) -> None:
         """Raise if a release may not be written there."""
         Storage(spark=self.session).check_target(folder, force=force)
 
+    @speaking(so="nothing was released")
     def anonymize(
         self, method: Any, log: SparkLog, folder: str, *, force: bool = False, shards: int | None = None
     ) -> Manifest:
@@ -89,14 +93,17 @@ class Spark:
             n_rows = made.manifest.counts.n_rows_after
             return save(storage, folder, made.frame, made.written, manifest=made.manifest, n_rows=n_rows, force=force)
 
+    @speaking()
     def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
         """Judge the promise of a release, as `queryveil.verify` does; the rows of what breaks it are not told."""
         return verify(self.session, folder, original=original)
 
+    @speaking()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
         """Say what is in a log, and how many users stand alone."""
         return inspect(log, k=k, m=m)
 
+    @speaking()
     def measure(self, original: SparkLog, folder: str) -> Measures:
         """Measure what a release is still good for, as far as counts can tell."""
         storage = Storage(spark=self.session)

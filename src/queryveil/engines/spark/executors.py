@@ -34,7 +34,9 @@ def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
             yield from work(batches)
         except QueryveilError as error:
             raise RuntimeError(f"{_MARK}:{type(error).__name__}:{error}:{_MARK}") from None
-        except Exception as error:
+        except (GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of Polars is no Exception
             raise RuntimeError(f"queryveil-failed:{type(error).__name__} {_where(error)}") from None
 
     return run

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
 from queryveil.engines.spark.executors import speaking
-from queryveil.engines.spark.km_histories import Vocabulary, count_terms, gather, label
+from queryveil.engines.spark.km_histories import Vocabulary, count_terms, gather, label, words_of
 from queryveil.engines.spark.km_rewriting import count_words, kept_terms, rewritten
 from queryveil.engines.spark.km_rounds import Rounds
 from queryveil.engines.spark.leaving import leave
-from queryveil.engines.spark.logs import SparkLog
+from queryveil.engines.spark.logs import SparkLog, quoted
 from queryveil.engines.spark.made import Made, as_log
 from queryveil.engines.spark.people import people_of
 from queryveil.errors import BadParameter, NotYet
@@ -37,12 +37,12 @@ def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str
     _check(method, log)
     by_blanks = log.layout.format is Format.TRANSACTIONS
     people = people_of(log, threshold=method.bot_threshold)
-    rows = people.frame.select(_needed(method, log.columns))
+    rows = people.frame.select(quoted(_needed(method, log.columns)))
     progress.step("reading terms")
     with speaking(so="nothing was released"):
         gather(rows, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/histories")
         histories = spark.read.parquet(f"{scratch}/histories")
-    vocabulary = count_terms(histories, k=method.k)
+    vocabulary = count_terms(histories, k=method.k, window=method.window)
     kept, n_terms, notes = _best(method, histories, vocabulary, spark=spark, scratch=scratch)
     progress.step("writing queries")
     with speaking(so="nothing was released"):
@@ -96,7 +96,8 @@ def _best(
     method: Km, histories: DataFrame, vocabulary: Vocabulary, *, spark: SparkSession, scratch: str
 ) -> tuple[DataFrame, int, list[str]]:
     """Give what each user keeps in the best outcome, how many terms are left, and what there is to say."""
-    worth, n_without = term_values(vocabulary.words, target=method.target, values=method.values)
+    words = words_of(vocabulary.terms, window=method.window)
+    worth, n_without = term_values(words, target=method.target, values=method.values)
     wish = Wish(target=method.target, worth=worth)
     liking = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
     _, ordering = generator(method.seed).spawn(2)
@@ -138,10 +139,11 @@ def _outcome(
     with speaking(so="nothing was released"):
         counted = left.toArrow()
         n_users = entries.select("uid").distinct().count() if wish.target is Target.USERS else 0
+    kept = order[counted["label"].to_numpy()]
     if wish.target is Target.USERS:
         # Among outcomes with the same users the one with more terms.
         worth = n_users + float(np.sum(counted["n"].to_numpy())) / (vocabulary.n_entries + 1)
     else:
-        kept = order[counted["label"].to_numpy()]
         worth = float(np.sum(counted["occurrences"].to_numpy() * wish.worth[kept]))
-    return worth, kept_terms(state, terms), counted.num_rows
+    left_words = words_of(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
+    return worth, kept_terms(state, terms, window=method.window), left_words.n_unique()

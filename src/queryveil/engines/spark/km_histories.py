@@ -98,25 +98,21 @@ class Vocabulary:
     n_rows_without_terms: int
     n_entries: int
 
-    @property
-    def words(self) -> pl.Series:
-        """The terms as they are written, without the window before them."""
-        return words_of(self.terms)
+
+def words_of(terms: pl.Series, *, window: str | None) -> pl.Series:
+    """Give terms as they are written, without the window before them if there are any."""
+    return terms if window is None else terms.str.replace(rf"^-?\d+{_BETWEEN}", "")
 
 
-def words_of(terms: pl.Series) -> pl.Series:
-    """Give terms without the window before them."""
-    return terms.str.split(_BETWEEN).list.last()
-
-
-def count_terms(histories: DataFrame, *, k: int) -> Vocabulary:
+def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> Vocabulary:
     """Count the users and occurrences of each term; only what k users have comes to the driver."""
     entries = histories.select(F.explode(F.arrays_zip("terms", "counts")).alias("entry"))
     counted = entries.groupBy(F.col("entry.terms").alias("term")).agg(
         F.count("*").alias("support"), F.sum("entry.counts").alias("frequency")
     )
     with speaking():
-        whole = counted.agg(F.count("*").alias("n"), F.sum("frequency").alias("occurrences")).first()
+        word = F.col("term") if window is None else F.substring_index("term", _BETWEEN, -1)
+        whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).first()
         bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).first()
         frequent = counted.where(F.col("support") >= k).orderBy("term").toArrow()
     assert whole is not None

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-_KEPT = "kept_terms_of_this_user"
+_KEPT, _IS_ROW = "kept_terms_of_this_user", "is_row_of_the_log"
 
 
-def kept_terms(state: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
+def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | None) -> DataFrame:
     """Give the terms that each user, or user in a window, keeps."""
     schema = pa.schema([("user", pa.string()), ("window", pa.int64()), (_KEPT, pa.list_(pa.string()))])
     return state.select("user", "window", "labels", "kept").mapInArrow(
-        guarded(partial(_named, terms=terms, schema=schema)), schema_of(schema)
+        guarded(partial(_named, terms=terms, window=window, schema=schema)), schema_of(schema)
     )
 
 
-def _named(batches: Batches, *, terms: Broadcast[pl.Series], schema: pa.Schema) -> Batches:
-    words = words_of(terms.value)
+def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None, schema: pa.Schema) -> Batches:
+    words = words_of(terms.value, window=window)
     for batch in batches:
         labels, kept = batch["labels"].flatten().to_numpy(), batch["kept"].flatten().to_numpy() == 1
         row = np.repeat(np.arange(batch.num_rows), batch["labels"].value_lengths().to_numpy())[kept]
@@ -48,7 +48,10 @@ def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks
     With windows users get a name for each, so that nobody can be followed from one to the next.
     """
     inside = rows.limit(0).toArrow().schema
-    both = rows.unionByName(kept, allowMissingColumns=True).repartition("user")
+    # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
+    asked = rows.withColumns({_KEPT: F.array().cast("array<string>"), _IS_ROW: F.lit(True)})
+    granted = kept.withColumn(_IS_ROW, F.lit(False))
+    both = asked.unionByName(granted, allowMissingColumns=True).repartition("user")
     like = both.limit(0).toArrow().schema
     work = partial(_rewritten, window=window, by_blanks=by_blanks, like=like, names=rows.columns)
     return both.mapInArrow(guarded(work), schema_of(plain(inside)))
@@ -56,8 +59,8 @@ def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks
 
 def _rewritten(batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]) -> Batches:
     both = as_frame(batches, like=like)
-    kept = both.filter(pl.col(_KEPT).is_not_null()).select("user", "window", _KEPT)
-    rows = both.filter(pl.col(_KEPT).is_null()).select(names)
+    kept = both.filter(~pl.col(_IS_ROW)).select("user", "window", _KEPT)
+    rows = both.filter(pl.col(_IS_ROW)).select(names)
     if not rows.height or not kept.height:
         return
     tokens = tokenize(rows["query"], by_blanks=by_blanks)

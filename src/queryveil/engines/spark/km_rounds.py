@@ -34,6 +34,8 @@ _MESSAGES = pa.schema(
 )
 _CHANGES = pa.schema([("uid", pa.int64()), ("label", pa.int32()), ("kept", pa.int8())])
 _ENTRIES_A_SHARD = 4_000_000
+_FEW = 200_000
+"""So many changes fit into every executor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,11 @@ class Rounds:
             n_rounds += 1
             progress.step(f"counting, round {n_rounds}", 1 - float(is_open.mean()))
             changes = self._stored(self._decide(state, is_open), f"changes-{n_rounds}")
-            state = self._stored(_joined(state, changes), f"state-{n_rounds}")
+            with speaking(so="nothing was released"):
+                n_changes = changes.count()
+            if not n_changes:
+                break
+            state = self._stored(_joined(state, changes, n_changes=n_changes), f"state-{n_rounds}")
             is_open = self._concerned(state)
         return state
 
@@ -149,19 +155,24 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     return pa.table([pa.array(uid), pa.array(rows.labels[changed]), pa.array(rows.kept[changed])], schema=_CHANGES)
 
 
-def _joined(state: DataFrame, changes: DataFrame) -> DataFrame:
+def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFrame:
     """Give the histories with what has changed in them."""
     news = changes.groupBy("uid").agg(
         F.collect_list("label").alias("changed_labels"), F.collect_list("kept").alias("changed_kept")
     )
-    return state.drop("first_changed").join(news, "uid", "left").mapInArrow(guarded(_renewed), schema_of(STATE))
+    # A few changes go to where the histories are, many meet them half way.
+    both = state.drop("first_changed").join(F.broadcast(news) if n_changes < _FEW else news, "uid", "left")
+    # Spark 4.3 takes time squared to hand lists to Python if many of them are missing.
+    for name, kind in (("changed_labels", "array<int>"), ("changed_kept", "array<tinyint>")):
+        both = both.withColumn(name, F.coalesce(name, F.array().cast(kind)))
+    return both.mapInArrow(guarded(_renewed), schema_of(STATE))
 
 
 def _renewed(batches: Batches) -> Batches:
     for batch in batches:
         rows = _Rows.of(batch)
         labels, flags = batch["changed_labels"], batch["changed_kept"]
-        lengths = labels.value_lengths().fill_null(0).to_numpy()
+        lengths = labels.value_lengths().to_numpy()
         row, place = spread(np.append(0, np.cumsum(lengths)), rows=np.arange(batch.num_rows))
         news = labels.flatten().to_numpy()[place]
         # A history's labels ascend, so row and label together do too.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.columns import ColumnPolicy, Ids, TimeDetail, keyed
 from queryveil.engines.spark.executors import Batches, guarded, speaking
@@ -20,6 +21,8 @@ from queryveil.kernels.arrays import Int64s
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_DIGEST, _PLACE, _BUCKET = "digest_of_this_user", "place_of_this_row", "bucket_of_this_user"
+"""Columns of our own, beside those of the log."""
 _N_BUCKETS = 4096
 _ROWS_A_PART = 1_000_000
 
@@ -59,15 +62,16 @@ def leave(frame: DataFrame, policy: ColumnPolicy, *, seed: int | None, protected
     schema = plain(_mark(as_frame(inside.empty_table()), policy, secret, protected).to_arrow().schema)
     marked = frame.mapInArrow(guarded(work), schema_of(schema))
     with speaking(so="nothing was released"):
-        counted = marked.groupBy("bucket", "digest").count().groupBy("bucket").agg({"digest": "count", "count": "sum"})
+        by_user = marked.groupBy(_BUCKET, _DIGEST).agg(F.count("*").alias("n_rows"))
+        counted = by_user.groupBy(_BUCKET).agg(F.count("*").alias("n_users"), F.sum("n_rows").alias("n_rows"))
         counts = counted.toArrow()
     users = np.zeros(_N_BUCKETS, np.int64)
-    users[counts["bucket"].to_numpy()] = counts["count(digest)"].to_numpy()
-    n_rows = int(np.sum(counts["sum(count)"].to_numpy())) if counts.num_rows else 0
+    users[counts[_BUCKET].to_numpy()] = counts["n_users"].to_numpy()
+    n_rows = int(np.sum(counts["n_rows"].to_numpy())) if counts.num_rows else 0
     first = np.concatenate([[0], np.cumsum(users)[:-1]])
     n_parts = max(1, -(-n_rows // _ROWS_A_PART))
-    in_order = marked.repartition(n_parts, "bucket").sortWithinPartitions("digest", "place")
-    released = plain(pa.schema([each for each in schema if each.name not in ("bucket", "digest", "place")]))
+    in_order = marked.repartition(n_parts, _BUCKET).sortWithinPartitions(_DIGEST, _PLACE)
+    released = plain(pa.schema([each for each in schema if each.name not in (_BUCKET, _DIGEST, _PLACE)]))
     numbered = partial(_numbered, first=first if policy.ids is Ids.FRESH else None, schema=released)
     out = in_order.mapInArrow(guarded(numbered), schema_of(released))
     return Leaving(frame=out, n_rows=n_rows, n_users=int(users.sum()))
@@ -90,13 +94,13 @@ def _mark(frame: pl.DataFrame, policy: ColumnPolicy, secret: bytes, protected: t
         out = out.with_columns(pl.col("time").dt.truncate("1d" if policy.time is TimeDetail.DAY else "1h"))
     place = out.hash_rows(seed=int.from_bytes(secret[:8], "big")).cast(pl.Int64, wrap_numerical=True)
     users = out["user"].unique(maintain_order=True)
-    found = pl.DataFrame({"user": users, "digest": pl.Series(digests(users, secret=secret), dtype=pl.Binary)})
-    if policy.ids is Ids.KEYED and policy.key is not None:
-        found = found.with_columns(name=keyed(users, key=policy.key))
-    out = out.with_columns(place=place).join(found, on="user", how="left", maintain_order="left")
-    if "name" in out.columns:
-        out = out.with_columns(user=pl.col("name")).drop("name")
-    return out.with_columns(bucket=_buckets(out["digest"]))
+    found = pl.DataFrame({"user": users, _DIGEST: pl.Series(digests(users, secret=secret), dtype=pl.Binary)})
+    found = found.with_columns(_buckets(found[_DIGEST]).alias(_BUCKET))
+    out = out.with_columns(place.alias(_PLACE)).join(found, on="user", how="left", maintain_order="left")
+    if policy.ids is not Ids.KEYED or policy.key is None:
+        return out
+    pseudonyms = keyed(users, key=policy.key)
+    return out.with_columns(user=out["user"].replace_strict(users, pseudonyms, return_dtype=pl.String))
 
 
 def _buckets(digests: pl.Series) -> pl.Series:
@@ -117,7 +121,7 @@ def _numbered(batches: Batches, *, first: Int64s | None, schema: pa.Schema) -> B
         frame = as_frame(batch)
         if first is not None:
             numbers = []
-            for digest, bucket in frame.select("digest", "bucket").iter_rows():
+            for digest, bucket in frame.select(_DIGEST, _BUCKET).iter_rows():
                 if digest != last:
                     seen[bucket] = seen.get(bucket, 0) + 1
                     last = digest

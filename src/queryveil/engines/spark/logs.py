@@ -49,6 +49,11 @@ class SparkLog:
         return f"SparkLog(n_rows={self.n_rows}, columns={self.columns})"
 
 
+def quoted(names: Iterable[str]) -> list[str]:
+    """Give names of columns so that Spark takes them as they are, dots and all."""
+    return [f"`{name.replace('`', '``')}`" for name in names]
+
+
 def put(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
     """Put a frame of this machine on the cluster."""
     table = frame.to_arrow()

@@ -45,7 +45,7 @@ def people_of(log: SparkLog, *, threshold: int | None) -> People:
     assert isinstance(programs, pl.DataFrame)
     theirs = F.broadcast(put(programs.select("user"), spark=log.frame.sparkSession))
     return People(
-        frame=log.frame.join(theirs, "user", "left_anti").select(log.columns),
+        frame=log.frame.join(theirs, "user", "left_anti"),
         n_bots=programs.height,
         n_bot_rows=int(programs["n"].sum()),
     )

@@ -18,8 +18,17 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, speaking
-from queryveil.engines.spark.logs import SparkLog, plain, schema_of
-from queryveil.engines.spark.reading_text import SEEN, How, Seen, collected, name_of, read_lines, read_whole, reading_of
+from queryveil.engines.spark.logs import SparkLog, plain, quoted, schema_of
+from queryveil.engines.spark.reading_text import (
+    SEEN,
+    How,
+    Seen,
+    collected,
+    name_of,
+    read_lines,
+    read_whole,
+    reading_of,
+)
 from queryveil.engines.spark.storage import Storage
 from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet
 from queryveil.formats.bad_rows import BadRowPolicy
@@ -104,6 +113,11 @@ def _read_parquet(
     try:
         with speaking():
             raw = spark.read.parquet(*paths)
+            for path in paths[1:]:
+                if spark.read.parquet(path).columns != raw.columns:
+                    raise BadFile(
+                        name_of(path), "its columns differ from those of the first file; read them one by one"
+                    )
     except EngineFailed:
         raise BadFile(name_of(paths[0]), "this is not a whole Parquet file of flat columns; write it again") from None
     names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
@@ -112,7 +126,7 @@ def _read_parquet(
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
-    given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
+    given = raw.select([F.col(*quoted([name])).alias(role) for name, role in inside.items()]).select(quoted(order))
     with speaking():
         seen = collected(given.select(roles).mapInArrow(guarded(_judge_rows), SEEN))
         empty = given.limit(0).toArrow()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SEEN = "seen binary"
+OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -96,8 +97,9 @@ def read_lines(storage: Storage, paths: list[str], *, how: How) -> SparkLog:
             raise BadFile(name_of(path), "the file is empty")
     begun = _read_beginning(name_of(paths[0]), heads[paths[0]], how=how)
     if how.format is Format.JSONL:
-        # Which key is which role is told from the beginning, for all files and pieces alike.
-        how = msgspec.structs.replace(how, columns={**dict.fromkeys(ROLES, ""), **begun.layout.names})
+        # Which keys are user and query is told from the beginning, for all files and pieces alike.
+        names = {role: begun.layout.names[role] for role in ("user", "query")}
+        how = msgspec.structs.replace(how, columns=names | (how.columns or {}))
     elif begun.layout.has_header:
         how = msgspec.structs.replace(how, headers={path: head.split(b"\n", 1)[0] for path, head in heads.items()})
     # The bytes of a line come as they are, UTF-8 or not.
@@ -131,7 +133,7 @@ def _read(contents: DataFrame, pieces: Pieces, *, how: How, begun: QueryLog | No
     schemas = []
     for each in seen:
         if each.layout is None or (how.format is not Format.JSONL and each.layout.columns != first.columns):
-            raise BadFile(name_of(each.path), "its columns differ from those of the first file; read them one by one")
+            raise BadFile(name_of(each.path), OTHER_COLUMNS)
         schemas.append(pa.ipc.read_schema(pa.py_buffer(each.schema)))
     try:
         schema = _in_order(pa.unify_schemas(schemas, promote_options="permissive"))
@@ -184,7 +186,7 @@ def _pieces(batches: Batches, *, how: How) -> Iterator[_Piece]:
             begin += n_lines
             done = n_before.get((path, start), 0)
             n_before[path, start] = done + n_lines
-            header = how.headers.get(path)
+            header = how.headers.get(path) or how.headers.get(unquote(path))
             # The first line of the first block is the header itself.
             shown = 0 if header is None or (start == 0 and done == 0) else 1
             data = b"\n".join([header, *lines] if shown and header is not None else lines) + b"\n"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import warnings
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from pyspark.sql import SparkSession
 
 from queryveil.errors import EngineFailed, NotYet
 
-DEFAULT_MASTER = "local[*]"
 _SETTINGS = {
     # Times in logs have no zone; where Spark wants one, it is this.
     "spark.sql.session.timeZone": "UTC",
@@ -23,29 +25,44 @@ _SETTINGS = {
 
 
 def start(master: str | None = None) -> SparkSession:
-    """Give the running session, or start one at a master; settings of spark-submit and of files are kept.
+    """Give the running session, or start one; without a master it is the one that spark-submit or files have set.
 
-    On a master that begins with `local` executors run this very Python.
+    On a master that begins with `local` executors run this very Python, and keep rows where only its owner may look.
     """
     # PySpark names a pandas that it was not tried with; no pandas function of it is used here.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-    if (master or DEFAULT_MASTER).startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = dict(_SETTINGS)
-    if not os.environ.get("SPARK_CONF_DIR"):
-        quiet = Path(__file__).with_name("log4j2.properties")
-        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return check_session(running)
     builder = SparkSession.builder.appName("queryveil")
-    for name, value in settings.items():
+    for name, value in _settings(master).items():
         builder = builder.config(name, value)
-    if master is not None or "spark.master" not in _given():
-        builder = builder.master(master or DEFAULT_MASTER)
+    if master is not None:
+        builder = builder.master(master)
     try:
         session = builder.getOrCreate()
     except Exception as error:
         # Py4J, PySpark and the JVM each have errors of their own for this.
         raise EngineFailed("Spark", f"it did not start: {type(error).__name__}") from None
+    session.sparkContext.setLogLevel("ERROR")
     return check_session(session)
+
+
+def _settings(master: str | None) -> dict[str, str]:
+    settings = dict(_SETTINGS)
+    is_submitted = "SPARK_ENV_LOADED" in os.environ
+    if is_submitted or "SPARK_CONF_DIR" in os.environ:
+        return settings
+    quiet = Path(__file__).with_name("log4j2.properties")
+    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
+    if master is None or master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if "SPARK_LOCAL_DIRS" not in os.environ:
+            # Privacy: Spark's own folders may be entered by anybody on the machine, and hold rows.
+            private = mkdtemp(prefix="queryveil-spark-")
+            atexit.register(rmtree, private, ignore_errors=True)
+            settings["spark.local.dir"] = private
+    return settings
 
 
 def check_session(session: SparkSession) -> SparkSession:
@@ -56,10 +73,4 @@ def check_session(session: SparkSession) -> SparkSession:
             "folders are renamed by the driver itself",
             instead="run on the cluster with spark-submit",
         )
-    session.sparkContext.setLogLevel("ERROR")
     return session
-
-
-def _given() -> str:
-    """Give the options that spark-submit has handed over."""
-    return os.environ.get("PYSPARK_SUBMIT_ARGS", "")

@@ -19,7 +19,7 @@ from queryveil.engines.spark.executors import Batches, guarded, speaking
 from queryveil.engines.spark.logs import as_frame, plain, schema_of
 from queryveil.engines.spark.storage import Storage
 from queryveil.formats import extension
-from queryveil.formats.write import encode_rows
+from queryveil.formats.write import check_users, encode_rows, with_mark_kept
 from queryveil.log import Format, Layout
 from queryveil.release import MANIFEST, DataFile, Manifest, Part, Release, sum_of_parts
 
@@ -128,9 +128,11 @@ def _whole_slices(batches: Batches, *, by_user: bool, inside: pa.Schema) -> Iter
 
 
 def _text(written: Written, layout: Layout, frame: pl.DataFrame, begin: int) -> str:
+    if written.kind == "log":
+        check_users(frame["user"], layout=layout)
     arranged = written.arrange(frame)
     data = encode_rows(arranged, layout=layout, begin=begin) if written.encode is None else written.encode(frame, begin)
-    return data.decode().removesuffix("\n")
+    return with_mark_kept(data, begin=begin).decode().removesuffix("\n")
 
 
 def _line(text: str) -> pa.RecordBatch:

@@ -20,9 +20,10 @@ from queryveil.engines.spark.storage import Storage
 from queryveil.engines.spark.verify.km import verify_km
 from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
-from queryveil.log import ROLES, Format
-from queryveil.release import MANIFEST, DataFile, Manifest, sum_of_parts
+from queryveil.log import ROLES, Format, QueryLog
+from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
 from queryveil.verify import verify as verify_here
+from queryveil.verify.invented import without_unknown as blanked
 from queryveil.verify.tokens import tokenise
 from queryveil.verify.verdict import Verdict, Witness
 
@@ -67,6 +68,8 @@ def read_manifest(storage: Storage, folder: str) -> Manifest:
         manifest = msgspec.json.decode(storage.read(f"{folder}/{MANIFEST}"), type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
         raise BadRelease(folder, f"{MANIFEST} is damaged, or from a newer queryveil") from None
+    if manifest.format_version != FORMAT_VERSION:
+        raise BadRelease(folder, f"{MANIFEST} is from a newer queryveil; install that one")
     if manifest.data is None:
         raise BadRelease(folder, f"{MANIFEST} names no data file")
     return manifest
@@ -89,7 +92,9 @@ def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
         raise BadRelease(folder, f"{MANIFEST} names no data file")
     if not storage.exists(f"{folder}/{data.name}"):
         raise BadRelease(folder, f"{data.name} is missing")
-    if data.parts and (data.sha256 != sum_of_parts(data.parts) or set(storage.names(place)) != set(expected)):
+    is_doubled = len(expected) < len(data.parts)
+    others = data.parts and (data.sha256 != sum_of_parts(data.parts) or set(storage.names(place)) != set(expected))
+    if is_doubled or others:
         raise BadRelease(folder, f"the parts of {data.name} are not those that {MANIFEST} was written for")
     contents = storage.spark.read.format("binaryFile").load([f"{place}/{name}" for name in expected])
     with speaking():
@@ -116,14 +121,18 @@ def _invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -
     """Count the terms that have more users or occurrences in the release than in the original, and users and rows."""
     if promise.window is not None:
         raise NotYet("windows beside their original on Spark", "users have a name for each", instead=_ONE_MACHINE)
-    by_blanks = promise.items and original.layout.format is Format.TRANSACTIONS
-    now = _counted(released.frame, by_blanks=promise.items)
-    then = _counted(original.frame, by_blanks=by_blanks)
-    both = now.join(then.withColumnsRenamed({"users": "users_before", "n": "n_before"}), "term", "left")
-    both = both.na.fill(0, ["users_before", "n_before"])
-    more = both.where((F.col("users") > F.col("users_before")) | (F.col("n") > F.col("n_before")))
+    by_blanks = original.layout.format is Format.TRANSACTIONS
+    if promise.items and not by_blanks:
+        raise NotYet("nodes of a taxonomy beside their original on Spark", "they need a tree", instead=_ONE_MACHINE)
+    now = _counted(released.frame, by_blanks=by_blanks)
+    more = _more_than(now, _counted(original.frame, by_blanks=by_blanks))
     with speaking():
         n_more = more.count()
+        if n_more and not by_blanks:
+            # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+            other = _counted(original.frame, by_blanks=False, without_unknown=True)
+            more = more.join(_more_than(now, other).select("term"), "term", "left_semi")
+            n_more = more.count()
         shown = more.orderBy("users").limit(Verdict.N_KEPT).select("users", "users_before").collect()
         totals = [(released.n_users, original.n_users), (released.n_rows, original.n_rows)]
     witnesses = [_more(1, row["users"], row["users_before"]) for row in shown]
@@ -131,23 +140,32 @@ def _invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -
     return n_more + sum(now > then for now, then in totals), witnesses
 
 
+def _more_than(now: DataFrame, then: DataFrame) -> DataFrame:
+    """Give the terms that have more users or occurrences now than then."""
+    both = now.join(then.withColumnsRenamed({"users": "users_before", "n": "n_before"}), "term", "left")
+    both = both.na.fill(0, ["users_before", "n_before"])
+    return both.where((F.col("users") > F.col("users_before")) | (F.col("n") > F.col("n_before")))
+
+
 def _more(size: int, now: int, then: int) -> Witness:
     return Witness(kind="invented", size=size, support=now, needed=then, rows=(), positions=())
 
 
-def _counted(frame: DataFrame, *, by_blanks: bool) -> DataFrame:
-    """Count the users and occurrences of each term."""
+def _counted(frame: DataFrame, *, by_blanks: bool, without_unknown: bool = False) -> DataFrame:
+    """Count the users and occurrences of each term; signs that this Python does not know may count as blanks."""
     schema = pa.schema([("user", pa.string()), ("term", pa.string()), ("n", pa.int64())])
     pairs = frame.select("user", "query").mapInArrow(
-        guarded(partial(_terms, by_blanks=by_blanks, schema=schema)), schema_of(schema)
+        guarded(partial(_terms, by_blanks=by_blanks, without_unknown=without_unknown, schema=schema)), schema_of(schema)
     )
     by_user = pairs.groupBy("user", "term").agg(F.sum("n").alias("n"))
     return by_user.groupBy("term").agg(F.count("*").alias("users"), F.sum("n").alias("n"))
 
 
-def _terms(batches: Batches, *, by_blanks: bool, schema: pa.Schema) -> Batches:
+def _terms(batches: Batches, *, by_blanks: bool, without_unknown: bool, schema: pa.Schema) -> Batches:
     for batch in batches:
         rows = as_frame(batch)
+        if without_unknown:
+            rows = blanked(QueryLog(frame=rows)).frame
         tokens = tokenise(rows["query"], items=by_blanks)
         users = rows["user"].gather(np.repeat(np.arange(rows.height), np.diff(tokens.starts)))
         found = pl.DataFrame(

@@ -1,0 +1,66 @@
+"""`--engine` and `--master`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Run = Callable[..., CompletedProcess[str]]
+Refused = Callable[..., str]
+
+
+def test_an_engine_that_there_is_not_is_refused(refused: Refused, log_file: Path, tmp_path: Path) -> None:
+    line = refused("anonymize", "km", log_file, "-o", tmp_path / "out", "--engine", "flink")
+    assert line == "engine must be local or spark, got flink"
+
+
+def test_a_master_needs_an_engine(refused: Refused, log_file: Path) -> None:
+    line = refused("inspect", log_file, "--master", "local[2]")
+    assert line == "master must be left out without --engine spark, got local[2]"
+
+
+def test_without_the_extra_one_line_says_what_to_install(
+    refused: Refused, log_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyspark"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("queryveil.engines.find_spec", lambda _: None)
+    assert refused("inspect", log_file, "--engine", "spark").endswith("pip install 'queryveil[spark]'")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("swap",), ("plink", "--membership", "who.csv"), ("plink", "--corpus", "texts")],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_there_is_said_before_spark_starts(
+    refused: Refused, log_file: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    line = refused("anonymize", options[0], log_file, "-o", tmp_path / "out", "--engine", "spark", *options[1:])
+    assert "not yet, because" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.xdist_group("spark-commands")
+def test_the_commands_work_on_spark_and_say_nothing_of_the_log(run_apart: Run, log_file: Path, tmp_path: Path) -> None:
+    on_spark = ("--engine", "spark", "--master", "local[2]")
+    address = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+    folder = tmp_path / "release"
+    made = run_apart("anonymize", "km", log_file, "-o", folder, "--k", 3, "--m", 2, *on_spark, "--json", **address)
+    assert made.returncode == 0
+    assert json.loads(made.stdout)["counts"]["n_users_after"] == 12
+    verified = run_apart("verify", folder, "--original", log_file, *on_spark, **address)
+    assert (verified.returncode, verified.stdout) == (0, "The promise holds for 12 users.\n")
+    assert run_apart("verify", folder).stdout == verified.stdout
+    measured = run_apart("measure", log_file, folder, *on_spark, **address)
+    assert "users kept" in measured.stdout
+    again = run_apart("anonymize", "km", log_file, "-o", folder, *on_spark, **address)
+    assert again.returncode == 2
+    assert "is already there" in again.stderr
+    shown = "".join(done.stdout + done.stderr for done in (made, verified, measured, again))
+    assert not any(text in shown for text in ("kestrel", "rarity", "persona", "shop.example"))
