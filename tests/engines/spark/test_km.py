@@ -127,7 +127,7 @@ def test_the_manifest_lists_the_parts(engine: Spark, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ids", ["fresh", "keyed", "keep"])
 def test_kept_columns_of_any_name_leave_as_they_are(engine: Spark, tmp_path: Path, ids: str) -> None:
-    names = ["name", "place", "bucket", "digest", "geo.city"]
+    names = ["name", "place", "bucket", "digest", "window"]
     log = log_of({f"persona{i}": ["red wine"] for i in range(4)})
     log = log.with_frame(log.frame.with_columns(pl.lit("lanternford").alias(name) for name in names))
     key = b"sixteen bytes and more" if ids == "keyed" else None

@@ -9,7 +9,7 @@ import pytest
 from queryveil import read_log
 from queryveil.engines.spark import Spark
 from queryveil.engines.spark.logs import as_frame
-from queryveil.errors import BadFile, BadParameter, BadRows, MissingColumn, NotYet
+from queryveil.errors import BadFile, BadInput, BadParameter, BadRows, MissingColumn, NotYet
 
 pytestmark = pytest.mark.xdist_group("spark")
 AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -129,6 +129,22 @@ def test_rows_of_parquet_without_a_user_are_counted(engine: Spark, tmp_path: Pat
         engine.read_log(str(tmp_path / "log.parquet"))
     log = engine.read_log(str(tmp_path / "log.parquet"), bad_rows="skip")
     assert (log.n_rows, log.reading.n_bad_rows_skipped) == (1, 2)
+
+
+def test_a_column_with_a_dot_in_its_name_is_refused_in_one_line(engine: Spark, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": ["a"], "query": ["x"], "geo.city": ["y"]})
+    frame.write_parquet(tmp_path / "log.parquet")
+    frame.write_csv(tmp_path / "log.csv")
+    for name in ("log.parquet", "log.csv"):
+        with pytest.raises(BadInput, match="dot in its name"):
+            engine.read_log(str(tmp_path / name))
+
+
+def test_files_with_other_columns_are_refused(engine: Spark, tmp_path: Path) -> None:
+    pl.DataFrame({"user": ["a"], "query": ["x"]}).write_parquet(tmp_path / "1.parquet")
+    pl.DataFrame({"user": ["a"], "q": ["x"]}).write_parquet(tmp_path / "2.parquet")
+    with pytest.raises(BadFile, match="columns differ"):
+        engine.read_log(str(tmp_path / "*.parquet"))
 
 
 def test_opensearch_logs_are_not_yet_read(engine: Spark, tmp_path: Path) -> None:

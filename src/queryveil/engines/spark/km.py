@@ -14,7 +14,7 @@ from queryveil.engines.spark.km_histories import Vocabulary, count_terms, gather
 from queryveil.engines.spark.km_rewriting import count_words, kept_terms, rewritten
 from queryveil.engines.spark.km_rounds import Rounds
 from queryveil.engines.spark.leaving import leave
-from queryveil.engines.spark.logs import SparkLog, quoted
+from queryveil.engines.spark.logs import SparkLog
 from queryveil.engines.spark.made import Made, as_log
 from queryveil.engines.spark.people import people_of
 from queryveil.errors import BadParameter, NotYet
@@ -37,7 +37,7 @@ def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str
     _check(method, log)
     by_blanks = log.layout.format is Format.TRANSACTIONS
     people = people_of(log, threshold=method.bot_threshold)
-    rows = people.frame.select(quoted(_needed(method, log.columns)))
+    rows = people.frame.select(_needed(method, log.columns))
     progress.step("reading terms")
     with speaking(so="nothing was released"):
         gather(rows, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/histories")

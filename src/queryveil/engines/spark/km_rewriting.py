@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded
 from queryveil.engines.spark.km_histories import owners_of, words_of
-from queryveil.engines.spark.logs import as_frame, plain, schema_of
+from queryveil.engines.spark.logs import arrow_schema, as_frame, plain, schema_of
 from queryveil.histories import collect, rewrite
 from queryveil.text import tokenize
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-_KEPT, _IS_ROW = "kept_terms_of_this_user", "is_row_of_the_log"
+_KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "window_of_this_user"
 
 
 def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | None) -> DataFrame:
@@ -47,19 +47,23 @@ def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks
 
     With windows users get a name for each, so that nobody can be followed from one to the next.
     """
-    inside = rows.limit(0).toArrow().schema
+    inside = arrow_schema(rows)
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
-    asked = rows.withColumns({_KEPT: F.array().cast("array<string>"), _IS_ROW: F.lit(True)})
-    granted = kept.withColumn(_IS_ROW, F.lit(False))
-    both = asked.unionByName(granted, allowMissingColumns=True).repartition("user")
-    like = both.limit(0).toArrow().schema
+    asked = rows.withColumns(
+        {_WINDOW: F.lit(None).cast("long"), _KEPT: F.array().cast("array<string>"), _IS_ROW: F.lit(True)}
+    )
+    others = [F.lit(None).cast(each.dataType).alias(each.name) for each in rows.schema if each.name != "user"]
+    granted = kept.select("user", *others, F.col("window").alias(_WINDOW), _KEPT, F.lit(False).alias(_IS_ROW))
+    both = asked.select("user", *(each for each in asked.columns if each != "user")).union(granted)
+    both = both.repartition("user")
+    like = arrow_schema(both)
     work = partial(_rewritten, window=window, by_blanks=by_blanks, like=like, names=rows.columns)
     return both.mapInArrow(guarded(work), schema_of(plain(inside)))
 
 
 def _rewritten(batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]) -> Batches:
     both = as_frame(batches, like=like)
-    kept = both.filter(~pl.col(_IS_ROW)).select("user", "window", _KEPT)
+    kept = both.filter(~pl.col(_IS_ROW)).select("user", pl.col(_WINDOW).alias("window"), _KEPT)
     rows = both.filter(pl.col(_IS_ROW)).select(names)
     if not rows.height or not kept.height:
         return

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.columns import ColumnPolicy, Ids, TimeDetail, keyed
 from queryveil.engines.spark.executors import Batches, guarded, speaking
-from queryveil.engines.spark.logs import as_frame, plain, schema_of
+from queryveil.engines.spark.logs import arrow_schema, as_frame, plain, schema_of
 from queryveil.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def leave(frame: DataFrame, policy: ColumnPolicy, *, seed: int | None, protected
     `frame` must be cheap to read twice. Where one person has several names in a release, they are several users here.
     """
     secret = secret_of(seed, "leaving")
-    inside = frame.limit(0).toArrow().schema
+    inside = arrow_schema(frame)
     work = partial(_marked, policy=policy, secret=secret, protected=protected)
     schema = plain(_mark(as_frame(inside.empty_table()), policy, secret, protected).to_arrow().schema)
     marked = frame.mapInArrow(guarded(work), schema_of(schema))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
+from queryveil.errors import BadInput
 from queryveil.log import ROLES, Layout, QueryLog, Reading
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class SparkLog:
     layout: Layout = field(default_factory=Layout)
     reading: Reading = field(default_factory=Reading)
 
+    def __post_init__(self) -> None:
+        if any("." in name or "`" in name for name in self.columns):
+            raise BadInput("a column has a dot in its name, which Spark takes for a part of another; rename it")
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
@@ -38,7 +43,9 @@ class SparkLog:
     @property
     def empty(self) -> QueryLog:
         """A log of this machine with the same columns and no rows."""
-        return QueryLog(frame=as_frame(self.frame.limit(0).toArrow()), layout=self.layout, reading=self.reading)
+        return QueryLog(
+            frame=as_frame(arrow_schema(self.frame).empty_table()), layout=self.layout, reading=self.reading
+        )
 
     @classmethod
     def of(cls, log: QueryLog, *, spark: SparkSession) -> SparkLog:
@@ -47,11 +54,6 @@ class SparkLog:
 
     def __repr__(self) -> str:
         return f"SparkLog(n_rows={self.n_rows}, columns={self.columns})"
-
-
-def quoted(names: Iterable[str]) -> list[str]:
-    """Give names of columns so that Spark takes them as they are, dots and all."""
-    return [f"`{name.replace('`', '``')}`" for name in names]
 
 
 def put(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
@@ -98,3 +100,10 @@ def schema_of(schema: pa.Schema) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - Spark is loaded where it is used
 
     return from_arrow_schema(plain(schema), prefer_timestamp_ntz=True)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """Give the Arrow schema of a Spark frame, without asking the cluster."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - Spark is loaded where it is used
+
+    return to_arrow_schema(frame.schema, timezone="UTC")

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, speaking
-from queryveil.engines.spark.logs import SparkLog, plain, quoted, schema_of
+from queryveil.engines.spark.logs import SparkLog, arrow_schema, plain, schema_of
 from queryveil.engines.spark.reading_text import (
     SEEN,
     How,
@@ -120,20 +120,23 @@ def _read_parquet(
                     )
     except EngineFailed:
         raise BadFile(name_of(paths[0]), "this is not a whole Parquet file of flat columns; write it again") from None
+    if any("." in name or "`" in name for name in raw.columns):
+        raise BadFile(
+            name_of(paths[0]), "a column has a dot in its name, which Spark takes for a part of another; rename it"
+        )
     names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
     inside = {name: role for role, name in names.items()} | carried_names(raw.columns, names=names)
     roles = [role for role in ROLES if role in names]
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
-    given = raw.select([F.col(*quoted([name])).alias(role) for name, role in inside.items()]).select(quoted(order))
+    given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
     with speaking():
         seen = collected(given.select(roles).mapInArrow(guarded(_judge_rows), SEEN))
-        empty = given.limit(0).toArrow()
     n_bad = sum(each.n_bad for each in seen)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
         raise BadFile(name_of(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}")
-    schema = plain(_typed(as_raw(empty)).to_arrow().schema)
+    schema = plain(_typed(as_raw(arrow_schema(given).empty_table())).to_arrow().schema)
     frame = given.mapInArrow(guarded(partial(_typed_rows, schema=schema)), schema_of(schema))
     if n_bad == 0 and [(each.name, each.dataType) for each in given.schema] == [
         (each.name, each.dataType) for each in schema_of(schema)

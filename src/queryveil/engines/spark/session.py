@@ -57,6 +57,8 @@ def _settings(master: str | None) -> dict[str, str]:
     settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
     if master is None or master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # Spark's own 200 are for many machines.
+        settings["spark.sql.shuffle.partitions"] = str(8 * (os.cpu_count() or 1))
         if "SPARK_LOCAL_DIRS" not in os.environ:
             # Privacy: Spark's own folders may be entered by anybody on the machine, and hold rows.
             private = mkdtemp(prefix="queryveil-spark-")

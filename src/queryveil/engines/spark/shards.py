@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from queryveil import progress
 from queryveil.engines.spark.executors import Batches, guarded, guarded_table, speaking
 from queryveil.engines.spark.leaving import digests, secret_of
-from queryveil.engines.spark.logs import SparkLog, as_frame, plain, quoted, schema_of
+from queryveil.engines.spark.logs import SparkLog, arrow_schema, as_frame, plain, schema_of
 from queryveil.engines.spark.shard_manifests import Told, TooFew
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.log import ROLES, Layout, QueryLog
@@ -91,7 +91,7 @@ def run_in_shards(
     spark = log.frame.sparkSession
     # Privacy: the seed stays behind; what chance a shard has follows from the secret.
     shipped = spark.sparkContext.broadcast(replace(method, seed=None))
-    rows = log.frame.select(quoted(name for name in log.columns if name in columns))
+    rows = log.frame.select([name for name in log.columns if name in columns])
     while True:
         progress.step(f"working in {n_shards} shards" if n_shards > 1 else "working in 1 shard")
         run = partial(_in_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
@@ -126,7 +126,7 @@ def _written(
     spark: SparkSession = rows.sparkSession
     full = plain(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(TOLD, pa.binary())]))
     with speaking(so="nothing was released"):
-        inside = rows.limit(0).toArrow().schema
+        inside = arrow_schema(rows)
         wider = plain(as_frame(inside.empty_table()).to_arrow().schema).append(pa.field(SHARD, pa.int32()))
         place = partial(placed, secret=secret, n_shards=n_shards, schema=wider)
         in_place = rows.mapInArrow(guarded(place), schema_of(wider))

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, speaking
-from queryveil.engines.spark.logs import as_frame, plain, schema_of
+from queryveil.engines.spark.logs import arrow_schema, as_frame, plain, schema_of
 from queryveil.engines.spark.storage import Storage
 from queryveil.formats import extension
 from queryveil.formats.write import check_users, encode_rows, with_mark_kept
@@ -85,7 +85,7 @@ def _writable(layout: Layout) -> Layout:
 
 
 def _write(frame: DataFrame, target: str, written: Written, *, layout: Layout, is_empty: bool) -> None:
-    inside = frame.limit(0).toArrow().schema
+    inside = arrow_schema(frame)
     if layout.format is Format.PARQUET:
         schema = plain(written.arrange(as_frame(inside.empty_table())).to_arrow().schema)
         arranged = frame.mapInArrow(guarded(partial(_arranged, written=written, schema=schema)), schema_of(schema))
