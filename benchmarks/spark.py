@@ -33,7 +33,12 @@ def start(master: str, events: Path) -> Spark:
     """Start Spark with a log of its events."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
-    settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri(), "spark.executor.memory": "2g"}
+    settings = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.executor.memory": "2g",
+    }
     given = " ".join(f"--conf {name}={value}" for name, value in settings.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{given} pyspark-shell"
     return start_spark(master)
@@ -44,7 +49,7 @@ def shuffled(events: Path) -> int:
     return sum(
         event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"]
         for file in events.rglob("*")
-        if file.is_file()
+        if file.is_file() and not file.name.startswith(".")
         for event in _events(file)
         if event.get("Event") == "SparkListenerTaskEnd" and event.get("Task Metrics")
     )
