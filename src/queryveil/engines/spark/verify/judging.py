@@ -42,7 +42,9 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
         raise NothingPromised(promise.reason)
     if isinstance(promise, DifferentialPrivacy):
         if original is not None:
-            raise NotYet("counts beside their original on Spark", "they are judged on one machine", instead=_ONE_MACHINE)
+            raise NotYet(
+                "counts beside their original on Spark", "they are judged on one machine", instead=_ONE_MACHINE
+            )
         return _verify_here(storage, folder)
     if not isinstance(promise, KmAnonymity):
         raise NotYet(
