@@ -24,6 +24,7 @@ METHODS = (
 )
 """Those that release transactions or groups have tests of their own: the rules are about logs and counts."""
 OF_WINDOWS = ("the_promise_is_kept", "the_written_files_keep_the_promise", "the_edits_add_up", "a_seed_repeats")
+"""What windows could change."""
 
 
 def rules_for(method: Any) -> list[str]:
