@@ -36,7 +36,7 @@ from queryveil.settings import is_utf8
 from queryveil.tallies import Tallies
 from queryveil.transactions import Transactions
 from queryveil.version import __version__
-from queryveil.whole_folders import whole
+from queryveil.whole_folders import check_writable, whole
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
@@ -220,14 +220,14 @@ def check_target(folder: str | Path, *, force: bool = False) -> None:
         raise BadParameter("output", ascii(path.name), allowed="a folder whose name is UTF-8")
     if not path.absolute().parent.is_dir():
         raise BadParameter("output", str(folder), allowed="a folder to be made in one that is there")
-    if not os.path.lexists(path):
-        return
-    if not force:
-        raise ReleaseExists(str(folder))
-    if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
-        raise BadParameter(
-            "output", str(folder), allowed="a release folder or an empty one to be replaced with --force"
-        )
+    if os.path.lexists(path):
+        if not force:
+            raise ReleaseExists(str(folder))
+        if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
+            raise BadParameter(
+                "output", str(folder), allowed="a release folder or an empty one to be replaced with --force"
+            )
+    check_writable(path)
 
 
 def read_release(folder: str | Path) -> Release:

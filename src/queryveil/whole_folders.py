@@ -14,6 +14,16 @@ from pathlib import Path
 from queryveil.errors import NotWritten, ReleaseExists
 
 
+def check_writable(path: Path) -> None:
+    """Raise if no folder can be made where one is to be written; it is tried, and removed again."""
+    trial = path.absolute().parent / f".{path.name}.partial-{secrets.token_hex(8)}"
+    try:
+        trial.mkdir()
+        trial.rmdir()
+    except OSError as error:
+        raise NotWritten(str(path), error.strerror, so="nothing was released") from None
+
+
 @contextmanager
 def whole(path: Path, *, force: bool) -> Iterator[Path]:
     """Give a folder beside the target that becomes the target when the block ends well."""

@@ -172,8 +172,8 @@ def test_force_replaces_a_release_but_nothing_else(
 def test_places_that_cannot_be_written_to_are_one_line(refused: Refused, log_file: Path, tmp_path: Path) -> None:
     command = ["anonymize", "km", log_file, "--k", 3, "-o"]
     assert "in one that is there" in refused(*command, tmp_path / "nowhere" / "out")
-    assert "File name too long" in refused(*command, tmp_path / ("a" * 300))
-    assert "File name too long" in refused(*command, tmp_path / ("a" * 300) / "out")
+    assert "file name too long" in refused(*command, tmp_path / ("a" * 300)).lower()
+    assert "file name too long" in refused(*command, tmp_path / ("a" * 300) / "out").lower()
 
 
 def test_bad_rows_fail_with_file_and_line_or_are_skipped_and_counted(run: Run, log_file: Path, tmp_path: Path) -> None:

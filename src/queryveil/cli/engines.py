@@ -11,11 +11,8 @@ from queryveil.errors import BadParameter, NotYet
 if TYPE_CHECKING:
     from queryveil.engines.spark import Spark
 
-_WHERE = "Where it runs"
-EngineOption = Annotated[str, typer.Option("--engine", help="local, or spark.", rich_help_panel=_WHERE)]
-MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Spark's master, if not local[*].", rich_help_panel=_WHERE)
-]
+EngineOption = Annotated[str, typer.Option("--engine", help="Run on local, or on spark.")]
+MasterOption = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master, if not local[*].")]
 
 
 def check_engine(engine: str, master: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from queryveil.cli.options import (
     parse_columns,
     read,
 )
-from queryveil.errors import BadParameter, NotWritten, NotYet
+from queryveil.errors import BadParameter, NotYet
 
 if TYPE_CHECKING:
     from queryveil.budget import Total
@@ -94,7 +93,6 @@ def dp(
         raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
     if spark is None:
         check_target(output, force=force)
-        _check_writable(Path(output))
     else:
         spark.check_target(output, force=force)
     _check_ledger(budget, method.promise, total=total, release=Path(output.removeprefix("file://")))
@@ -153,16 +151,6 @@ def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: T
     if budget.resolve().is_relative_to(release.resolve()):
         raise BadParameter("budget", str(budget), allowed="a file outside the release, which others will get")
     check_budget(budget, promise, total=total)
-
-
-def _check_writable(release: Path) -> None:
-    """Raise if no folder can be made where the release will be written; it is tried, and removed again."""
-    trial = release.absolute().parent / f".{release.name}.partial-{secrets.token_hex(8)}"
-    try:
-        trial.mkdir()
-        trial.rmdir()
-    except OSError as error:
-        raise NotWritten(str(release), error.strerror, so="nothing was spent or released") from None
 
 
 @contextmanager
