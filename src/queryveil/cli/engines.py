@@ -11,7 +11,7 @@ from queryveil.errors import BadParameter, NotYet
 if TYPE_CHECKING:
     from queryveil.engines.spark import Spark
 
-EngineOption = Annotated[str, typer.Option("--engine", help="Run on local, or on spark.")]
+EngineOption = Annotated[str, typer.Option("--engine", show_default=False, help="local (default) or spark.")]
 MasterOption = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master, if not local[*].")]
 
 
