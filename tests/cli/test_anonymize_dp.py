@@ -198,9 +198,7 @@ def test_where_no_folder_can_be_made_nothing_is_spent(
 ) -> None:
     out = tmp_path / folder
     line = refused("anonymize", "dp", busy_log, "-o", out, "--budget", tmp_path / "b", *TOTALS)
-    assert line == (
-        f"{out}: could not be written: {why}; nothing was released; free space or choose another folder"
-    )
+    assert line == (f"{out}: could not be written: {why}; nothing was released; free space or choose another folder")
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
