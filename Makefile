@@ -13,7 +13,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	@tools/debian_packages.sh
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -r s
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -r s
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -39,7 +39,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.spark --users 50000,100000
 
 soak: $(VENV)/installed-test
-	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -r s tests/kernels tests/methods tests/verify tests/formats tests/engines
+	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -r s tests/kernels tests/methods tests/verify tests/formats tests/engines
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

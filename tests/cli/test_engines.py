@@ -46,7 +46,6 @@ def test_what_cannot_be_done_there_is_said_before_spark_starts(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.xdist_group("spark-commands")
 def test_the_commands_work_on_spark_and_say_nothing_of_the_log(run_apart: Run, log_file: Path, tmp_path: Path) -> None:
     on_spark = ("--engine", "spark", "--master", "local[2]")
     address = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}

@@ -14,10 +14,7 @@ import pytest
 
 from queryveil import read_release, synth, verify
 
-pytestmark = [
-    pytest.mark.xdist_group("spark-cluster"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")
 N_USERS = 1_000_000 if os.environ.get("QUERYVEIL_SOAK") else 20_000
 """A million takes ten minutes on two cores."""
 

@@ -14,8 +14,6 @@ from queryveil import Dp, Kdelta, Km, QueryLog, Release, read_release
 from queryveil.engines.spark import Spark
 from queryveil.testing import Check, Elsewhere, checks_for
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 METHODS = (
     Km(k=2, m=2),
     Km(k=2, m=1, window="1d"),

@@ -11,7 +11,6 @@ from queryveil.engines.spark import Spark
 from queryveil.errors import BadParameter, NotYet, ReleaseExists
 from queryveil.testing import log_of, tiny_log
 
-pytestmark = pytest.mark.xdist_group("spark")
 KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
 
 

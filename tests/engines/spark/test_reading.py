@@ -11,7 +11,6 @@ from queryveil.engines.spark import Spark
 from queryveil.engines.spark.logs import as_frame
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRows, MissingColumn, NotYet
 
-pytestmark = pytest.mark.xdist_group("spark")
 AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
 

@@ -31,8 +31,6 @@ from queryveil.text.taxonomy import Taxonomy
 from queryveil.verify import verify
 from queryveil.verify.plink import verify_linkability
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 TREE = Taxonomy.from_pairs(PLANTS)
 ASKED = ("birch tree", "cedar elm", "dahlia", "amber dahlia", "fern grape", "elm", "grape fern birch", "zzz unknown")
 METHODS: dict[str, Any] = {

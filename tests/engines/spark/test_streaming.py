@@ -37,7 +37,6 @@ from queryveil.verify.swap_arrivals import arrivals_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("spark-streaming")
 
 MORTAL = Path(__file__).with_name("mortal_swap.py")
 N_FILES, N_SHARDS = 10, 2

@@ -13,8 +13,6 @@ from queryveil.errors import NothingPromised, NotYet
 from queryveil.guarantees import Guarantee, NoPromise
 from queryveil.testing import log_of, tiny_log
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def saved(log: QueryLog, promise: Guarantee, folder: Path) -> str:
     """Write a log as a release with a promise that it may or may not keep."""
