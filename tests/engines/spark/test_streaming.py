@@ -277,6 +277,33 @@ def run_until_stopped(spark: SparkSession, swap: SwapStream, where: Places) -> S
         return run.result()
 
 
+def test_an_interrupted_run_leaves_no_query_behind_and_the_next_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    where = places_in(tmp_path)
+    events = [{"user": f"u{i % 9}", "query": f"tennis racket {i}", "time": "2026-03-01 07:00:00"} for i in range(60)]
+    for number in range(12):
+        write_lines(tmp_path / "in" / f"{number}.jsonl", *events[5 * number :][:5])
+
+    def interrupt() -> None:
+        while last_commit(tmp_path) < 0:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    swap = SwapStream(k=3, key=KEY)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                swap.run(spark, **where)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not spark.streams.active
+    assert last_commit(tmp_path) < 11
+    counts = swap.run(spark, **where)
+    assert counts.adds_up
+    assert (counts.n_read, spark.read.json(where["sink"]).count()) == (60, counts.n_released)
+
+
 def elsewhere(where: Places, **changed: str) -> Places:
     other: Any = where | changed
     there: Places = other

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -171,12 +173,13 @@ class SwapStream:
             available_now=available_now,
         )
         folders = Folders(source=source, sink=sink, format=format)
-        with speaking(so="the same call goes on from the checkpoint"):
+        with speaking(so="the same call goes on from the checkpoint"), _stopped_at_the_end(query):
             if available_now:
                 query.awaitTermination()
             with with_settings(spark, STATE_SETTINGS):
                 profiles = count_profiles(spark, folders=folders, checkpoint=checkpoint, available_now=available_now)
-            _wait(profiles if available_now else query, profiles=profiles)
+            with _stopped_at_the_end(profiles):
+                _wait(profiles if available_now else query, profiles=profiles)
         return read_counts(spark, checkpoint=checkpoint)
 
     @property
@@ -214,12 +217,17 @@ class SwapStream:
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
 
 
-def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:
-    """Wait for the end of a query, or for profiles that fail; nothing goes on after it."""
+@contextmanager
+def _stopped_at_the_end(query: StreamingQuery) -> Iterator[None]:
+    """Let a query go on no longer than a block, however that ends: Spark works in another process than Ctrl-C stops."""
     try:
-        while not query.awaitTermination(_LOOK_SECONDS):
-            if not profiles.isActive:
-                profiles.awaitTermination()
+        yield
     finally:
-        profiles.stop()
         query.stop()
+
+
+def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:
+    """Wait for the end of a query, or for profiles that fail."""
+    while not query.awaitTermination(_LOOK_SECONDS):
+        if not profiles.isActive:
+            profiles.awaitTermination()
