@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import time
 from pathlib import Path
 
 import polars as pl
@@ -142,8 +143,21 @@ def test_a_column_with_a_dot_in_its_name_is_refused_in_one_line(engine: Spark, t
 def test_files_with_other_columns_are_refused(engine: Spark, tmp_path: Path) -> None:
     pl.DataFrame({"user": ["a"], "query": ["x"]}).write_parquet(tmp_path / "1.parquet")
     pl.DataFrame({"user": ["a"], "q": ["x"]}).write_parquet(tmp_path / "2.parquet")
-    with pytest.raises(BadFile, match="columns differ"):
+    with pytest.raises(BadFile, match=r"2\.parquet: its columns differ"):
         engine.read_log(str(tmp_path / "*.parquet"))
+
+
+def test_of_several_parquet_files_the_broken_one_is_named(engine: Spark, tmp_path: Path) -> None:
+    pl.DataFrame({"user": ["a"], "query": ["x"]}).write_parquet(tmp_path / "1.parquet")
+    (tmp_path / "2.parquet").write_bytes((tmp_path / "1.parquet").read_bytes()[:-9])
+    with pytest.raises(BadFile, match=r"2\.parquet: this is not a whole Parquet file"):
+        engine.read_log(str(tmp_path / "*.parquet"))
+
+
+def test_a_parquet_type_that_spark_does_not_know_is_told_in_one_line(engine: Spark, tmp_path: Path) -> None:
+    pl.DataFrame({"user": ["a"], "query": ["x"], "clock": [time(7, 30)]}).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadFile, match="this is not a whole Parquet file of flat columns"):
+        engine.read_log(str(tmp_path / "log.parquet"))
 
 
 def test_opensearch_logs_are_not_yet_read(engine: Spark, tmp_path: Path) -> None:

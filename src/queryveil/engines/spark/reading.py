@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from queryveil.engines.spark.executors import Batches, guarded, speaking
 from queryveil.engines.spark.logs import SparkLog, arrow_schema, plain, schema_of
 from queryveil.engines.spark.reading_text import (
+    OTHER_COLUMNS,
     SEEN,
     How,
     Seen,
@@ -40,7 +41,7 @@ from queryveil.formats.streams import ByteStream
 from queryveil.log import ROLES, Format, Layout
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 """Files of these formats can be cut at any line."""
@@ -69,7 +70,7 @@ def read_log(
     if found is Format.TRANSACTIONS and len(files) > 1:
         raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
     if found is Format.PARQUET:
-        return _read_parquet(spark, [path for path, _ in files], columns=asked, bad_rows=policy)
+        return _read_parquet(storage, [path for path, _ in files], columns=asked, bad_rows=policy)
     how = How(format=found, columns=asked or None, bad_rows=policy)
     if found in _BY_LINES and not any(storage.head(path)[:4].startswith(_PACKED) for path, _ in files):
         return read_lines(storage, [path for path, _ in files], how=how)
@@ -108,18 +109,9 @@ def _sniffed(storage: Storage, path: str, *, columns: Mapping[str, str]) -> Form
 
 
 def _read_parquet(
-    spark: SparkSession, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
+    storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
 ) -> SparkLog:
-    try:
-        with speaking():
-            raw = spark.read.parquet(*paths)
-            for path in paths[1:]:
-                if spark.read.parquet(path).columns != raw.columns:
-                    raise BadFile(
-                        name_of(path), "its columns differ from those of the first file; read them one by one"
-                    )
-    except EngineFailed:
-        raise BadFile(name_of(paths[0]), "this is not a whole Parquet file of flat columns; write it again") from None
+    raw = _opened(storage, paths)
     if any("." in name or "`" in name for name in raw.columns):
         raise BadFile(
             name_of(paths[0]), "a column has a dot in its name, which Spark takes for a part of another; rename it"
@@ -145,6 +137,23 @@ def _read_parquet(
         frame = given.withColumn("query", F.coalesce("query", F.lit("")))
         frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
     return SparkLog(frame=frame, layout=layout, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+
+
+def _opened(storage: Storage, paths: list[str]) -> DataFrame:
+    """Open files that have the same columns: Spark would take what is not there for empty."""
+    first: list[str] = []
+    path = paths[0]
+    try:
+        with speaking():
+            for path in paths:
+                names = storage.parquet_columns(path)
+                first = first or names
+                if names != first:
+                    raise BadFile(name_of(path), OTHER_COLUMNS)
+            path = paths[0]
+            return storage.spark.read.parquet(*paths)
+    except EngineFailed:
+        raise BadFile(name_of(path), "this is not a whole Parquet file of flat columns; write it again") from None
 
 
 _MEND = "mend the files, or leave such rows out with --bad-rows skip"

@@ -90,6 +90,16 @@ class Storage:
         finally:
             stream.close()
 
+    def parquet_columns(self, path: str) -> list[str]:
+        """Give the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        conf = self.spark._jsc.hadoopConfiguration()
+        reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(self._path(path), conf))
+        try:
+            return [str(each.getName()) for each in reader.getFooter().getFileMetaData().getSchema().getFields()]
+        finally:
+            reader.close()
+
     def write(self, path: str, data: bytes) -> None:
         """Write a small file whole."""
         files, where = self._at(path)
