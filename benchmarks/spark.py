@@ -31,8 +31,6 @@ MASTER = "local-cluster[2,1,2048]"
 
 def start(master: str, events: Path) -> Spark:
     """Start Spark with a log of its events."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
     settings = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",

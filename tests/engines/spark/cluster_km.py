@@ -15,8 +15,6 @@ from pathlib import Path
 from queryveil import Km, progress
 from queryveil.engines import start_spark
 
-os.environ["SPARK_LOCAL_IP"], os.environ["SPARK_LOCAL_HOSTNAME"] = "127.0.0.1", "localhost"
-
 
 def executors() -> list[int]:
     """Find the executors that this process has started, by what the system says of processes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 
@@ -16,7 +15,6 @@ from queryveil.engines.spark import Spark
 def engine() -> Iterator[Spark]:
     if shutil.which("java") is None:
         pytest.skip("Java is not installed")
-    os.environ["SPARK_LOCAL_IP"], os.environ["SPARK_LOCAL_HOSTNAME"] = "127.0.0.1", "localhost"
     engine = Spark.start("local[2]")
     engine.session.conf.set("spark.sql.shuffle.partitions", "2")
     yield engine

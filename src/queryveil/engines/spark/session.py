@@ -27,7 +27,8 @@ _SETTINGS = {
 def start(master: str | None = None) -> SparkSession:
     """Give the running session, or start one; without a master it is the one that spark-submit or files have set.
 
-    On a master that begins with `local` executors run this very Python, and keep rows where only its owner may look.
+    On a master that begins with `local` executors run this very Python, keep rows where only its owner may look, and
+    listen to this machine alone.
     """
     # PySpark names a pandas that it was not tried with; no pandas function of it is used here.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
@@ -55,15 +56,23 @@ def _settings(master: str | None) -> dict[str, str]:
         return settings
     quiet = Path(__file__).with_name("log4j2.properties")
     settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
-    if master is None or master.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # Spark's own 200 are for many machines.
-        settings["spark.sql.shuffle.partitions"] = str(8 * (os.cpu_count() or 1))
-        if "SPARK_LOCAL_DIRS" not in os.environ:
-            # Privacy: Spark's own folders may be entered by anybody on the machine, and hold rows.
-            private = mkdtemp(prefix="queryveil-spark-")
-            atexit.register(rmtree, private, ignore_errors=True)
-            settings["spark.local.dir"] = private
+    # Another Spark than the one that PySpark brings may have a master in its own files.
+    is_local = "SPARK_HOME" not in os.environ if master is None else master.startswith("local")
+    return settings | _on_this_machine() if is_local else settings
+
+
+def _on_this_machine() -> dict[str, str]:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Privacy: nobody else need reach what runs here.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    # Spark's own 200 are for many machines.
+    settings = {"spark.sql.shuffle.partitions": str(8 * (os.cpu_count() or 1))}
+    if "SPARK_LOCAL_DIRS" not in os.environ:
+        # Privacy: Spark's own folders may be entered by anybody on the machine, and hold rows.
+        private = mkdtemp(prefix="queryveil-spark-")
+        atexit.register(rmtree, private, ignore_errors=True)
+        settings["spark.local.dir"] = private
     return settings
 
 
