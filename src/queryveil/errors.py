@@ -79,8 +79,10 @@ class EngineFailed(QueryveilError):
     more
     """
 
-    def __init__(self, engine: str, why: str, *, so: str = "") -> None:
-        parts = (f"{engine} gave up ({why})", so, "the logs of its executors say more")
+    def __init__(
+        self, engine: str, why: str, *, so: str = "", way_out: str = "the logs of its executors say more"
+    ) -> None:
+        parts = (f"{engine} gave up ({why})", so, way_out)
         super().__init__("; ".join(part for part in parts if part))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -62,3 +63,16 @@ def test_the_commands_work_on_spark_and_say_nothing_of_the_log(run_apart: Run, l
     assert "is already there" in again.stderr
     shown = "".join(done.stdout + done.stderr for done in (made, verified, measured, again))
     assert not any(text in shown for text in ("kestrel", "rarity", "persona", "shop.example"))
+
+
+def test_executors_without_this_program_are_told_in_one_line(run_apart: Run, log_file: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare")
+    bare = str(tmp_path / "bare" / "bin" / "python")
+    done = run_apart("inspect", log_file, "--engine", "spark", "--master", "local[1]", PYSPARK_PYTHON=bare)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    said = [line for line in done.stderr.splitlines() if "gave up" in line]
+    assert said == [
+        "queryveil: Spark gave up (its executors have another Python, or one without queryveil); "
+        "install queryveil[spark] there, and name that Python with PYSPARK_PYTHON"
+    ]

@@ -23,6 +23,9 @@ Batches = Iterator[pa.RecordBatch]
 _MARK = "queryveil-says"
 _SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
 _FAILED = re.compile(r"queryveil-failed:(\w+)")
+_OTHER_PYTHON = re.compile(
+    r"ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|Cannot run program"
+)
 
 
 def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
@@ -74,6 +77,13 @@ def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilErr
     said = _SAID.search(text)
     if said is not None:
         return _again(said[1], said[2])
+    if _OTHER_PYTHON.search(text):
+        return EngineFailed(
+            "Spark",
+            "its executors have another Python, or one without queryveil",
+            so=so,
+            way_out="install queryveil[spark] there, and name that Python with PYSPARK_PYTHON",
+        )
     failed = _FAILED.search(text)
     if failed is not None:
         return EngineFailed("Spark", failed[1], so=so)
