@@ -9,11 +9,11 @@ import numba
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
 from queryveil.engines.spark.executors import Batches, guarded, guarded_table, speaking
+from queryveil.engines.spark.keeping import kept
 from queryveil.engines.spark.km_histories import Vocabulary, count_terms, gather
 from queryveil.engines.spark.logs import SparkLog, schema_of
 from queryveil.engines.spark.suffixes import suffixes
@@ -36,8 +36,7 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     check_sizes(k=k, m=m)
     progress.step("reading terms")
     by_blanks = log.layout.format is Format.TRANSACTIONS
-    histories = gather(log.frame, window=None, by_blanks=by_blanks).persist(StorageLevel.DISK_ONLY)
-    try:
+    with kept(gather(log.frame, window=None, by_blanks=by_blanks)) as histories:
         vocabulary = count_terms(histories, k=k)
         with speaking():
             users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).first()
@@ -58,8 +57,6 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
             k=k,
             alone=_alone(histories, vocabulary, k=k, m=m),
         )
-    finally:
-        histories.unpersist()
 
 
 def _facts(columns: list[str]) -> list[Column]:
@@ -78,18 +75,14 @@ def _alone(histories: DataFrame, vocabulary: Vocabulary, *, k: int, m: int) -> d
     terms = session.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     numbered = histories.select("terms", F.xxhash64("user").alias("uid"))
     numbered = numbered.mapInArrow(guarded(partial(_numbered, terms=terms)), schema_of(_NUMBERED))
-    numbered = numbered.persist(StorageLevel.DISK_ONLY)
     n_shards = max(2 * session.sparkContext.defaultParallelism, -(-vocabulary.n_entries // _ITEMS_A_SHARD))
-    parts = numbered.mapInArrow(guarded(partial(_shared_out, n_shards=n_shards)), schema_of(_PARTS))
     work = partial(_alone_in_shard, k=k, m=m, n_items=len(vocabulary.terms), n_shards=n_shards)
-    found = parts.groupBy("shard").applyInArrow(guarded_table(work), schema_of(_ALONE))
-    rare = numbered.where("has_rare").select("uid", F.lit(1).alias("size"))
-    smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
-    try:
-        with speaking():
-            counts = {row["size"]: int(row["count"]) for row in smallest.collect()}
-    finally:
-        numbered.unpersist()
+    with kept(numbered) as once, speaking():
+        parts = once.mapInArrow(guarded(partial(_shared_out, n_shards=n_shards)), schema_of(_PARTS))
+        found = parts.groupBy("shard").applyInArrow(guarded_table(work), schema_of(_ALONE))
+        rare = once.where("has_rare").select("uid", F.lit(1).alias("size"))
+        smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
+        counts = {row["size"]: int(row["count"]) for row in smallest.collect()}
     return {size: sum(n for smaller, n in counts.items() if smaller <= size) for size in range(1, m + 1)}
 
 

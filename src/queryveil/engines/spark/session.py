@@ -44,7 +44,11 @@ def start(master: str | None = None) -> SparkSession:
         session = builder.getOrCreate()
     except Exception as error:
         # Py4J, PySpark and the JVM each have errors of their own for this.
-        raise EngineFailed("Spark", f"it did not start: {type(error).__name__}") from None
+        raise EngineFailed(
+            "Spark",
+            f"it did not start: {type(error).__name__}",
+            way_out="check that its master runs, and that Java 17 or newer is installed",
+        ) from None
     session.sparkContext.setLogLevel("ERROR")
     return check_session(session)
 

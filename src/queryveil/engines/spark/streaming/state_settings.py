@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from queryveil.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -28,19 +22,3 @@ def check_streaming_extra() -> None:
     """Raise if something is not installed that Spark needs to let Python keep a state."""
     if not all(find_spec(name) for name in ("google", "pandas")) or not find_spec("google.protobuf"):
         raise MissingExtra("a stream on Spark", extra="spark")
-
-
-@contextmanager
-def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set settings for what starts inside; a query that runs keeps those that it was started with."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, was in before.items():
-            if was is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, was)

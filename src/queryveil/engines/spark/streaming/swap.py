@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from queryveil.columns import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.engines.spark.executors import speaking
+from queryveil.engines.spark.keeping import with_settings
 from queryveil.engines.spark.streaming.arriving import Arriving
 from queryveil.engines.spark.streaming.checkpoints import Checkpoint
 from queryveil.engines.spark.streaming.counts import StreamCounts, read_counts
@@ -17,7 +18,7 @@ from queryveil.engines.spark.streaming.folders import Folders
 from queryveil.engines.spark.streaming.leaving import Leaving, check_simple
 from queryveil.engines.spark.streaming.parcels import PARCELS
 from queryveil.engines.spark.streaming.profiles import count_profiles
-from queryveil.engines.spark.streaming.state_settings import STATE_SETTINGS, check_streaming_extra, with_settings
+from queryveil.engines.spark.streaming.state_settings import STATE_SETTINGS, check_streaming_extra
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.guarantees import SwapAnonymity
 from queryveil.stream.pools import PoolSettings

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, guarded_table, speaking
+from queryveil.engines.spark.keeping import kept
 from queryveil.engines.spark.logs import as_frame, schema_of
 from queryveil.engines.spark.suffixes import suffixes
 from queryveil.errors import NotYet
@@ -45,15 +45,12 @@ def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | 
     blur = _why_windows_blur(frame.columns, promise, time_unit=time_unit)
     window = promise.window if not blur else None
     step("histories")
-    held = _held(frame, window=window, by_blanks=promise.items).persist(StorageLevel.DISK_ONLY)
-    try:
+    with kept(_held(frame, window=window, by_blanks=promise.items)) as held:
         with speaking():
             n_users = frame.select("user").distinct().count()
             n_checked = held.where(F.size("items") > 0).count()
         found = _smallest_rare(held, promise)
         n_linked, linked = (0, []) if window is None else _linked(held)
-    finally:
-        held.unpersist()
     n_rare, witnesses = found
     verdict = Verdict(
         promise=promise,
