@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
 
-_PIECE_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 14
 
 
 class Recent(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
