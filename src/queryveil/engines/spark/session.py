@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -49,8 +50,16 @@ def start(master: str | None = None) -> SparkSession:
             f"it did not start: {type(error).__name__}",
             way_out="check that its master runs, and that Java 17 or newer is installed",
         ) from None
+    # Before the folder with its rows is removed.
+    atexit.register(_stop, session)
     session.sparkContext.setLogLevel("ERROR")
     return check_session(session)
+
+
+def _stop(session: SparkSession) -> None:
+    # It may be gone already, or be stopped by somebody else.
+    with suppress(Exception):
+        session.stop()
 
 
 def _settings(master: str | None) -> dict[str, str]:
