@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+
+from queryveil import synth
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -79,3 +85,26 @@ def test_executors_without_this_program_are_told_in_one_line(run_apart: Run, log
         "queryveil: Spark gave up (its executors have another Python, or one without queryveil); "
         "install queryveil[spark] there, and name that Python with PYSPARK_PYTHON"
     ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_leaves_no_rows_behind(number: signal.Signals, tmp_path: Path) -> None:
+    log, folder, scratch = tmp_path / "log.parquet", tmp_path / "out", tmp_path / "scratch"
+    synth.synthesize(users=20_000, seed=1).log.frame.write_parquet(log)
+    folder.mkdir()
+    scratch.mkdir()
+    place = ("-o", str(folder / "release"), "--engine", "spark", "--master", "local[2]")
+    command = [sys.executable, "-m", "queryveil", "anonymize", "km", str(log), *place]
+    variables = os.environ | {"TMPDIR": str(scratch)}
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        while not list(folder.glob(".release.scratch-*/histories")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        assert list(scratch.glob("queryveil-spark-*"))
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (130, b"")
+    assert b"queryveil: stopped; nothing was released" in err.splitlines()
+    assert b"Traceback" not in err
+    assert not list(folder.iterdir())
+    assert not list(scratch.glob("queryveil-spark-*"))

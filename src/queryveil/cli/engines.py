@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,4 +39,11 @@ def spark_of(engine: str, master: str | None) -> Spark | None:
         return None
     from queryveil.engines import start_spark
 
-    return start_spark(master)
+    # Py4J would log a traceback of its own when somebody stops the command.
+    logging.getLogger().addHandler(logging.NullHandler())
+    spark = start_spark(master)
+    # Privacy: whoever ends the command, by a key or as schedulers do, it leaves no rows behind. PySpark's own handler
+    # asks the cluster in the middle of another question.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    return spark

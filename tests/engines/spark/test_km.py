@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 
 from queryveil import ColumnPolicy, Km, QueryLog, read_release, synth, verify
 from queryveil.engines.spark import Spark
-from queryveil.errors import BadParameter, NotYet, ReleaseExists
+from queryveil.errors import BadParameter, NotWritten, NotYet, ReleaseExists
 from queryveil.testing import log_of, tiny_log
 
 KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
@@ -53,6 +54,18 @@ def test_keyed_ids_are_those_of_one_machine(engine: Spark, tmp_path: Path) -> No
     engine.anonymize(method, engine.put(tiny_log()), str(tmp_path / "release"))
     there, here = read_release(tmp_path / "release"), method.anonymize(tiny_log())
     assert set(there.log.frame["user"]) == set(here.log.frame["user"])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that nobody can write to")
+def test_a_place_that_cannot_be_written_is_found_out_before_the_work(engine: Spark) -> None:
+    with pytest.raises(NotWritten, match=r"^release: could not be written: no folder can be made there; nothing was"):
+        engine.check_target("/proc/release")
+
+
+def test_the_manifest_says_that_spark_made_the_release(engine: Spark, tmp_path: Path) -> None:
+    manifest = engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    assert manifest.versions["pyspark"] == version("pyspark")
+    assert read_release(tmp_path / "release").manifest.versions == manifest.versions
 
 
 def test_an_existing_release_is_replaced_only_with_force(engine: Spark, tmp_path: Path) -> None:

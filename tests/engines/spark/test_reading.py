@@ -10,7 +10,7 @@ import pytest
 from queryveil import read_log
 from queryveil.engines.spark import Spark
 from queryveil.engines.spark.logs import as_frame
-from queryveil.errors import BadFile, BadInput, BadParameter, BadRows, MissingColumn, NotYet
+from queryveil.errors import BadFile, BadInput, BadParameter, BadRows, EngineFailed, MissingColumn, NotYet
 
 AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
@@ -164,3 +164,32 @@ def test_opensearch_logs_are_not_yet_read(engine: Spark, tmp_path: Path) -> None
     (tmp_path / "ubi.ndjson").write_text("{}\n")
     with pytest.raises(NotYet, match="leave out --engine"):
         engine.read_log(str(tmp_path / "ubi.ndjson"), format="ubi")
+
+
+def test_files_of_different_formats_are_not_read_as_one(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "1.tsv").write_text(AOL_HEADER + aol(3))
+    (tmp_path / "2.jsonl").write_text('{"user": "a", "query": "x"}\n')
+    with pytest.raises(BadFile, match=r"^2\.jsonl: this file is jsonl, the first was aol; read them one by one"):
+        engine.read_log([str(tmp_path / "1.tsv"), str(tmp_path / "2.jsonl")])
+
+
+def test_a_file_without_a_byte_and_a_folder_without_a_file_are_told(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").write_text("")
+    (tmp_path / "nothing").mkdir()
+    for name in ("empty.tsv", "nothing"):
+        with pytest.raises(BadFile, match="there is nothing in it"):
+            engine.read_log(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("s3a://logs/x.parquet", "no file system for such a path"),
+        ("nobody://logs/x.tsv", "no file system for such a path"),
+        ("hdfs://127.0.0.1:1/x.parquet", "nobody answers"),
+    ],
+)
+def test_a_place_that_spark_cannot_reach_is_told_with_a_way_out(engine: Spark, path: str, why: str) -> None:
+    engine.session.sparkContext._jsc.hadoopConfiguration().set("ipc.client.connect.max.retries", "0")
+    with pytest.raises(EngineFailed, match=why):
+        engine.read_log(path)

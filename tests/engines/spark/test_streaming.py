@@ -23,7 +23,7 @@ import pytest
 from queryveil.columns import ColumnReport, Ids, TimeDetail, keyed
 from queryveil.engines.spark.streaming import StreamCounts, SwapStream, read_counts, read_profiles, shard_of
 from queryveil.engines.spark.streaming.checkpoints import swap_checkpoint
-from queryveil.errors import BadFile, BadParameter, ReleaseExists
+from queryveil.errors import BadFile, BadParameter
 from queryveil.log import QueryLog
 from queryveil.release import Counts, Manifest, Release
 from queryveil.stream.pool_state import PoolState
@@ -318,7 +318,7 @@ def refused_then(spark: SparkSession, swap: SwapStream, where: Places) -> None:
         replace(swap, key=b"another secret of 32 bytes, or so").run(spark, **where)
     with pytest.raises(BadParameter, match=r"^secret must be the one in the checkpoint"):
         replace(swap, secret=b"another secret of 32 bytes, or so").run(spark, **where)
-    with pytest.raises(ReleaseExists):
+    with pytest.raises(BadParameter, match=r"^sink must be a new folder"):
         swap.run(spark, **elsewhere(where, checkpoint=where["checkpoint"] + "2"))
     with pytest.raises(BadFile):
         swap.run(spark, **elsewhere(where, source=where["source"] + "2"))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from py4j.protocol import Py4JError
 
 from queryveil.engines.spark.clump import anonymize_transactions
 from queryveil.engines.spark.dp import anonymize_dp
@@ -26,7 +31,7 @@ from queryveil.errors import NotYet
 from queryveil.inspection import Inspection
 from queryveil.log import Format, QueryLog
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink
-from queryveil.release import Manifest
+from queryveil.release import Manifest, versions
 from queryveil.utility.measures import Measures
 from queryveil.verify.verdict import Verdict
 
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _ONE_MACHINE = "leave out --engine"
+_N_TRIES = 3
+_END_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -67,6 +74,7 @@ class Spark:
         """Read a query log: a path, a folder, a glob or several of them."""
         return read_log(self.session, source, format=format, columns=columns, bad_rows=bad_rows)
 
+    @speaking()
     def put(self, log: QueryLog) -> SparkLog:
         """Put a log of this machine on the cluster."""
         return SparkLog.of(log, spark=self.session)
@@ -86,12 +94,13 @@ class Spark:
         """
         storage = Storage(spark=self.session)
         storage.check_target(folder, force=force)
-        with storage.scratch(folder) as scratch:
+        with storage.scratch(folder) as scratch, self._ended():
             made = self._made(method, log, scratch, shards=shards)
             if isinstance(made, MadeHere):
-                return save_from_here(storage, folder, made.release, force=force)
-            n_rows = made.manifest.counts.n_rows_after
-            return save(storage, folder, made.frame, made.written, manifest=made.manifest, n_rows=n_rows, force=force)
+                release = replace(made.release, manifest=_signed(made.release.manifest))
+                return save_from_here(storage, folder, release, force=force)
+            n_rows, manifest = made.manifest.counts.n_rows_after, _signed(made.manifest)
+            return save(storage, folder, made.frame, made.written, manifest=manifest, n_rows=n_rows, force=force)
 
     @speaking()
     def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
@@ -116,6 +125,23 @@ class Spark:
             )
         return measure(original, released_log(storage, folder, manifest), manifest=manifest)
 
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """Let no task write on when somebody has stopped the work: what it writes would stay behind."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            context = self.session.sparkContext
+            for _ in range(_N_TRIES):
+                # The question that was interrupted may have left its line to Spark unfit for a further one.
+                with suppress(Py4JError):
+                    context.cancelAllJobs()
+                    break
+            until = monotonic() + _END_SECONDS
+            while context.statusTracker().getActiveStageIds() and monotonic() < until:
+                sleep(0.1)
+            raise
+
     def _made(self, method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> Made | MadeHere:
         match method:
             case Km():
@@ -129,3 +155,8 @@ class Spark:
             case Plink():
                 return anonymize_plink(method, log, scratch=scratch, shards=shards)
         raise NotYet(type(method).__name__.lower(), "Spark has no way to do it", instead=_ONE_MACHINE)
+
+
+def _signed(manifest: Manifest) -> Manifest:
+    """Say in the manifest that Spark made it."""
+    return msgspec.structs.replace(manifest, versions=manifest.versions | versions("pyspark"))

@@ -23,9 +23,25 @@ Batches = Iterator[pa.RecordBatch]
 _MARK = "queryveil-says"
 _SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
 _FAILED = re.compile(r"queryveil-failed:(\w+)")
-_OTHER_PYTHON = re.compile(
-    r"ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|Cannot run program"
+_WAYS_OUT = (
+    (
+        r"ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|Cannot run program",
+        "its executors have another Python, or one without queryveil",
+        "install queryveil[spark] there, and name that Python with PYSPARK_PYTHON",
+    ),
+    (
+        r"UnsupportedFileSystemException|FileSystem not found|No FileSystem for scheme",
+        "it knows no file system for such a path",
+        "add the package that has it, as hadoop-aws for s3a, with spark.jars.packages",
+    ),
+    (r"Permission denied|AccessControlException", "there is no permission for that path", "check whose it is"),
+    (
+        r"ConnectException|UnknownHostException|NoRouteToHostException",
+        "nobody answers at the address of that path",
+        "check the address",
+    ),
 )
+"""What can be told from Spark's words without repeating them, and what to do about it."""
 
 
 def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
@@ -77,13 +93,9 @@ def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilErr
     said = _SAID.search(text)
     if said is not None:
         return _again(said[1], said[2])
-    if _OTHER_PYTHON.search(text):
-        return EngineFailed(
-            "Spark",
-            "its executors have another Python, or one without queryveil",
-            so=so,
-            way_out="install queryveil[spark] there, and name that Python with PYSPARK_PYTHON",
-        )
+    for sign, why, way_out in _WAYS_OUT:
+        if re.search(sign, text):
+            return EngineFailed("Spark", why, so=so, way_out=way_out)
     failed = _FAILED.search(text)
     if failed is not None:
         return EngineFailed("Spark", failed[1], so=so)

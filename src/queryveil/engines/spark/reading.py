@@ -63,8 +63,8 @@ def read_log(
     chosen = None if format is None else choose(Format, format, name="format")
     policy = choose(BadRowPolicy, bad_rows, name="bad_rows")
     storage = Storage(spark=spark)
-    files = _files(spark, [source] if isinstance(source, str) else list(source))
-    found = chosen or _sniffed(storage, files[0][0], columns=asked)
+    files = _files(storage, [source] if isinstance(source, str) else list(source))
+    found = chosen or _sniffed_all(storage, [path for path, _ in files], columns=asked)
     if found is Format.UBI:
         raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
     if found is Format.TRANSACTIONS and len(files) > 1:
@@ -83,7 +83,7 @@ def read_log(
 _HERE = "read it on one machine: leave out --engine"
 
 
-def _files(spark: SparkSession, sources: list[str]) -> list[tuple[str, int]]:
+def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
     """List the files behind paths, folders and globs, with their sizes."""
     if "-" in sources:
         raise BadParameter("the log", "stdin", allowed="a path that all executors see")
@@ -91,13 +91,31 @@ def _files(spark: SparkSession, sources: list[str]) -> list[tuple[str, int]]:
     for source in sources:
         try:
             with speaking():
-                rows = spark.read.format("binaryFile").load(source).select("path", "length").orderBy("path").collect()
+                found = storage.spark.read.format("binaryFile").load(source)
+                rows = found.select("path", "length").orderBy("path").collect()
         except BadFile:
             rows = []
+        if not rows and not is_glob(source) and storage.exists(source):
+            raise BadFile(source, "there is nothing in it")
         if not rows:
             raise BadFile(source, "there is no such file; check the path and that all executors see it")
         listed += [(row["path"], int(row["length"])) for row in rows]
     return listed
+
+
+def _sniffed_all(storage: Storage, paths: list[str], *, columns: Mapping[str, str]) -> Format:
+    """Give the format of all files; those that follow a Parquet file are looked at when they are opened."""
+    first = _sniffed(storage, paths[0], columns=columns)
+    for path in paths[1:] if first is not Format.PARQUET else ():
+        found = _sniffed(storage, path, columns=columns)
+        if found is not first:
+            raise BadFile(name_of(path), f"this file is {found}, the first was {first}; read them one by one")
+    return first
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path stands for several, as Hadoop reads it."""
+    return any(sign in path for sign in "*?[{")
 
 
 def _sniffed(storage: Storage, path: str, *, columns: Mapping[str, str]) -> Format:

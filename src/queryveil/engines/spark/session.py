@@ -43,13 +43,11 @@ def start(master: str | None = None) -> SparkSession:
         builder = builder.master(master)
     try:
         session = builder.getOrCreate()
-    except Exception as error:
+    except Exception:
         # Py4J, PySpark and the JVM each have errors of their own for this.
-        raise EngineFailed(
-            "Spark",
-            f"it did not start: {type(error).__name__}",
-            way_out="check that its master runs, and that Java 17 or newer is installed",
-        ) from None
+        at = "" if master is None else f" at {master}"
+        way_out = "check that its master runs, and that Java 17 or newer is installed"
+        raise EngineFailed("Spark", f"it did not start{at}", way_out=way_out) from None
     # Before the folder with its rows is removed.
     atexit.register(_stop, session)
     session.sparkContext.setLogLevel("ERROR")

@@ -43,7 +43,7 @@ def merged(
         counts=counts,
         removed=summed([base.removed, *(shard.removed for shard in shards)]),
         changed=summed([base.changed, *(shard.changed for shard in shards)]),
-        measures=dict(measures),
+        measures=dict(measures) | ({"shards": len(shards)} if len(shards) > 1 else {}),
         warnings=tuple(warnings),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +47,8 @@ class Storage:
     def make_private(self, folder: str) -> None:
         """Make a folder that only its owner may enter."""
         files, where = self._at(folder)
-        files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700"))
+        if not files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")):
+            raise NotWritten(_told(folder), "no folder can be made there", so="nothing was released")
 
     def close_off(self, path: str, *, mode: str = "700") -> None:
         """Let nobody but its owner at a file or folder, also if it was there before."""
@@ -130,12 +132,16 @@ class Storage:
         parent = str(self._path(self.qualified(folder)).getParent())
         if not self.is_folder(parent):
             raise BadParameter("output", folder, allowed="a folder to be made in one that is there")
-        if not self.exists(folder):
-            return
-        if not force:
-            raise ReleaseExists(folder)
-        if not self.is_folder(folder) or (self.names(folder) and MANIFEST not in self.names(folder)):
-            raise BadParameter("output", folder, allowed="a release folder or an empty one to be replaced with --force")
+        if self.exists(folder):
+            if not force:
+                raise ReleaseExists(folder)
+            if not self.is_folder(folder) or (self.names(folder) and MANIFEST not in self.names(folder)):
+                raise BadParameter(
+                    "output", folder, allowed="a release folder or an empty one to be replaced with --force"
+                )
+        # Whether a folder can be made there is best found out by making one.
+        with self.scratch(folder):
+            pass
 
     @contextmanager
     def whole(self, folder: str, *, force: bool) -> Iterator[str]:
@@ -190,3 +196,8 @@ class Storage:
     def _at(self, path: str) -> tuple[Any, Any]:
         where = self._path(path)
         return where.getFileSystem(self.spark._jsc.hadoopConfiguration()), where
+
+
+def _told(folder: str) -> str:
+    """Give the name of a folder without what hides it and makes it another each time."""
+    return re.sub(r"^\.(.*)\.[a-z]+-[0-9a-f]{16}$", r"\1", PurePosixPath(folder).name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from queryveil.engines.spark.storage import Storage
-from queryveil.errors import BadFile, BadParameter, ReleaseExists
+from queryveil.errors import BadFile, BadParameter
 from queryveil.stream.stores.settings_text import check_settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Checkpoint:
             return self._found(storage, given=secret)
         if storage.exists(f"{self.sink.rstrip('/')}/{_SINK_LOG}"):
             # Spark numbers batches from 0 and a sink ignores numbers that it has, so the rows of these would be lost.
-            raise ReleaseExists(self.sink)
+            raise BadParameter("sink", self.sink, allowed="a new folder: this one has the rows of another checkpoint")
         storage.make_private(self.folder)
         storage.close_off(self.folder)
         if not storage.exists(self._secret):
