@@ -24,7 +24,7 @@ _MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _CHOICES = ("random", "frequent")
 _MOST_ITEMS = 1000
 _MADE_UP = "synthesized"
-_VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp"))
+_VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp", "pyspark"))
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc)\d{1,3})?(\.post\d{1,3})?(\.dev\d{1,4})?(\+[a-z0-9.]{0,20})?")
 _WARNINGS = frozenset(
     (

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from py4j.protocol import Py4JError
 
 from queryveil.engines.spark.clump import anonymize_transactions
 from queryveil.engines.spark.dp import anonymize_dp
-from queryveil.engines.spark.executors import speaking
+from queryveil.engines.spark.executors import insist, speaking
 from queryveil.engines.spark.inspection import inspect
 from queryveil.engines.spark.kdelta import anonymize_kdelta
 from queryveil.engines.spark.km import anonymize_km
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 
 
 _ONE_MACHINE = "leave out --engine"
-_N_TRIES = 3
-_END_SECONDS = 5
+_END_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -131,16 +129,15 @@ class Spark:
         try:
             yield
         except KeyboardInterrupt:
-            context = self.session.sparkContext
-            for _ in range(_N_TRIES):
-                # The question that was interrupted may have left its line to Spark unfit for a further one.
-                with suppress(Py4JError):
-                    context.cancelAllJobs()
-                    break
+            insist(self.session.sparkContext.cancelAllJobs)
             until = monotonic() + _END_SECONDS
-            while context.statusTracker().getActiveStageIds() and monotonic() < until:
-                sleep(0.1)
+            while self._n_tasks() and monotonic() < until:
+                sleep(0.2)
             raise
+
+    def _n_tasks(self) -> int:
+        executors = self.session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+        return sum(int(executor.numRunningTasks()) for executor in executors)
 
     def _made(self, method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> Made | MadeHere:
         match method:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -21,6 +21,7 @@ from queryveil.errors import BadFile, EngineFailed, QueryveilError
 
 Batches = Iterator[pa.RecordBatch]
 _MARK = "queryveil-says"
+_N_TRIES = 3
 _SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
 _FAILED = re.compile(r"queryveil-failed:(\w+)")
 _WAYS_OUT = (
@@ -77,6 +78,14 @@ def _where(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return "" if trace is None else f"in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}"
+
+
+def insist(ask: Callable[[], object]) -> None:
+    """Ask Spark something, also if a question that was interrupted has left the line to it unfit for a further one."""
+    for _ in range(_N_TRIES):
+        with suppress(Py4JError):
+            ask()
+            return
 
 
 @contextmanager

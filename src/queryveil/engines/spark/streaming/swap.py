@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from queryveil.columns import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
-from queryveil.engines.spark.executors import speaking
+from queryveil.engines.spark.executors import insist, speaking
 from queryveil.engines.spark.keeping import with_settings
 from queryveil.engines.spark.streaming.arriving import Arriving
 from queryveil.engines.spark.streaming.checkpoints import Checkpoint
@@ -224,7 +224,7 @@ def _stopped_at_the_end(query: StreamingQuery) -> Iterator[None]:
     try:
         yield
     finally:
-        query.stop()
+        insist(query.stop)
 
 
 def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:
