@@ -267,9 +267,11 @@ def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark
 
 def run_until_stopped(spark: SparkSession, swap: SwapStream, where: Places) -> StreamCounts:
     """Run a stream that waits for further files, and stop it when it has read the one that is there."""
+    folder = Path(where["checkpoint"]).parent
+    goal = last_commit(folder) + 1
     with ThreadPoolExecutor(1) as threads:
         run = threads.submit(lambda: swap.run(spark, **where, available_now=False))
-        while read_counts(spark, checkpoint=where["checkpoint"]).n_read < 16 and not run.done():
+        while last_commit(folder) < goal and not run.done():
             time.sleep(0.1)
         for query in spark.streams.active:
             if query.name == "queryveil swap":
