@@ -16,7 +16,8 @@ from queryveil.kernels.word_hash import NOT_FOUND, find_hash, hash_bytes
 TYPED, SINGULAR, RECOMMENDED, NEARBY, SPLIT, UNKNOWN, NO_UNIT = 0, 1, 2, 3, 4, 5, 6
 NEVER_A_UNIT = -2
 _LETTER_A, _LETTER_E, _LETTER_I, _LETTER_S, _LETTER_Y, _LETTER_Z = 97, 101, 105, 115, 121, 122
-_MIN_NEARBY = 5
+# Nobody means another word by a longer run of letters, and the search for it takes the square of its length.
+_MIN_NEARBY, _MAX_NEARBY = 5, 100
 _MIN_PART = 3
 _PRIME = np.uint64(1099511628211)
 
@@ -142,7 +143,7 @@ def resolve(
             entry[i], how[i] = singular[i], SINGULAR
             continue
         how[i] = UNKNOWN
-        if end - start < _MIN_NEARBY or not _is_plain(data, start, end):
+        if not _MIN_NEARBY <= end - start <= _MAX_NEARBY or not _is_plain(data, start, end):
             continue
         word = find_nearby(data, start, end, nearby.keys, nearby.values, nearby.words, nearby.starts, nearby.ends)
         if word != NOT_FOUND:
