@@ -329,6 +329,11 @@ def test_long_queries_of_one_part_end(part: str) -> None:
     assert clean(query).removed.to_list() == [kinds or None]
 
 
+def test_a_megabyte_of_dots_ends() -> None:
+    query = "a." * 500_000
+    assert clean(query).removed.to_list() == [None]
+
+
 def test_an_identifier_at_the_end_of_a_long_query_is_found() -> None:
     query = "red shoes " * 1_000 + "219-09-9999"
     assert removed_from(query) == ["219-09-9999"]

@@ -265,7 +265,8 @@ def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sit
             n_dots += byte == _DOT
             n_hyphens += byte == _HYPHEN
             slash = slash or (byte == _SLASH and before >= _LATIN and follows >= _LATIN)
-            if byte == _DOT and follows >= _LATIN and at >= known_end and at > start:
+            # Each end is looked for once, so that a long text takes no longer than its length.
+            if byte == _DOT and follows >= _LATIN and at >= known_end and at > start and not flags & CONTACTS:
                 end = _known_site_end(data, at, start, stop, sites)
                 if end < 0:
                     flags |= CONTACTS
