@@ -10,6 +10,7 @@ QueryveilError
 ├── NothingPromised   a release makes no promise that could be judged
 ├── BadInput          a file or frame cannot be read as a query log
 │   ├── BadFile       the file itself: missing, truncated, not in the format
+│   │   ├── OtherFormat files of one log are of different formats
 │   │   └── NotWritten a file or folder could not be written
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
@@ -139,6 +140,18 @@ class BadFile(BadInput):
     def __init__(self, file: str, reason: str) -> None:
         self.file, self.reason = file, reason
         super().__init__(f"{file}: {reason}")
+
+
+class OtherFormat(BadFile):
+    """Files that are to be read as one log are of different formats.
+
+    >>> raise OtherFormat("b.jsonl", "jsonl", first="aol")
+    Traceback (most recent call last):
+    queryveil.errors.OtherFormat: b.jsonl: this file is jsonl, the first was aol; read them one by one
+    """
+
+    def __init__(self, file: str, found: str, *, first: str) -> None:
+        super().__init__(file, f"this file is {found}, the first was {first}; read them one by one")
 
 
 class NotWritten(BadFile):

@@ -88,9 +88,8 @@ def test_what_is_found_is_how_often_the_guess_is_right(made: QueryLog) -> None:
     grouping = Plink(seed=1).group(made)
     groups, member_of = grouping.release.groups.frame, dict(grouping.membership.select("user", "group").iter_rows())
     commonest = {row["group"]: row["terms"][row["weights"].index(max(row["weights"]))] for row in groups.to_dicts()}
-    used: dict[str, set[str]] = {}
-    for user, query in made.frame.select("user", "query").iter_rows():
-        used.setdefault(user, set()).update(tokenize(pl.Series([query])).vocabulary)
+    queries = made.frame.group_by("user").agg(pl.col("query").drop_nulls())
+    used = {user: set(tokenize(pl.Series(asked)).vocabulary) for user, asked in queries.iter_rows()}
     n_right = sum(commonest[group] in used[user] for user, group in member_of.items())
     pair = Paired.of(made, release=grouping.release)
     assert SharedTerm().attack(pair, given=NOTHING).n_found == n_right

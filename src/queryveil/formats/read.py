@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadParameter, OtherFormat
 from queryveil.formats import aol, csv, excite
 from queryveil.formats.bad_rows import BadRowPolicy, Tally
 from queryveil.formats.delimited import DelimitedReader, Table
@@ -84,7 +84,7 @@ def _read(
             if reader is None:
                 first, reader = found, _reader_of(found, tally=tally, columns=asked)
             elif found is not first:
-                raise BadFile(stream.name, f"this file is {found}, the first was {first}; read them one by one")
+                raise OtherFormat(stream.name, found, first=first)
             reader.add(stream)
     assert reader is not None
     reading = tally.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.errors import BadInput, BadParameter, OtherFormat
 from queryveil.formats.bad_rows import BadRowPolicy, Tally
 from queryveil.formats.plain import BLANKS, PlainReader, split_items
 from queryveil.formats.read import choose
@@ -73,7 +73,7 @@ def read_transactions(
             if reader is None:
                 first, reader = found, _reader_of(found, tally=tally)
             elif found is not first:
-                raise BadFile(stream.name, f"this file is {found}, the first was {first}; read them one by one")
+                raise OtherFormat(stream.name, found, first=first)
             reader.add(stream)
     assert reader is not None
     reading = tally.close()

@@ -37,7 +37,8 @@ _WAYS_OUT = (
     ),
     (r"Permission denied|AccessControlException", "there is no permission for that path", "check whose it is"),
     (
-        r"ConnectException|UnknownHostException|NoRouteToHostException",
+        # Not of a task: an executor that was lost does not answer either.
+        r"(?s)\A(?!.*stage failure).*(?:ConnectException|UnknownHostException|NoRouteToHostException)",
         "nobody answers at the address of that path",
         "check the address",
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ from queryveil.engines.spark.reading_text import (
     reading_of,
 )
 from queryveil.engines.spark.storage import Storage
-from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet
+from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet, OtherFormat
 from queryveil.formats.bad_rows import BadRowPolicy
 from queryveil.formats.parquet import type_frame
 from queryveil.formats.read import choose
@@ -64,20 +65,26 @@ def read_log(
     policy = choose(BadRowPolicy, bad_rows, name="bad_rows")
     storage = Storage(spark=spark)
     files = _files(storage, [source] if isinstance(source, str) else list(source))
-    found = chosen or _sniffed_all(storage, [path for path, _ in files], columns=asked)
+    paths = [path for path, _ in files]
+    found = chosen or _sniffed(paths[0], storage.head(paths[0]), columns=asked)
     if found is Format.UBI:
         raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
     if found is Format.TRANSACTIONS and len(files) > 1:
         raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
     if found is Format.PARQUET:
-        return _read_parquet(storage, [path for path, _ in files], columns=asked, bad_rows=policy)
+        return _read_parquet(storage, paths, columns=asked, bad_rows=policy)
+    heads = {path: storage.head(path) for path in paths}
+    for path, head in heads.items() if chosen is None else ():
+        other = _sniffed(path, head, columns=asked)
+        if other is not found:
+            raise OtherFormat(name_of(path), other, first=found)
     how = How(format=found, columns=asked or None, bad_rows=policy)
-    if found in _BY_LINES and not any(storage.head(path)[:4].startswith(_PACKED) for path, _ in files):
-        return read_lines(storage, [path for path, _ in files], how=how)
+    if found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values()):
+        return read_lines(spark, heads, how=how)
     for path, n_bytes in files:
         if n_bytes > _MOST_BYTES:
             raise BadFile(name_of(path), "it is larger than 2 GB; split it, or write it as Parquet")
-    return read_whole(spark, [path for path, _ in files], how=how)
+    return read_whole(spark, paths, how=how)
 
 
 _HERE = "read it on one machine: leave out --engine"
@@ -95,7 +102,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
                 rows = found.select("path", "length").orderBy("path").collect()
         except BadFile:
             rows = []
-        if not rows and not is_glob(source) and storage.exists(source):
+        if not rows and not has_magic(source) and storage.exists(source):
             raise BadFile(source, "there is nothing in it")
         if not rows:
             raise BadFile(source, "there is no such file; check the path and that all executors see it")
@@ -103,26 +110,11 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
     return listed
 
 
-def _sniffed_all(storage: Storage, paths: list[str], *, columns: Mapping[str, str]) -> Format:
-    """Give the format of all files; those that follow a Parquet file are looked at when they are opened."""
-    first = _sniffed(storage, paths[0], columns=columns)
-    for path in paths[1:] if first is not Format.PARQUET else ():
-        found = _sniffed(storage, path, columns=columns)
-        if found is not first:
-            raise BadFile(name_of(path), f"this file is {found}, the first was {first}; read them one by one")
-    return first
-
-
-def is_glob(path: str) -> bool:
-    """Whether a path stands for several, as Hadoop reads it."""
-    return any(sign in path for sign in "*?[{")
-
-
-def _sniffed(storage: Storage, path: str, *, columns: Mapping[str, str]) -> Format:
-    with TemporaryDirectory() as folder, speaking():
-        head = Path(folder) / name_of(path)
-        head.write_bytes(storage.head(path))
-        with ByteStream(head) as stream:
+def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
+    with TemporaryDirectory() as folder:
+        beginning = Path(folder) / name_of(path)
+        beginning.write_bytes(head)
+        with ByteStream(beginning) as stream:
             return sniff(stream, columns=columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -17,7 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, speaking
 from queryveil.engines.spark.logs import SparkLog, plain, schema_of
-from queryveil.engines.spark.storage import Storage
 from queryveil.errors import BadFile, BadRow, BadRows
 from queryveil.formats.bad_rows import BadRowPolicy
 from queryveil.formats.read import read_bytes
@@ -89,9 +88,10 @@ def reading_of(seen: list[Seen]) -> Reading:
     )
 
 
-def read_lines(storage: Storage, paths: list[str], *, how: How) -> SparkLog:
-    """Read files whose lines are rows; Spark cuts them into blocks as it likes."""
-    heads = {path: storage.head(path).removeprefix(_UTF8_MARK) for path in paths}
+def read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, how: How) -> SparkLog:
+    """Read files whose lines are rows, given with how each begins; Spark cuts them into blocks as it likes."""
+    paths = list(heads)
+    heads = {path: head.removeprefix(_UTF8_MARK) for path, head in heads.items()}
     for path, head in heads.items():
         if not head:
             raise BadFile(name_of(path), "the file is empty")
@@ -103,7 +103,7 @@ def read_lines(storage: Storage, paths: list[str], *, how: How) -> SparkLog:
     elif begun.layout.has_header:
         how = msgspec.structs.replace(how, headers={path: head.split(b"\n", 1)[0] for path, head in heads.items()})
     # The bytes of a line come as they are, UTF-8 or not.
-    lines = storage.spark.read.option("lineSep", "\n").text(paths)
+    lines = spark.read.option("lineSep", "\n").text(paths)
     where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
     return _read(lines.select(F.col("value").cast("binary").alias("content"), *where), _pieces, how=how, begun=begun)
 
