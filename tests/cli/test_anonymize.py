@@ -33,6 +33,12 @@ def test_a_release_is_made_and_summed_up(run: Run, log_file: Path, tmp_path: Pat
     assert not any(text in done.stdout + done.stderr for text in ("kestrel", "rarity", "persona"))
 
 
+def test_a_release_without_a_row_is_told(run: Run, log_file: Path, tmp_path: Path) -> None:
+    done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 13)
+    assert done.returncode == 0
+    assert "nothing leaves: not one row is left; weaker settings or more users would help" in done.stderr.splitlines()
+
+
 def test_json_is_the_manifest_and_holds_no_text(run: Run, log_file: Path, tmp_path: Path) -> None:
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 3, "--m", 2, "--json")
     manifest = json.loads(done.stdout)

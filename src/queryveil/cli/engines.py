@@ -32,12 +32,16 @@ def refuse_on_spark(**options: object) -> None:
         raise NotYet(f"{', '.join(given)} on Spark", "only counts are taken there", instead="leave out --engine")
 
 
-def spark_of(engine: str, master: str | None) -> Spark | None:
-    """Start Spark if it is asked for; None is this machine."""
+def spark_of(engine: str, master: str | None, *, method: object = None) -> Spark | None:
+    """Start Spark if it is asked for, unless the method cannot be made there; None is this machine."""
     check_engine(engine, master)
     if engine == "local":
         return None
-    from queryveil.engines import start_spark
+    from queryveil.engines import check_on_spark, start_spark
+
+    if method is not None:
+        # Before a minute of starting, not after it.
+        check_on_spark(method)
 
     # Py4J would log a traceback of its own when somebody stops the command.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -11,7 +11,7 @@ import typer
 
 from queryveil.cli.anonymize.making import on_spark, print_manifest
 from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
-from queryveil.cli.engines import EngineOption, MasterOption, spark_of
+from queryveil.cli.engines import EngineOption, MasterOption, check_engine, spark_of
 from queryveil.cli.options import (
     BadRowsOption,
     ColumnsOption,
@@ -88,9 +88,10 @@ def dp(
         total = _total(budget, epsilon=total_epsilon, delta=total_delta)
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
-    spark = spark_of(engine, master)
-    if spark is not None and synthesize is not None:
+    check_engine(engine, master)
+    if engine != "local" and synthesize is not None:
         raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
+    spark = spark_of(engine, master)
     if spark is None:
         check_target(output, force=force)
     else:

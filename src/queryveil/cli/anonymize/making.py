@@ -48,7 +48,7 @@ def make_release(
     from queryveil.cli.output import progress_bar
     from queryveil.release import check_target
 
-    spark = spark_of(engine, master)
+    spark = spark_of(engine, master, method=method)
     if spark is not None:
         spark.check_target(output, force=force)
         with progress_bar():
@@ -57,6 +57,7 @@ def make_release(
             )
             manifest = spark.anonymize(method, there, output, force=force)
         print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
+        _say_if_nothing_leaves(manifest)
         return
     check_target(output, force=force)
     with progress_bar():
@@ -65,6 +66,12 @@ def make_release(
         )
         release.save(output, force=force)
     print_manifest(release.manifest, output, as_json=as_json)
+    _say_if_nothing_leaves(release.manifest)
+
+
+def _say_if_nothing_leaves(manifest: Manifest) -> None:
+    if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
+        typer.echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
 
 
 def on_spark(folder: str) -> str:

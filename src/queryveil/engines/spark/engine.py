@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from queryveil.engines.spark.clump import anonymize_transactions
 from queryveil.engines.spark.dp import anonymize_dp
-from queryveil.engines.spark.executors import insist, speaking
+from queryveil.engines.spark.executors import speaking
 from queryveil.engines.spark.inspection import inspect
 from queryveil.engines.spark.kdelta import anonymize_kdelta
 from queryveil.engines.spark.km import anonymize_km
+from queryveil.engines.spark.limits import check_method
 from queryveil.engines.spark.logs import SparkLog
 from queryveil.engines.spark.made import Made, MadeHere
 from queryveil.engines.spark.measuring import measure
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 
 _ONE_MACHINE = "leave out --engine"
-_END_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -90,9 +88,10 @@ class Spark:
 
         Methods that make groups of people make them in `shards`: of 50,000 users each, unless a number is given.
         """
+        check_method(method)
         storage = Storage(spark=self.session)
-        storage.check_target(folder, force=force)
-        with storage.scratch(folder) as scratch, self._ended():
+        storage.check_free(folder, force=force)
+        with storage.scratch(folder) as scratch:
             made = self._made(method, log, scratch, shards=shards)
             if isinstance(made, MadeHere):
                 release = replace(made.release, manifest=_signed(made.release.manifest))
@@ -123,22 +122,6 @@ class Spark:
             )
         return measure(original, released_log(storage, folder, manifest), manifest=manifest)
 
-    @contextmanager
-    def _ended(self) -> Iterator[None]:
-        """Let no task write on when somebody has stopped the work: what it writes would stay behind."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            insist(self.session.sparkContext.cancelAllJobs)
-            until = monotonic() + _END_SECONDS
-            while self._n_tasks() and monotonic() < until:
-                sleep(0.2)
-            raise
-
-    def _n_tasks(self) -> int:
-        executors = self.session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-        return sum(int(executor.numRunningTasks()) for executor in executors)
-
     def _made(self, method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> Made | MadeHere:
         match method:
             case Km():
@@ -151,7 +134,7 @@ class Spark:
                 return anonymize_kdelta(method, log, scratch=scratch, shards=shards)
             case Plink():
                 return anonymize_plink(method, log, scratch=scratch, shards=shards)
-        raise NotYet(type(method).__name__.lower(), "Spark has no way to do it", instead=_ONE_MACHINE)
+        raise AssertionError(type(method).__name__)
 
 
 def _signed(manifest: Manifest) -> Manifest:

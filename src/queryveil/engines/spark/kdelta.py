@@ -16,7 +16,6 @@ from queryveil.engines.spark.logs import SparkLog
 from queryveil.engines.spark.made import Made, MadeHere, as_log
 from queryveil.engines.spark.shard_manifests import before_caveats, merged, summed, total
 from queryveil.engines.spark.shards import SHARD, Outcome, Shards, check_shards, run_in_shards
-from queryveil.errors import NotYet
 from queryveil.log import QueryLog
 from queryveil.methods import Kdelta
 from queryveil.release import Counts, Manifest, Release
@@ -25,12 +24,6 @@ from queryveil.release import Counts, Manifest, Release
 def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
     """Give the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
     check_shards(shards)
-    if not method.same_texts:
-        raise NotYet(
-            "kdelta without same texts on Spark",
-            "how far apart queries are depends on all clicks of the release, and a shard sees its own",
-            instead="add --same-texts, or leave out --engine",
-        )
     base = method.anonymize(log.empty)
     if not log.n_rows:
         return MadeHere(release=base)

@@ -17,7 +17,7 @@ from queryveil.engines.spark.leaving import leave
 from queryveil.engines.spark.logs import SparkLog
 from queryveil.engines.spark.made import Made, as_log
 from queryveil.engines.spark.people import people_of
-from queryveil.errors import BadParameter, NotYet
+from queryveil.errors import BadParameter
 from queryveil.kernels.arrays import Int32s
 from queryveil.log import Format
 from queryveil.methods import Km, Target
@@ -28,8 +28,6 @@ from queryveil.rng import generator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_ONE_MACHINE = "leave out --engine, or the setting"
 
 
 def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> Made:
@@ -76,15 +74,6 @@ def _check(method: Km, log: SparkLog) -> None:
     method.columns.check(log.columns)
     if method.window is not None and "time" not in log.columns:
         raise BadParameter("window", method.window, allowed="left out for a log without times")
-    reasons = {
-        "a taxonomy on Spark": (method.taxonomy is not None, "every user's copy of a term moves up by itself"),
-        "m=none on Spark": (method.m is None, "whole histories are made alike one term at a time"),
-        "--no-restore on Spark": (not method.restore, "the paper's deletion goes through the users in turn"),
-        "the target fis on Spark": (method.target is Target.FIS, "it counts all frequent combinations first"),
-    }
-    for what, (applies, why) in reasons.items():
-        if applies:
-            raise NotYet(what, why, instead=_ONE_MACHINE)
 
 
 def _needed(method: Km, columns: list[str]) -> list[str]:

@@ -20,12 +20,10 @@ from queryveil.engines.spark.plink_groups import COUNTED, join_small, with_count
 from queryveil.engines.spark.shard_manifests import Told, before_caveats, mean, merged, total
 from queryveil.engines.spark.shards import SHARD, Outcome, Shards, check_shards, run_in_shards
 from queryveil.engines.spark.writing import Written
-from queryveil.errors import NotYet
 from queryveil.formats.groups import encode_groups
 from queryveil.log import Format, Layout, QueryLog
 from queryveil.methods import Plink
 from queryveil.methods.plink_groups import as_written, may_share
-from queryveil.methods.plink_profiles import Weights
 from queryveil.methods.plink_representatives import Representative
 from queryveil.release import Counts, Manifest, Release
 
@@ -38,12 +36,6 @@ _RELEASED = ("members", "size", "terms", "weights", "holders")
 def anonymize_plink(method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
     """Give groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
     check_shards(shards)
-    if method.weights is Weights.TFIDF:
-        raise NotYet(
-            "plink with weights tfidf on Spark",
-            "how rare a term is depends on all users, and a shard sees its own",
-            instead="take binary or count, or leave out --engine",
-        )
     base = method.anonymize(log.empty)
     if not log.n_rows:
         return MadeHere(release=base)

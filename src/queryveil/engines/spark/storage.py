@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
+from queryveil.engines.spark.endings import over_at_the_end
 from queryveil.errors import BadParameter, NotWritten, ReleaseExists
 from queryveil.release import MANIFEST
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HEAD_BYTES = 1 << 16
+_LAST_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -44,11 +46,13 @@ class Storage:
         files, where = self._at(folder)
         return sorted(str(status.getPath().getName()) for status in files.listStatus(where))
 
-    def make_private(self, folder: str) -> None:
-        """Make a folder that only its owner may enter."""
+    def make_private(self, folder: str, *, told: str | None = None) -> None:
+        """Make a folder that only its owner may enter; `told` is what messages call it."""
         files, where = self._at(folder)
         if not files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")):
-            raise NotWritten(_told(folder), "no folder can be made there", so="nothing was released")
+            raise NotWritten(
+                told or PurePosixPath(folder).name, "no folder can be made there", so="nothing was released"
+            )
 
     def close_off(self, path: str, *, mode: str = "700") -> None:
         """Let nobody but its owner at a file or folder, also if it was there before."""
@@ -128,20 +132,23 @@ class Storage:
                 raw.delete(status.getPath(), False)
 
     def check_target(self, folder: str, *, force: bool) -> None:
-        """Raise if a release may not be written there; better before the work than after it."""
-        parent = str(self._path(self.qualified(folder)).getParent())
-        if not self.is_folder(parent):
-            raise BadParameter("output", folder, allowed="a folder to be made in one that is there")
-        if self.exists(folder):
-            if not force:
-                raise ReleaseExists(folder)
-            if not self.is_folder(folder) or (self.names(folder) and MANIFEST not in self.names(folder)):
-                raise BadParameter(
-                    "output", folder, allowed="a release folder or an empty one to be replaced with --force"
-                )
+        """Raise if a release may or can not be written there; better before the work than after it."""
+        self.check_free(folder, force=force)
         # Whether a folder can be made there is best found out by making one.
         with self.scratch(folder):
             pass
+
+    def check_free(self, folder: str, *, force: bool) -> None:
+        """Raise if something stands in the place of a release that may not be replaced."""
+        parent = str(self._path(self.qualified(folder)).getParent())
+        if not self.is_folder(parent):
+            raise BadParameter("output", folder, allowed="a folder to be made in one that is there")
+        if not self.exists(folder):
+            return
+        if not force:
+            raise ReleaseExists(folder)
+        if not self.is_folder(folder) or (self.names(folder) and MANIFEST not in self.names(folder)):
+            raise BadParameter("output", folder, allowed="a release folder or an empty one to be replaced with --force")
 
     @contextmanager
     def whole(self, folder: str, *, force: bool) -> Iterator[str]:
@@ -150,14 +157,11 @@ class Storage:
         parent, _, name = target.rstrip("/").rpartition("/")
         mark = secrets.token_hex(8)
         partial, old = f"{parent}/.{name}.partial-{mark}", f"{parent}/.{name}.old-{mark}"
-        self.make_private(partial)
-        try:
+        with self._passing(partial, told=name):
             yield partial
             self.open_up(partial)
-            self.check_target(folder, force=force)
+            self.check_free(folder, force=force)
             self._put(partial, target, old=old)
-        finally:
-            self.delete(partial)
 
     def _put(self, partial: str, target: str, *, old: str) -> None:
         """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
@@ -180,9 +184,21 @@ class Storage:
         """
         parent, _, name = self.qualified(beside).rstrip("/").rpartition("/")
         folder = f"{parent}/.{name}.scratch-{secrets.token_hex(8)}"
-        self.make_private(folder)
-        try:
+        with self._passing(folder, told=name):
             yield folder
+
+    @contextmanager
+    def _passing(self, folder: str, *, told: str) -> Iterator[None]:
+        """Make a private folder for the block, and leave nothing of it."""
+        self.make_private(folder, told=told)
+        try:
+            with over_at_the_end(self.spark):
+                yield
+        except KeyboardInterrupt:
+            self.delete(folder)
+            # Java may have been about to write, and makes a folder in it before it finds that it may not.
+            sleep(_LAST_SECONDS)
+            raise
         finally:
             self.delete(folder)
 
@@ -196,8 +212,3 @@ class Storage:
     def _at(self, path: str) -> tuple[Any, Any]:
         where = self._path(path)
         return where.getFileSystem(self.spark._jsc.hadoopConfiguration()), where
-
-
-def _told(folder: str) -> str:
-    """Give the name of a folder without what hides it and makes it another each time."""
-    return re.sub(r"^\.(.*)\.[a-z]+-[0-9a-f]{16}$", r"\1", PurePosixPath(folder).name)
