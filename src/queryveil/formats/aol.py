@@ -21,6 +21,15 @@ def is_header(fields: list[str]) -> bool:
     return [name.strip().lower() for name in fields] == [name.lower() for name in NAMES.values()]
 
 
+def is_header_line(line: bytes) -> bool:
+    r"""Say whether these bytes are AOL's header.
+
+    >>> is_header_line(b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\r")
+    True
+    """
+    return is_header(line.decode("latin-1").split("\t"))
+
+
 def look(stream: ByteStream) -> Table:
     """See whether an AOL file has a header."""
     has_header = is_header(first_record(stream, dialect=TAB_SEPARATED))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from importlib.metadata import version
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import msgspec
 import polars as pl
 import pytest
 
-from queryveil import ColumnPolicy, Km, QueryLog, read_release, synth, verify
+from queryveil import ColumnPolicy, Km, QueryLog, read_log, read_release, synth, verify
 from queryveil.engines.spark import Spark
 from queryveil.errors import BadParameter, NotWritten, NotYet, ReleaseExists
 from queryveil.testing import log_of, tiny_log
@@ -177,3 +178,34 @@ def test_terms_are_counted_once_whatever_the_windows(engine: Spark, tmp_path: Pa
     log, method = QueryLog.from_frame(rows), Km(k=2, m=2, window="1d")
     manifest = engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
     assert manifest.removed == method.anonymize(log).manifest.removed
+
+
+@pytest.mark.parametrize("name", ["aol", "bare", "tsv", "jsonl", "gz", "transactions"])
+def test_a_release_whose_first_part_has_no_rows_is_whole(
+    engine: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("queryveil.engines.spark.leaving._ROWS_A_PART", 1)
+    rows = "".join(f"{user}\tkettle\t2006-03-01 10:00:00\t\t\n" for user in (1, 2) for _ in range(4))
+    header = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+    texts = {
+        "aol": header + rows,
+        "bare": rows,
+        "gz": header + rows,
+        "tsv": "user\tquery\n" + "1\tkettle\n2\tkettle\n" * 4,
+        "jsonl": '{"user": "1", "query": "kettle"}\n{"user": "2", "query": "kettle"}\n' * 4,
+        "transactions": "kettle pan pot\nkettle pan pot\n",
+    }
+    log, folder = tmp_path / f"log.{name}", tmp_path / "release"
+    text = texts[name].encode()
+    log.write_bytes(gzip.compress(text) if name == "gz" else text)
+    form = "transactions" if name == "transactions" else None
+    manifest = engine.anonymize(Km(k=2, m=1, seed=1), engine.read_log(str(log), format=form), str(folder))
+    assert manifest.counts.n_users_after == 2
+    assert read_release(folder).log.n_rows == manifest.counts.n_rows_after
+    assert verify(folder).holds
+    if form is None:
+        assert engine.verify(str(folder)).holds
+    # Of two users and as many parts as rows, the first has none.
+    first = next(path for path in sorted(folder.rglob("part-*")))
+    assert first.name.startswith("part-00000.")
+    assert read_log(first, format=form).n_rows == 0

@@ -40,6 +40,14 @@ FILES = {
     "bare.txt": aol(40),
     "log.csv": 'uid,q,when\n1,"red, ""big"" kettle",2024-01-01 10:00:00\n2,"two\nlines",2024-01-02 10:00:00\n',
     "log.jsonl": "".join(f'{{"user": "u{i}", "query": "tea {i}", "shop": {i}}}\n' for i in range(40)),
+    "blank first.tsv": "\n" + AOL_HEADER + aol(40),
+    "sparse.jsonl": "".join(
+        f'{{"user": "u{i}", "query": "tea", "shop": {i if i % 9 == 4 else "null"}}}\n' for i in range(60)
+    ),
+    "mixed.jsonl": "".join(
+        f'{{"user": "u{i}", "query": "tea", "shop": {i if i < 30 else "1.0"}, "code": {i if i < 30 else "true"}}}\n'
+        for i in range(60)
+    ),
     "log.log": "A1\t970916105432\tnew kettle\nA2\t970916105433\t\n",
 }
 
@@ -63,6 +71,34 @@ def test_parquet_with_other_types_is_read_as_one_machine_reads_it(engine: Spark,
     frame.write_parquet(tmp_path / "log.parquet")
     here, there = read_log(tmp_path / "log.parquet"), rows(engine, str(tmp_path / "log.parquet"))
     assert there.equals(here.frame.select(there.columns).sort(there.columns))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_of_aol_files_some_may_have_a_header(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "part-0.tsv").write_text(AOL_HEADER + aol(20))
+    (tmp_path / "part-1.tsv").write_text(aol(40, begin=20))
+    paths = [str(tmp_path / f"part-{number}.tsv") for number in (0, 1)]
+    for given in (paths, paths[::-1]):
+        here, there = read_log(given), rows(engine, given)
+        assert there.equals(here.frame.select(there.columns).sort(there.columns))
+
+
+def test_a_file_of_blank_transactions_has_no_rows(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "none.dat").write_text("\n")
+    assert engine.read_log(str(tmp_path / "none.dat"), format="transactions").n_rows == 0
+
+
+def test_columns_that_differ_only_in_capitals_are_refused(engine: Spark, tmp_path: Path) -> None:
+    columns = {"user": "id", "query": "Cleaned"}
+    (tmp_path / "log.jsonl").write_text('{"id": "1", "Query": "Tea!", "Cleaned": "tea"}\n')
+    with pytest.raises(BadInput, match="differ only in capitals"):
+        engine.read_log(str(tmp_path / "log.jsonl"), columns=columns)
+    pl.DataFrame({"id": ["1"], "Query": ["Tea!"], "Cleaned": ["tea"]}).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(BadFile, match=r"log\.parquet: .*differ only in capitals"):
+        engine.read_log(str(tmp_path / "log.parquet"), columns=columns)
+    pl.DataFrame({"user": ["1"], "Query": ["Tea!"], "query": ["tea"]}).write_parquet(tmp_path / "two.parquet")
+    with pytest.raises(BadFile, match="differ only in capitals"):
+        engine.read_log(str(tmp_path / "two.parquet"))
 
 
 def test_a_folder_and_a_glob_and_a_list_are_the_same_files(engine: Spark, tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def test_rows_lie_where_only_their_owner_may_look(engine: Spark) -> None:
         ({"SPARK_HOME": "/opt/spark"}, None, False),
         ({"SPARK_HOME": "/opt/spark"}, "local[*]", True),
         ({"SPARK_ENV_LOADED": "1"}, None, False),
-        ({"SPARK_CONF_DIR": "/etc/spark"}, "local[2]", False),
+        ({"SPARK_CONF_DIR": "/etc/spark"}, None, False),
+        ({"SPARK_CONF_DIR": "/etc/spark"}, "local[2]", True),
     ],
 )
 def test_what_is_set_for_this_machine_is_not_set_for_a_cluster(

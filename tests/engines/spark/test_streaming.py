@@ -359,6 +359,20 @@ def test_odd_events_are_counted_and_kept_columns_travel_with_their_query(spark: 
     assert rows.where("rank IS NOT NULL").count() > 15
 
 
+def test_files_of_parquet_may_be_deleted_when_they_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    swap, where = SwapStream(k=2, key=KEY), places_in(tmp_path, form="parquet")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(BadFile, match=r"no whole Parquet file yet .*; put one there"):
+        swap.run(spark, **where)
+    file = tmp_path / "in" / "1.parquet"
+    pl.DataFrame({"user": ["ann", "bob"], "query": ["tennis racket", "tennis balls"]}).write_parquet(file)
+    assert swap.run(spark, **where).n_read == 2
+    file.unlink()
+    assert swap.run(spark, **where).n_read == 2
+    pl.DataFrame({"user": ["eve"], "query": ["tennis court"]}).write_parquet(tmp_path / "in" / "2.parquet")
+    assert swap.run(spark, **where).n_read == 3
+
+
 def test_no_secret_stands_in_a_plan(spark: SparkSession, tmp_path: Path) -> None:
     secret = b"kestrel lantern mulberry 0123456"
     events = spark.readStream.schema("user STRING, query STRING").json(str(tmp_path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,9 @@ class SparkLog:
     reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
-        if any("." in name or "`" in name for name in self.columns):
-            raise BadInput("a column has a dot in its name, which Spark takes for a part of another; rename it")
+        wrong = unfit(self.columns)
+        if wrong is not None:
+            raise BadInput(wrong)
 
     @property
     def columns(self) -> list[str]:
@@ -54,6 +55,15 @@ class SparkLog:
 
     def __repr__(self) -> str:
         return f"SparkLog(n_rows={self.n_rows}, columns={self.columns})"
+
+
+def unfit(names: Sequence[str]) -> str | None:
+    """Say why Spark cannot tell columns apart by their names, or nothing."""
+    if any("." in name or "`" in name for name in names):
+        return "a column has a dot in its name, which Spark takes for a part of another; rename it"
+    if len({name.lower() for name in names}) < len(names):
+        return "two columns have names that differ only in capitals, which Spark takes for one; rename one"
+    return None
 
 
 def put(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.engines.spark.executors import Batches, guarded, speaking
-from queryveil.engines.spark.logs import SparkLog, arrow_schema, plain, schema_of
+from queryveil.engines.spark.logs import SparkLog, arrow_schema, plain, schema_of, unfit
 from queryveil.engines.spark.reading_text import (
     OTHER_COLUMNS,
     SEEN,
@@ -122,14 +122,11 @@ def _read_parquet(
     storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
 ) -> SparkLog:
     raw = _opened(storage, paths)
-    if any("." in name or "`" in name for name in raw.columns):
-        raise BadFile(
-            name_of(paths[0]), "a column has a dot in its name, which Spark takes for a part of another; rename it"
-        )
     names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
     inside = {name: role for role, name in names.items()} | carried_names(raw.columns, names=names)
     roles = [role for role in ROLES if role in names]
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
+    _check_names(order, path=paths[0])
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
     given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
@@ -157,6 +154,7 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
         with speaking():
             for path in paths:
                 names = storage.parquet_columns(path)
+                _check_names(names, path=path)
                 first = first or names
                 if names != first:
                     raise BadFile(name_of(path), OTHER_COLUMNS)
@@ -164,6 +162,12 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
             return storage.spark.read.parquet(*paths)
     except EngineFailed:
         raise BadFile(name_of(path), "this is not a whole Parquet file of flat columns; write it again") from None
+
+
+def _check_names(names: list[str], *, path: str) -> None:
+    wrong = unfit(names)
+    if wrong is not None:
+        raise BadFile(name_of(path), wrong)
 
 
 _MEND = "mend the files, or leave such rows out with --bad-rows skip"

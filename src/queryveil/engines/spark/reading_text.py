@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from queryveil.engines.spark.executors import Batches, guarded, speaking
 from queryveil.engines.spark.logs import SparkLog, plain, schema_of
 from queryveil.errors import BadFile, BadRow, BadRows
+from queryveil.formats import aol
 from queryveil.formats.bad_rows import BadRowPolicy
 from queryveil.formats.read import read_bytes
 from queryveil.log import ROLES, Format, Layout, QueryLog, Reading
@@ -101,11 +102,14 @@ def read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, how: How) -> 
         names = {role: begun.layout.names[role] for role in ("user", "query")}
         how = msgspec.structs.replace(how, columns=names | (how.columns or {}))
     elif begun.layout.has_header:
-        how = msgspec.structs.replace(how, headers={path: head.split(b"\n", 1)[0] for path, head in heads.items()})
+        lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
+        # Of AOL's files some begin with a row.
+        is_named = aol.is_header_line if how.format is Format.AOL else bool
+        how = msgspec.structs.replace(how, headers={path: line for path, line in lines.items() if is_named(line)})
     # The bytes of a line come as they are, UTF-8 or not.
-    lines = spark.read.option("lineSep", "\n").text(paths)
+    text = spark.read.option("lineSep", "\n").text(paths)
     where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
-    return _read(lines.select(F.col("value").cast("binary").alias("content"), *where), _pieces, how=how, begun=begun)
+    return _read(text.select(F.col("value").cast("binary").alias("content"), *where), _pieces, how=how, begun=begun)
 
 
 def _read_beginning(name: str, head: bytes, *, how: How) -> QueryLog:
@@ -117,34 +121,38 @@ def _read_beginning(name: str, head: bytes, *, how: How) -> QueryLog:
 def read_whole(spark: SparkSession, paths: list[str], *, how: How) -> SparkLog:
     """Read files that only make sense as a whole, each in one task."""
     contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
-    return _read(contents.repartition(len(paths), "path") if len(paths) > 1 else contents, _files, how=how)
+    contents = contents.repartition(len(paths), "path") if len(paths) > 1 else contents
+    return _read(contents, _files, how=how)
 
 
 def _read(contents: DataFrame, pieces: Pieces, *, how: How, begun: QueryLog | None = None) -> SparkLog:
     with speaking():
         seen = collected(contents.mapInArrow(guarded(partial(_look_into, pieces=pieces, how=how)), SEEN))
-    if not seen and begun is not None:
+    if not seen:
         # Nothing but blank lines.
-        return SparkLog.of(begun, spark=contents.sparkSession)
+        blank = begun or read_bytes(b"\n", name="the log", format=how.format, columns=how.columns)
+        return SparkLog.of(blank, spark=contents.sparkSession)
     seen.sort(key=lambda each: (each.path, each.start, each.n_lines))
     _check_bad(seen, policy=how.bad_rows)
     first = seen[0].layout
     assert first is not None
-    schemas = []
     for each in seen:
         if each.layout is None or (how.format is not Format.JSONL and each.layout.columns != first.columns):
             raise BadFile(name_of(each.path), OTHER_COLUMNS)
-        schemas.append(pa.ipc.read_schema(pa.py_buffer(each.schema)))
-    try:
-        schema = _in_order(pa.unify_schemas(schemas, promote_options="permissive"))
-    except pa.ArrowException:
-        raise BadFile(
-            name_of(seen[0].path), "a column has values of different kinds; read the files one by one"
-        ) from None
+    schema = _in_order(_common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in seen]))
     work = partial(_rows_of, pieces=pieces, how=how, schema=schema)
     # Privacy: rows stay on the executors' own disks, and only until the session ends.
     frame = contents.mapInArrow(guarded(work), schema_of(schema)).persist(StorageLevel.DISK_ONLY)
     return SparkLog(frame=frame, layout=first, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+
+
+def _common(schemas: list[pa.Schema]) -> pa.Schema:
+    """Give the columns of all pieces; one whose values are of different kinds is text, as on one machine."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in chain.from_iterable(schemas):
+        kinds.setdefault(field.name, set()).add(field.type)
+    known = {name: found - {pa.null()} for name, found in kinds.items()}
+    return pa.schema([(name, next(iter(found)) if len(found) == 1 else pa.string()) for name, found in known.items()])
 
 
 def _in_order(schema: pa.Schema) -> pa.Schema:
@@ -213,8 +221,15 @@ def _look_into(batches: Batches, *, pieces: Pieces, how: How) -> Batches:
             n_bad=log.reading.n_bad_rows_skipped,
             n_latin1=log.reading.n_latin1_rows,
             layout=log.layout,
-            schema=plain(log.frame.clear().to_arrow().schema).serialize().to_pybytes(),
+            schema=_kinds(log.frame).serialize().to_pybytes(),
         ).batch
+
+
+def _kinds(frame: pl.DataFrame) -> pa.Schema:
+    """Give the types of columns; one that is nowhere filled says nothing about its type."""
+    fields = plain(frame.clear().to_arrow().schema)
+    unfilled = {name for name in frame.columns if name not in ROLES and frame[name].null_count() == frame.height}
+    return pa.schema([(each.name, pa.null() if each.name in unfilled else each.type) for each in fields])
 
 
 def _rows_of(batches: Batches, *, pieces: Pieces, how: How, schema: pa.Schema) -> Batches:
@@ -224,4 +239,6 @@ def _rows_of(batches: Batches, *, pieces: Pieces, how: How, schema: pa.Schema) -
         name = name_of(piece.path)
         frame = read_bytes(piece.data, name=name, format=how.format, columns=how.columns, bad_rows=how.bad_rows).frame
         absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
-        yield from frame.with_columns(absent).select(schema.names).to_arrow().cast(schema).to_batches(65_536)
+        texts = [each.name for each in schema if each.type == pa.string() and each.name in frame.columns]
+        frame = frame.with_columns(pl.col(texts).cast(pl.String), *absent)
+        yield from frame.select(schema.names).to_arrow().cast(schema).to_batches(65_536)

@@ -62,13 +62,15 @@ def _stop(session: SparkSession) -> None:
 
 def _settings(master: str | None) -> dict[str, str]:
     settings = dict(_SETTINGS)
-    is_submitted = "SPARK_ENV_LOADED" in os.environ
-    if is_submitted or "SPARK_CONF_DIR" in os.environ:
+    if "SPARK_ENV_LOADED" in os.environ:
+        # It was submitted, and runs already.
         return settings
-    quiet = Path(__file__).with_name("log4j2.properties")
-    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
+    if "SPARK_CONF_DIR" not in os.environ:
+        quiet = Path(__file__).with_name("log4j2.properties")
+        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
     # Another Spark than the one that PySpark brings may have a master in its own files.
-    is_local = "SPARK_HOME" not in os.environ if master is None else master.startswith("local")
+    is_own = "SPARK_HOME" in os.environ or "SPARK_CONF_DIR" in os.environ
+    is_local = not is_own if master is None else master.startswith("local")
     return settings | _on_this_machine() if is_local else settings
 
 

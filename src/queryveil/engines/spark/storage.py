@@ -191,6 +191,9 @@ class Storage:
     def _passing(self, folder: str, *, told: str) -> Iterator[None]:
         """Make a private folder for the block, and leave nothing of it."""
         self.make_private(folder, told=told)
+        files, where = self._at(folder)
+        # Java removes it if this side is killed.
+        files.deleteOnExit(where)
         try:
             with over_at_the_end(self.spark):
                 yield
@@ -201,6 +204,7 @@ class Storage:
             raise
         finally:
             self.delete(folder)
+            files.cancelDeleteOnExit(where)
 
     @property
     def _jvm(self) -> Any:

@@ -91,7 +91,7 @@ def _write(frame: DataFrame, target: str, written: Written, *, layout: Layout, i
         arranged = frame.mapInArrow(guarded(partial(_arranged, written=written, schema=schema)), schema_of(schema))
         (arranged.coalesce(1) if is_empty else arranged).write.parquet(target, compression="zstd")
         return
-    work = guarded(partial(_encoded, written=written, layout=layout, inside=inside, is_empty=is_empty))
+    work = guarded(partial(_encoded, written=written, layout=layout, inside=inside))
     lines = (frame.coalesce(1) if is_empty else frame).mapInArrow(work, "value string")
     lines.write.text(target, compression=_COMPRESSIONS.get(layout.compression, "none"))
 
@@ -101,14 +101,15 @@ def _arranged(batches: Batches, *, written: Written, schema: pa.Schema) -> Batch
         yield from written.arrange(as_frame(batch)).to_arrow().cast(schema).to_batches()
 
 
-def _encoded(batches: Batches, *, written: Written, layout: Layout, inside: pa.Schema, is_empty: bool) -> Batches:
+def _encoded(batches: Batches, *, written: Written, layout: Layout, inside: pa.Schema) -> Batches:
     """Give the text of each slice of rows; every part begins with a header, so that each is a file of its own."""
     begin = 0
-    if is_empty and _part() == 0:
-        yield _line(_text(written, layout, as_frame(inside.empty_table()), 0))
     for frame in _whole_slices(batches, by_user=layout.format is Format.TRANSACTIONS, inside=inside):
         yield _line(_text(written, layout, frame, begin))
         begin += frame.height
+    if not begin and _part() == 0:
+        # Spark makes a file of the first part in any case, and one without a byte is of no format.
+        yield _line(_text(written, layout, as_frame(inside.empty_table()), 0))
 
 
 def _part() -> int:

@@ -7,6 +7,7 @@ Whoever has it and the released rows can tell who asked what, so only its owner 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from queryveil.stream.stores.settings_text import check_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SETTINGS, _SECRET = "queryveil.settings", "queryveil.secret"
+_SETTINGS, _SECRET, _COLUMNS = "queryveil.settings", "queryveil.secret", "queryveil.columns"
 _SINK_LOG = "_spark_metadata"
 _SECRET_BYTES = 32
 
@@ -62,6 +63,14 @@ class Checkpoint:
             self._write(storage, self._secret, secret or secrets.token_bytes(_SECRET_BYTES))
         self._write(storage, self._settings, made_with.encode())
         return self._found(storage, given=secret)
+
+    def columns(self, found: Callable[[], str]) -> str:
+        """Give the columns that the stream began with; at its beginning they are found, and kept."""
+        storage = Storage(spark=self.spark)
+        path = f"{self.folder.rstrip('/')}/{_COLUMNS}"
+        if not storage.exists(path):
+            self._write(storage, path, found().encode())
+        return storage.read(path).decode()
 
     def _found(self, storage: Storage, *, given: bytes | None) -> bytes:
         if not storage.exists(self._secret):

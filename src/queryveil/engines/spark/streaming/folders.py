@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StringType, StructField, StructType
 
 from queryveil.engines.spark.executors import speaking
 from queryveil.engines.spark.storage import Storage
 from queryveil.engines.spark.streaming.checkpoints import swap_checkpoint
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadFile, BadParameter, EngineFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,20 +39,26 @@ class Folders:
         """The format by Spark's name."""
         return _FORMATS[self.format]
 
-    def events(self, spark: SparkSession, *, keep: tuple[str, ...], files_per_batch: int | None) -> DataFrame:
-        """Give the events of the source's files, the oldest files first, also of those that come later.
-
-        Columns of JSON lines are user, query, time and those to keep, as text; Parquet says itself what it has.
-        """
-        reader = spark.readStream.format(self.spark_format)
+    def events(self, spark: SparkSession, *, columns: str, files_per_batch: int | None) -> DataFrame:
+        """Give the events of the source's files, the oldest files first, also of those that come later."""
+        reader = spark.readStream.format(self.spark_format).schema(StructType.fromJson(json.loads(columns)))
         if files_per_batch is not None:
             reader = reader.option("maxFilesPerTrigger", files_per_batch)
+        return reader.load(self.source)
+
+    def columns(self, spark: SparkSession, *, keep: tuple[str, ...]) -> str:
+        """Give the columns of the source's files, as Spark writes them in JSON.
+
+        Those of JSON lines are user, query, time and those to keep, as text; Parquet says itself what it has.
+        """
         if self.format == "jsonl":
-            names = ("user", "query", "time", *keep)
-            return reader.schema(", ".join(f"`{name}` STRING" for name in names)).load(self.source)
-        with speaking():
-            found = spark.read.parquet(self.source)
-        return reader.schema(found.schema).load(self.source)
+            return StructType([StructField(name, StringType()) for name in ("user", "query", "time", *keep)]).json()
+        try:
+            with speaking():
+                return spark.read.parquet(self.source).schema.json()
+        except EngineFailed:
+            why = "it has no whole Parquet file yet that would tell the columns; put one there, then begin"
+            raise BadFile(self.source, why) from None
 
     def write(self, released: DataFrame, *, checkpoint: str, available_now: bool) -> StreamingQuery:
         """Start to write released events to the sink, a folder for each shard."""

@@ -144,7 +144,8 @@ class SwapStream:
             folders.check(spark)
             begun = Checkpoint(spark=spark, folder=checkpoint, sink=sink)
             secret = begun.begin(self._made_with(folders), secret=self.secret)
-            events = folders.events(spark, keep=self._columns.keep, files_per_batch=files_per_batch)
+            columns = begun.columns(lambda: folders.columns(spark, keep=self._columns.keep))
+            events = folders.events(spark, columns=columns, files_per_batch=files_per_batch)
             released = replace(self, secret=secret).release(events)
             return folders.write(released, checkpoint=checkpoint, available_now=available_now)
 
@@ -207,6 +208,7 @@ class SwapStream:
             "k": self.k,
             "l": self.promise.l,
             "growth": self.growth,
+            "max_pool": self.max_pool,
             "remembered": self.remembered,
             "shards": self.shards,
             "unclassified": self.unclassified,
