@@ -148,6 +148,8 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     entry_row = np.repeat(np.arange(len(rows.row_ptr) - 1, dtype=np.int32), np.diff(rows.row_ptr))
     posting_ptr, postings = group(rows.labels, n_labels)
     before = rows.kept.copy()
+    # A longer combination than any history has is in none of them.
+    m = max(1, min(m, int(np.diff(rows.row_ptr).max(initial=1))))
     work = np.zeros((2, n_labels), np.int32)
     settle_labels(pivots, rows.row_ptr, rows.labels, entry_row, posting_ptr, postings, rows.kept, k, m, work)
     changed = np.flatnonzero(rows.kept != before)
