@@ -40,9 +40,7 @@ def spark_of(engine: str, master: str | None, *, method: object = None) -> Spark
     from queryveil.engines import check_on_spark, start_spark
 
     if method is not None:
-        # Before a minute of starting, not after it.
         check_on_spark(method)
-
     # Py4J would log a traceback of its own when somebody stops the command.
     logging.getLogger().addHandler(logging.NullHandler())
     spark = start_spark(master)

@@ -49,27 +49,23 @@ def make_release(
     from queryveil.release import check_target
 
     spark = spark_of(engine, master, method=method)
-    if spark is not None:
+    if spark is None:
+        check_target(output, force=force)
+        with progress_bar():
+            release = method.anonymize(
+                read(log, file_format=reading.file_format, columns=reading.columns, bad_rows=reading.bad_rows)
+            )
+            release.save(output, force=force)
+        manifest, options = release.manifest, ""
+    else:
         spark.check_target(output, force=force)
         with progress_bar():
             there = spark.read_log(
                 log, format=reading.file_format, columns=parse_columns(reading.columns), bad_rows=reading.bad_rows
             )
             manifest = spark.anonymize(method, there, output, force=force)
-        print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
-        _say_if_nothing_leaves(manifest)
-        return
-    check_target(output, force=force)
-    with progress_bar():
-        release = method.anonymize(
-            read(log, file_format=reading.file_format, columns=reading.columns, bad_rows=reading.bad_rows)
-        )
-        release.save(output, force=force)
-    print_manifest(release.manifest, output, as_json=as_json)
-    _say_if_nothing_leaves(release.manifest)
-
-
-def _say_if_nothing_leaves(manifest: Manifest) -> None:
+        options = on_spark(output)
+    print_manifest(manifest, output, as_json=as_json, options=options)
     if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
         typer.echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
 
