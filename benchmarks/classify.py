@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from tests.support.plain_classifier import PlainClassifier
 
 from benchmarks.timing import take_turns
 from queryveil.cli.output import print_table
-from queryveil.kernels.evidence import weigh_all
-from queryveil.kernels.known_words import resolve
-from queryveil.kernels.semantic_units import match_units
-from queryveil.synth import synthesize
-from queryveil.testing.plain_classifier import PlainClassifier
-from queryveil.text.byte_words import byte_words
-from queryveil.text.classifier import TRUST, Classifier, shapes
-from queryveil.text.units import MIN_SPLIT_COUNT
+from queryveil.synthesis import synthesize
+from queryveil.text.classifier import Classifier
+from queryveil.text.classifier._unit_kernels import match_units, weigh_all
+from queryveil.text.classifier._word_kernels import resolve
+from queryveil.text.classifier.classifier import TRUST, shapes
+from queryveil.text.classifier.units import MIN_SPLIT_COUNT, byte_words
 
 SEED = 0
 USERS = 3_000

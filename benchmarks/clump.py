@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from tests.support.plain_clump import plain_clump
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.kernels.arrays import Int32s, Int64s
-from queryveil.methods.clump_core import Clustering, clump
-from queryveil.methods.clump_measures import cost, without_duplicates
-from queryveil.methods.partition_core import partition
-from queryveil.testing.plain_clump import plain_clump
+from queryveil.data import Int32s, Int64s
+from queryveil.methods.clump._greedy import Clustering, clump, cost, without_duplicates
+from queryveil.methods.clump._partition import partition
 from queryveil.text.taxonomy import Taxonomy
 
 SEED = 0

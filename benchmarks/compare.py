@@ -6,10 +6,9 @@ import os
 import time
 
 from queryveil.cli.output import print_table
-from queryveil.compare import compare, default_plan
-from queryveil.compare.ground import Ground, lay
-from queryveil.compare.judged import Judged, judge, name_of
-from queryveil.synth import synthesize
+from queryveil.comparison import compare, default_plan
+from queryveil.comparison.judged import Ground, Judged, judge, lay, name_of
+from queryveil.synthesis import synthesize
 
 SIZES = (5_000, 20_000)
 STEPS = ("anonymize", "verify", "pair", "attack", "measure")

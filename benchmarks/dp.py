@@ -21,11 +21,9 @@ import polars as pl
 from benchmarks.dp_growth import growth
 from benchmarks.dp_ways import Way, all_of_ours, opendp, pipelinedp
 from queryveil.cli.output import print_table
+from queryveil.data import Bools, Format, Int32s, Int64s, QueryLog
 from queryveil.formats import read_log
-from queryveil.kernels.arrays import Bools, Int32s, Int64s
-from queryveil.log import Format, QueryLog
-from queryveil.text.codes import encode
-from queryveil.text.normal_form import normalise
+from queryveil.text.tokens import encode, normalise
 
 SEED = 0
 BMS = Path(__file__).resolve().parents[1] / ".." / "shared" / "data" / "bms-webview-1.txt"

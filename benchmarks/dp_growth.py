@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.cli.output import print_table
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog
 from queryveil.methods import Dp
 
 SEED = 0

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from queryveil.kernels.arrays import Int64s
-from queryveil.log import QueryLog
+from queryveil.data import Int64s, QueryLog
 from queryveil.methods import Dp
 from queryveil.release import Noise
 

@@ -8,9 +8,9 @@ import polars as pl
 
 from benchmarks.timing import take_turns
 from queryveil.cli.output import print_table
-from queryveil.synth import synthesize
-from queryveil.text.identifier_screen import screen
+from queryveil.synthesis import synthesize
 from queryveil.text.identifiers import find_identifiers, remove_identifiers
+from queryveil.text.identifiers.identifiers import screen
 
 SEED = 0
 N_PLAIN = 2_000

@@ -6,17 +6,18 @@ import time
 from collections import defaultdict
 from fractions import Fraction
 
+from tests.support.plain_kdelta import plain_clusters, plain_groups
+
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog
 from queryveil.methods.kdelta import Kdelta
-from queryveil.methods.kdelta_clusters import cluster_queries
-from queryveil.methods.kdelta_equal import Table
-from queryveil.methods.kdelta_groups import form
-from queryveil.methods.kdelta_objects import read_objects
+from queryveil.methods.kdelta._clusters import cluster_queries
+from queryveil.methods.kdelta._equal import Table
+from queryveil.methods.kdelta._groups import form
+from queryveil.methods.kdelta._objects import read_objects
 from queryveil.progress import watch
-from queryveil.synth import synthesize
-from queryveil.testing.plain_kdelta import plain_clusters, plain_groups
+from queryveil.synthesis import synthesize
 
 SEED = 0
 STAGES = {

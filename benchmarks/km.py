@@ -9,16 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from tests.support.plain_km import paper_delete
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.histories import Histories, collect
 from queryveil.methods import Target
-from queryveil.methods.km_search import Wish, choose
-from queryveil.synth import synthesize
-from queryveil.testing.plain_km import paper_delete
+from queryveil.methods.km._search import Wish, choose
+from queryveil.synthesis import synthesize
 from queryveil.text import tokenize
-from queryveil.text.codes import encode
+from queryveil.text.histories import Histories, collect
+from queryveil.text.tokens import encode
 
 SEED = 0
 

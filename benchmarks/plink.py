@@ -8,17 +8,16 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
+from tests.support.plain_plink import plain_groups
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.kernels.arrays import Floats, Int32s, Int64s
+from queryveil.data import Floats, Int32s, Int64s, Profiles
 from queryveil.methods import Plink
-from queryveil.methods.plink_groups import AVERSION, as_written, grouped
-from queryveil.methods.plink_profiles import TermProfiles, Weights, profiles_of
-from queryveil.methods.plink_similarity import Vectors, augmented
-from queryveil.profiles import Profiles
-from queryveil.synth import synthesize
-from queryveil.testing.plain_plink import plain_groups
+from queryveil.methods.plink._groups import AVERSION, as_written, grouped
+from queryveil.methods.plink._similarity import Vectors, augmented
+from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.synthesis import synthesize
 from queryveil.text.taxonomy import Taxonomy
 
 SEED = 0

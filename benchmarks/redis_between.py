@@ -16,17 +16,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from tests.support.redis_server import IS_INSTALLED, RedisServer
 
 from queryveil.cli.output import print_table
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.stream.ports import Outgoing
-from queryveil.stream.service import Service
-from queryveil.stream.settings import StreamSettings
-from queryveil.stream.sinks.redis import RedisSink
-from queryveil.stream.sources.redis import RedisSource
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.synth import synthesize
-from queryveil.testing.redis_server import IS_INSTALLED, RedisServer
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.ports import Outgoing
+from queryveil.service.service import Service
+from queryveil.service.settings import StreamSettings
+from queryveil.service.sinks.redis import RedisSink
+from queryveil.service.sources.redis import RedisSource
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.synthesis import synthesize
 
 _BLOCK = 10_000
 

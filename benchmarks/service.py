@@ -24,7 +24,7 @@ from threading import Event, Thread
 import numpy as np
 
 from queryveil.cli.output import print_table
-from queryveil.synth import synthesize
+from queryveil.synthesis import synthesize
 
 SECONDS = 4.0
 SIZES = (1, 100, 1000)

@@ -21,8 +21,7 @@ from typing import Any
 
 from queryveil import Km, progress, read_log, synth, verify
 from queryveil.cli.output import print_table
-from queryveil.engines import start_spark
-from queryveil.engines.spark import Spark
+from queryveil.spark import Spark, start_spark
 
 SEED = 1
 METHOD = Km(k=10, m=3)
@@ -125,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def compare(spark: Spark, users: int, *, folder: Path, events: Path) -> tuple[object, ...]:
     """Run both on one log, and give a row of the table."""
     path = folder / f"{users}.parquet"
-    synth.synthesize(users=users, seed=SEED).log.frame.write_parquet(path)
+    synth(users=users, seed=SEED).log.frame.write_parquet(path)
     here, there = folder / f"here-{users}", folder / f"there-{users}"
     local = timed(lambda: METHOD.anonymize(read_log(path)).save(here))
     steps: list[str] = []

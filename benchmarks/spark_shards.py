@@ -16,8 +16,8 @@ from typing import Any
 
 from queryveil import Clump, Kdelta, Partition, Plink, synth
 from queryveil.cli.output import print_table
-from queryveil.engines import start_spark
 from queryveil.release import Manifest
+from queryveil.spark import start_spark
 
 SEED = 1
 Figures = Mapping[str, Callable[[Manifest], str]]
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows: list[tuple[str, ...]] = []
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "log.parquet"
-        synth.synthesize(users=int(given.users), seed=SEED).log.frame.write_parquet(path)
+        synth(users=int(given.users), seed=SEED).log.frame.write_parquet(path)
         log = engine.read_log(str(path))
         for name, (method, figures) in CASES.items():
             found = [engine.anonymize(method, log, f"{scratch}/release", force=True, shards=n) for n in shards]

@@ -21,9 +21,9 @@ import polars as pl
 from benchmarks.spark import timed
 from benchmarks.stream import serve
 from queryveil.cli.output import print_table
-from queryveil.engines.spark import session
-from queryveil.engines.spark.streaming import SwapStream
-from queryveil.synth import synthesize
+from queryveil.spark import session
+from queryveil.spark.streaming import SwapStream
+from queryveil.synthesis import synthesize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,11 +24,10 @@ import numpy as np
 import polars as pl
 
 from queryveil.cli.output import print_table
-from queryveil.stream.ports import Commit, Outgoing
-from queryveil.stream.stores.json_rows import quote
-from queryveil.stream.stores.profile_blocks import change_blocks
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.text.categories import CATEGORIES, UNCLASSIFIED
+from queryveil.service.ports import Commit, Outgoing
+from queryveil.service.stores.profile_blocks import change_blocks, quote
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 NAMES = sorted([*CATEGORIES, UNCLASSIFIED])
 N_ROWS = 10_000

@@ -20,14 +20,14 @@ from pathlib import Path
 
 from benchmarks.stream_steps import IN_PAPER, WHOLE, Steps, settings_for
 from queryveil.cli.output import print_table
+from queryveil.data import QueryLog
 from queryveil.formats import layout_for, write_log
-from queryveil.log import QueryLog
-from queryveil.stream.ports import Batch, Outgoing
-from queryveil.stream.service import Service
-from queryveil.stream.sinks.files import FileSink
-from queryveil.stream.sources.files import FilesSource
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.synth import synthesize
+from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.service import Service
+from queryveil.service.sinks.files import FileSink
+from queryveil.service.sources.files import FilesSource
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.synthesis import synthesize
 
 MIB = 1 << 20
 ALL_CORES = os.sched_getaffinity(0)

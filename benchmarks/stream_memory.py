@@ -21,12 +21,12 @@ import numpy as np
 import polars as pl
 
 from queryveil.cli.output import print_table
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.stream.ports import Batch, Outgoing
-from queryveil.stream.service import Service
-from queryveil.stream.settings import StreamSettings
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.service import Service
+from queryveil.service.settings import StreamSettings
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.synthesis import synthesize
 
 MILLION = 1_000_000
 SETTLED = 2 * MILLION

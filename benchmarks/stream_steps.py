@@ -8,16 +8,15 @@ from pathlib import Path
 
 import polars as pl
 
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.stream.lines import find_layout, parse
-from queryveil.stream.pools import Pools, PoolSettings
-from queryveil.stream.ports import Commit, Outgoing
-from queryveil.stream.preparing import prepare
-from queryveil.stream.profiler import increments
-from queryveil.stream.settings import StreamSettings
-from queryveil.stream.sources.files import FilesSource
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.stream.writing import Pseudonyms, write_lines
+from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.swap.preparing import increments, prepare
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.lines import find_layout, parse
+from queryveil.service.ports import Commit, Outgoing
+from queryveil.service.settings import StreamSettings
+from queryveil.service.sources.files import FilesSource
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.service.writing import Pseudonyms, write_lines
 from queryveil.text.classifier import Classifier
 from queryveil.text.identifiers import remove_identifiers
 

@@ -9,14 +9,13 @@ from typing import TypeAlias
 
 import numpy as np
 import polars as pl
+from tests.support.plain_swap import PlainPools
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.stream.pools import N_POOLS, Pools, PoolSettings
-from queryveil.stream.preparing import prepare
-from queryveil.stream.random_numbers import RandomNumbers
-from queryveil.synth import synthesize
-from queryveil.testing.plain_swap import PlainPools
+from queryveil.methods.swap.pools import N_POOLS, Pools, PoolSettings, RandomNumbers
+from queryveil.methods.swap.preparing import prepare
+from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
 
 SEED = 0

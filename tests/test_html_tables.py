@@ -5,9 +5,9 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.html_trees import parsed
 
 from queryveil.html_tables import Html, escape, facts, number, percent, table
-from queryveil.testing.html_trees import parsed
 
 
 def test_text_is_escaped_once_and_html_never() -> None:

@@ -6,21 +6,18 @@ from functools import cache
 
 import polars as pl
 import pytest
+from tests.support.html_trees import parsed
+from tests.support.releases import released_tallies
 
-from queryveil.attack.attacks import Attacks, Attempt, Skipped
-from queryveil.attack.exposure import Exposure
-from queryveil.groups import SCHEMA, Groups
-from queryveil.inspection import inspect
-from queryveil.log import QueryLog
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.suite import Attacks, Attempt, Skipped
+from queryveil.checks import verify
+from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog, Transactions
 from queryveil.methods import Clump, Km, Plink, Swap
-from queryveil.methods.dp_synthesis import synthesized
-from queryveil.profiles import Profiles
+from queryveil.methods.dp.synthesis import synthesized
 from queryveil.release import Release
+from queryveil.reports.inspection import inspect
 from queryveil.testing import five_baskets, food, log_of
-from queryveil.testing.html_trees import parsed
-from queryveil.testing.releases import released_tallies
-from queryveil.transactions import Transactions
-from queryveil.verify import verify
 
 WORDS = ("kestrel", "lantern", "mulberry", "persona", "apple", "beef", "milk", "pork", "ripple.example")
 
@@ -63,7 +60,9 @@ def things() -> dict[str, object]:
     tallied = released_tallies(
         {"kestrel lantern": 31}, clicks={("kestrel lantern", "http://ripple.example/"): 20}, threshold=13
     )
-    groups = Groups(frame=pl.DataFrame([(1, 3, 4, ["apple", "beef"], [0.6, 0.3], None)], schema=SCHEMA, orient="row"))
+    groups = Groups(
+        frame=pl.DataFrame([(1, 3, 4, ["apple", "beef"], [0.6, 0.3], None)], schema=GROUPS_SCHEMA, orient="row")
+    )
     return {
         "log": log,
         "transactions": Transactions.from_frame({"items": [["apple", "milk"], ["beef"]]}),

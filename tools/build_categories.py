@@ -30,11 +30,11 @@ from tools.category_vocabulary import (
     without_people,
 )
 
-from queryveil.kernels.evidence import count_shapes
-from queryveil.text.byte_words import byte_words
-from queryveil.text.categories import CATEGORIES
-from queryveil.text.stop_words import ENGLISH
-from queryveil.text.wordnet import WordNet, read_wordnet
+from queryveil.text.classifier import CATEGORIES
+from queryveil.text.classifier._unit_kernels import count_shapes
+from queryveil.text.classifier.units import byte_words
+from queryveil.text.taxonomy.wordnet import WordNet, read_wordnet
+from queryveil.text.tokens import ENGLISH
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = ROOT / "tools" / "category_seeds.toml"

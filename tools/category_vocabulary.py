@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from queryveil.text import normalize
-from queryveil.text.categories import CATEGORIES
-from queryveil.text.wordnet import WordNet
+from queryveil.text.classifier import CATEGORIES
+from queryveil.text.taxonomy.wordnet import WordNet
 
 Shares = npt.NDArray[np.float32]
 N = len(CATEGORIES)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from queryveil._lazy import lazy_names
 from queryveil.version import __version__
 
 if TYPE_CHECKING:
-    from queryveil import synth
-    from queryveil.attack import attack
-    from queryveil.columns import ColumnPolicy
-    from queryveil.compare import compare
-    from queryveil.demo import demo
+    from queryveil.attacks import attack
+    from queryveil.checks import verify
+    from queryveil.comparison import compare
+    from queryveil.comparison.demo import demo
+    from queryveil.data import Groups, Profiles, QueryLog, Transactions
     from queryveil.errors import QueryveilError
     from queryveil.formats import read_log, read_profiles, read_transactions, write_log
-    from queryveil.groups import Groups
     from queryveil.guarantees import (
         DifferentialPrivacy,
         KdeltaAnonymity,
@@ -25,60 +24,38 @@ if TYPE_CHECKING:
         SwapAnonymity,
         TransactionAnonymity,
     )
-    from queryveil.inspection import inspect
-    from queryveil.log import QueryLog
     from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
-    from queryveil.profiles import Profiles
-    from queryveil.release import Release, read_release
-    from queryveil.report import report
-    from queryveil.reproduce import reproduce
+    from queryveil.papers import reproduce
+    from queryveil.release import ColumnPolicy, Release, read_release
+    from queryveil.reports import report
+    from queryveil.reports.inspection import inspect
+    from queryveil.synthesis import synthesize as synth
     from queryveil.text.taxonomy import Taxonomy
-    from queryveil.transactions import Transactions
     from queryveil.utility import measure
-    from queryveil.verify import verify
 
 # Polars and Numba take a quarter of a second each to load; a name is loaded when it is first asked for.
-_HOMES = {
-    "Clump": "queryveil.methods",
-    "ColumnPolicy": "queryveil.columns",
-    "DifferentialPrivacy": "queryveil.guarantees",
-    "Dp": "queryveil.methods",
-    "Groups": "queryveil.groups",
-    "Kdelta": "queryveil.methods",
-    "KdeltaAnonymity": "queryveil.guarantees",
-    "Km": "queryveil.methods",
-    "KmAnonymity": "queryveil.guarantees",
-    "Linkability": "queryveil.guarantees",
-    "NoPromise": "queryveil.guarantees",
-    "QueryLog": "queryveil.log",
-    "QueryveilError": "queryveil.errors",
-    "Partition": "queryveil.methods",
-    "Plink": "queryveil.methods",
-    "Profiles": "queryveil.profiles",
-    "Pseudonymise": "queryveil.methods",
-    "QueryThreshold": "queryveil.methods",
-    "Release": "queryveil.release",
-    "Swap": "queryveil.methods",
-    "SwapAnonymity": "queryveil.guarantees",
-    "Taxonomy": "queryveil.text.taxonomy",
-    "TokenHash": "queryveil.methods",
-    "TransactionAnonymity": "queryveil.guarantees",
-    "Transactions": "queryveil.transactions",
-    "attack": "queryveil.attack",
-    "compare": "queryveil.compare",
-    "demo": "queryveil.demo",
-    "inspect": "queryveil.inspection",
-    "measure": "queryveil.utility",
-    "read_log": "queryveil.formats",
-    "read_profiles": "queryveil.formats",
-    "read_transactions": "queryveil.formats",
-    "read_release": "queryveil.release",
-    "report": "queryveil.report",
-    "reproduce": "queryveil.reproduce",
-    "synth": "queryveil.synth",
-    "verify": "queryveil.verify",
-    "write_log": "queryveil.formats",
-}
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "queryveil.attacks": "attack",
+        "queryveil.checks": "verify",
+        "queryveil.comparison": "compare",
+        "queryveil.comparison.demo": "demo",
+        "queryveil.data": "Groups Profiles QueryLog Transactions",
+        "queryveil.errors": "QueryveilError",
+        "queryveil.formats": "read_log read_profiles read_transactions write_log",
+        "queryveil.guarantees": "DifferentialPrivacy KdeltaAnonymity KmAnonymity Linkability NoPromise SwapAnonymity"
+        " TransactionAnonymity",
+        "queryveil.methods": "Clump Dp Kdelta Km Partition Plink Pseudonymise QueryThreshold Swap TokenHash",
+        "queryveil.papers": "reproduce",
+        "queryveil.release": "ColumnPolicy Release read_release",
+        "queryveil.reports": "report",
+        "queryveil.reports.inspection": "inspect",
+        "queryveil.synthesis": "synth",
+        "queryveil.text.taxonomy": "Taxonomy",
+        "queryveil.utility": "measure",
+    },
+)
 
 __all__ = [
     "Clump",
@@ -122,10 +99,3 @@ __all__ = [
     "verify",
     "write_log",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'queryveil' has no attribute {name!r}")
-    home = import_module(_HOMES[name])
-    return getattr(home, name, home)

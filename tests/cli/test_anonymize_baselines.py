@@ -15,7 +15,7 @@ import pytest
 from queryveil.formats import read_log
 from queryveil.release import read_release
 from queryveil.text import tokenize
-from queryveil.text.token_hashes import hash_queries
+from queryveil.text.tokens import hash_queries
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]

@@ -10,9 +10,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from queryveil.budget import read_ledger
+from queryveil.data import QueryLog
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.log import QueryLog
+from queryveil.methods.dp.budget import read_ledger
 from queryveil.release import read_release
 
 Run = Callable[..., CompletedProcess[str]]
@@ -210,7 +210,7 @@ def test_what_fails_once_there_is_noise_stays_spent(
         assert len(read_ledger(tmp_path / "b").spent) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("queryveil.methods.dp.draw", interrupted)
+    monkeypatch.setattr("queryveil.methods.dp.dp.draw", interrupted)
     done = run("anonymize", "dp", busy_log, "-o", tmp_path / "out", "--budget", tmp_path / "b", *TOTALS)
     assert done.returncode == 130
     assert "stays spent" in done.stderr

@@ -111,7 +111,7 @@ def test_whatever_goes_wrong_inside_is_one_line_without_its_message(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("quoting the query kestrel")
 
-    monkeypatch.setattr("queryveil.inspection.inspect", fail)
+    monkeypatch.setattr("queryveil.reports.inspection.inspect", fail)
     assert refused("inspect", log_file).startswith("a fault of queryveil itself (RuntimeError at test_app.py:")
 
 
@@ -119,7 +119,7 @@ def test_too_little_memory_is_one_line(refused: Refused, log_file: Path, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("queryveil.inspection.inspect", fail)
+    monkeypatch.setattr("queryveil.reports.inspection.inspect", fail)
     assert refused("inspect", log_file).startswith("not enough memory")
 
 
@@ -127,7 +127,7 @@ def test_being_stopped_is_exit_130(run: Run, log_file: Path, monkeypatch: pytest
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("queryveil.inspection.inspect", stop)
+    monkeypatch.setattr("queryveil.reports.inspection.inspect", stop)
     done = run("inspect", log_file)
     assert done.returncode == 130
     assert done.stderr.strip() == "queryveil: stopped; nothing was released"

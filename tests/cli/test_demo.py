@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from queryveil.checks import verify
 from queryveil.release import read_release
-from queryveil.verify import verify
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -50,7 +50,7 @@ def test_without_opendp_its_method_is_left_out_in_one_line(
     # As Python treats a package that cannot be imported.
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    monkeypatch.setattr("queryveil.compare.plan._DEFAULT", {"dp": ({},), "km": ({"k": 5, "m": 2},)})
+    monkeypatch.setattr("queryveil.comparison.plan._DEFAULT", {"dp": ({},), "km": ({"k": 5, "m": 2},)})
     done = run("demo", "--users", 200, "-o", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "dp is left out: pip install 'queryveil[dp]'\n" in done.stdout

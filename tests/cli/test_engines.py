@@ -36,7 +36,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 ) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "pyspark"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr("queryveil.engines.find_spec", lambda _: None)
+    monkeypatch.setattr("queryveil.spark.find_spec", lambda _: None)
     assert refused("inspect", log_file, "--engine", "spark").endswith("pip install 'queryveil[spark]'")
 
 
@@ -57,7 +57,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 def test_what_cannot_be_done_there_is_said_before_spark_starts(
     refused: Refused, log_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("queryveil.engines.start_spark", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr("queryveil.spark.start_spark", lambda _: pytest.fail("Spark was started"))
     line = refused("anonymize", options[0], log_file, "-o", tmp_path / "out", "--engine", "spark", *options[1:])
     assert "not yet, because" in line
     assert not (tmp_path / "out").exists()
@@ -97,7 +97,7 @@ def test_executors_without_this_program_are_told_in_one_line(run_apart: Run, log
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_ended_leaves_no_rows_behind(number: signal.Signals, tmp_path: Path) -> None:
     log, folder, scratch = tmp_path / "log.parquet", tmp_path / "out", tmp_path / "scratch"
-    synth.synthesize(users=20_000, seed=1).log.frame.write_parquet(log)
+    synth(users=20_000, seed=1).log.frame.write_parquet(log)
     folder.mkdir()
     scratch.mkdir()
     place = ("-o", str(folder / "release"), "--engine", "spark", "--master", "local[2]")

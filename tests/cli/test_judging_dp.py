@@ -8,12 +8,12 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.support.releases import released_tallies
 
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.formats import write_log
-from queryveil.log import Format, Layout, QueryLog
-from queryveil.methods.dp_synthesis import synthesized
+from queryveil.methods.dp.synthesis import synthesized
 from queryveil.testing.logs import log_of
-from queryveil.testing.releases import released_tallies
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]

@@ -10,13 +10,12 @@ from subprocess import CompletedProcess
 import polars as pl
 import pytest
 
-from queryveil.columns import ColumnPolicy, Ids
 from queryveil.formats import read_log
-from queryveil.stream.ports import Commit
-from queryveil.stream.preparing import prepare
-from queryveil.stream.profiler import increments
-from queryveil.stream.stores.sqlite import SqliteStore
-from queryveil.stream.writing import Pseudonyms
+from queryveil.methods.swap.preparing import increments, prepare
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.ports import Commit
+from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.service.writing import Pseudonyms
 from queryveil.text.classifier import Classifier
 
 Run = Callable[..., CompletedProcess[str]]

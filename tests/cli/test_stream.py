@@ -14,8 +14,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-
-from queryveil.testing.streams import event_lines, until, write_lines
+from tests.support.streams import event_lines, until, write_lines
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]

@@ -18,7 +18,7 @@ SURELY = ("--epsilon", 10, "--delta", "1e-3")
 WRITER = """
 import resource, sys
 from queryveil.errors import QueryveilError
-from queryveil.testing.releases import released_tallies
+from tests.support.releases import released_tallies
 release = released_tallies({f"kestrel {i}": 100 + i for i in range(2000)})
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:

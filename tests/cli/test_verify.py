@@ -11,11 +11,9 @@ from subprocess import CompletedProcess
 import polars as pl
 import pytest
 
-from queryveil.columns import ColumnReport, Ids, TimeDetail
-from queryveil.groups import SCHEMA, Groups
+from queryveil.data import GROUPS_SCHEMA, Groups, QueryLog
 from queryveil.guarantees import Guarantee, KdeltaAnonymity, Linkability, NoPromise
-from queryveil.log import QueryLog
-from queryveil.release import Counts, Manifest, Release
+from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -149,7 +147,7 @@ def test_clusters_and_shares_are_judged_and_shown_only_when_asked_for(
 
 
 def test_groups_are_judged_and_compared_with_profiles_or_a_log(run: Run, tmp_path: Path) -> None:
-    frame = pl.DataFrame([(1, 2, 3, ["quincebread", "pup"], [1.0, 0.5], [2, 1])], schema=SCHEMA, orient="row")
+    frame = pl.DataFrame([(1, 2, 3, ["quincebread", "pup"], [1.0, 0.5], [2, 1])], schema=GROUPS_SCHEMA, orient="row")
     good = save_by_hand(Groups(frame=frame), Linkability(p=0.5), tmp_path / "good")
     broken = save_by_hand(Groups(frame=frame), Linkability(p=0.5, strict=True), tmp_path / "broken")
     assert run("verify", good).stdout == "The promise holds for 2 users.\n"

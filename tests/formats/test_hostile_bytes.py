@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.data import QueryLog
 from queryveil.errors import QueryveilError
 from queryveil.formats import Format, read_log
-from queryveil.log import QueryLog
 
 TEXT_FORMATS = [one for one in Format if one is not Format.PARQUET]
 PIECES = [

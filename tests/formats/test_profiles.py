@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil import read_profiles
+from queryveil.data import Profiles
 from queryveil.errors import BadFile, BadParameter, BadRows
 from queryveil.formats import are_profiles
-from queryveil.profiles import Profiles
 
 GOOD = (
     b'{"user": "u1", "terms": {"kitten": 1.0, "riding": 0.8}}\n\n'

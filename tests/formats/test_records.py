@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.formats import _field_kernels as fields
 from queryveil.formats.records import LINES, Dialect, split
-from queryveil.kernels import fields
 
 COMMA = Dialect(delimiter=",", is_quoted=True)
 TAB = Dialect(delimiter="\t")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.data import ROLES, QueryLog
 from queryveil.errors import BadInput
 from queryveil.formats import Format, Layout, extension, layout_for, read_log, write_log
-from queryveil.log import ROLES, QueryLog
 
 HOSTILE = [
     '"',

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.data import TRANSACTIONS_SCHEMA, QueryLog, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRows
 from queryveil.formats import (
     Format,
@@ -22,8 +23,6 @@ from queryveil.formats import (
     write_log,
     write_transactions,
 )
-from queryveil.log import QueryLog
-from queryveil.transactions import SCHEMA, Transactions
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 PLAIN = b"3 Milk 7\n\nmilk\t3  3\r\n   \nlast"
@@ -103,7 +102,7 @@ items = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampl
 )
 ids = items
 frames = st.lists(st.tuples(ids, st.lists(items, max_size=4)), max_size=6).map(
-    lambda drawn: pl.DataFrame(drawn, schema=SCHEMA, orient="row")
+    lambda drawn: pl.DataFrame(drawn, schema=TRANSACTIONS_SCHEMA, orient="row")
 )
 
 
@@ -123,7 +122,7 @@ def test_what_is_written_is_read_back_the_same(frame: pl.DataFrame, file_format:
 
 @given(st.lists(st.lists(st.text("ab|%é<>_", min_size=1, max_size=3), min_size=1, max_size=4), max_size=5))
 def test_plain_files_come_back_with_the_numbers_of_their_lines(baskets: list[list[str]]) -> None:
-    frame = pl.DataFrame({"id": ["x"] * len(baskets), "items": baskets}, schema=SCHEMA)
+    frame = pl.DataFrame({"id": ["x"] * len(baskets), "items": baskets}, schema=TRANSACTIONS_SCHEMA)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "baskets.txt"
         write_transactions(Transactions(frame=frame), path, layout=Layout(format=Format.TRANSACTIONS))
@@ -151,7 +150,7 @@ def test_lists_are_lists_in_json_and_parquet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("basket", [[], ["ice cream"], ["a\tb"], ["a\0b"]])
 def test_what_a_plain_file_cannot_hold_is_refused(tmp_path: Path, basket: list[str]) -> None:
-    transactions = Transactions(frame=pl.DataFrame({"id": ["1"], "items": [basket]}, schema=SCHEMA))
+    transactions = Transactions(frame=pl.DataFrame({"id": ["1"], "items": [basket]}, schema=TRANSACTIONS_SCHEMA))
     with pytest.raises(BadInput, match="a plain file cannot hold") as caught:
         write_transactions(transactions, tmp_path / "t.txt", layout=Layout(format=Format.TRANSACTIONS))
     assert "cream" not in str(caught.value)

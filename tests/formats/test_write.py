@@ -6,9 +6,9 @@ import msgspec
 import polars as pl
 import pytest
 
+from queryveil.data import QueryLog
 from queryveil.errors import BadFile
 from queryveil.formats import Format, Layout, layout_for, read_log, write_log
-from queryveil.log import QueryLog
 
 LOG = QueryLog.from_frame(
     {

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.support.plain_clump import ancestors, losses, plain_clump, plain_ggd, plain_lcg
 
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data.rows import group
 from queryveil.errors import BadParameter
-from queryveil.kernels.arrays import Floats, Int32s, Int64s
-from queryveil.kernels.exchange import WORK_ROWS, exchange
-from queryveil.kernels.lcg import close
-from queryveil.kernels.neighbourhoods import split
-from queryveil.kernels.rows import group
-from queryveil.methods import clump_core
-from queryveil.methods.clump_core import Clustering, clump
-from queryveil.methods.clump_measures import cost, total_distortion, without_duplicates
-from queryveil.methods.clump_refinement import gather_near, refine_clusters, vectors_of
-from queryveil.testing.plain_clump import ancestors, losses, plain_clump, plain_ggd, plain_lcg
+from queryveil.methods.clump import _greedy as clump_core
+from queryveil.methods.clump._exchange_kernels import WORK_ROWS, exchange
+from queryveil.methods.clump._gather_kernels import split
+from queryveil.methods.clump._greedy import Clustering, clump, cost, total_distortion, without_duplicates
+from queryveil.methods.clump._greedy_kernels import close
+from queryveil.methods.clump._refinement import gather_near, refine_clusters, vectors_of
 
 Bags = list[tuple[int, ...]]
 

@@ -16,14 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil import Dp, read_log, read_release, verify
+from queryveil.data import Format, Layout, QueryLog, Reading
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.log import Format, Layout, QueryLog, Reading
-from queryveil.methods.dp_bounding import Choice, collect
-from queryveil.methods.dp_calibration import release_chance
-from queryveil.methods.dp_mechanisms import Mechanism, plan_for
+from queryveil.methods.dp import Choice, Mechanism
+from queryveil.methods.dp._bounding import collect
+from queryveil.methods.dp._calibration import release_chance
+from queryveil.methods.dp._mechanisms import plan_for
 from queryveil.rng import generator
-from queryveil.synth import synthesize
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import clicked_logs, logs
 

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from tests.support.plain_dp import plain_chances, plain_delta
 
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog
 from queryveil.methods import Dp
 from queryveil.release import Noise
-from queryveil.testing.plain_dp import plain_chances, plain_delta
 
 N_BLOCKS = 2500
 FALSE_ALARM = 1e-6

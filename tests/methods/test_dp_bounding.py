@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.errors import BadParameter
-from queryveil.methods.dp_bounding import Choice, Contributions, collect, parse_choice
+from queryveil.methods.dp import Choice
+from queryveil.methods.dp._bounding import Contributions, collect, parse_choice
 from queryveil.rng import generator
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 8)), max_size=60)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_dp import plain_chances, plain_delta
 
-from queryveil.methods.dp_calibration import (
+from queryveil.methods.dp import Mechanism
+from queryveil.methods.dp._calibration import (
     gaussian,
     gaussian_divergence,
     half_count,
@@ -20,9 +22,8 @@ from queryveil.methods.dp_calibration import (
     tail,
     top_chance,
 )
-from queryveil.methods.dp_mechanisms import Mechanism, plan_for
+from queryveil.methods.dp._mechanisms import plan_for
 from queryveil.release import Noise
-from queryveil.testing.plain_dp import plain_chances, plain_delta
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queryveil.checks.dp_noise import delta_of
 from queryveil.errors import BadParameter
-from queryveil.methods.dp_budget import plans_for
-from queryveil.methods.dp_calibration import half_count, release_chance
-from queryveil.methods.dp_mechanisms import Mechanism, choose, plan_for
-from queryveil.verify.dp_noise import delta_of
+from queryveil.methods.dp import Mechanism
+from queryveil.methods.dp._calibration import half_count, release_chance
+from queryveil.methods.dp._mechanisms import choose, plan_for, plans_for
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
 LAPLACE = {1: 13, 2: 25, 5: 64, 10: 133}

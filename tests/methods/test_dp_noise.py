@@ -13,14 +13,15 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from tests.support.plain_dp import plain_chances
 
 from queryveil import Dp
-from queryveil.log import QueryLog
-from queryveil.methods.dp_mechanisms import Mechanism, plan_for
-from queryveil.methods.dp_noise import draw
+from queryveil.data import QueryLog
+from queryveil.methods.dp import Mechanism
+from queryveil.methods.dp._mechanisms import plan_for
+from queryveil.methods.dp._noise import draw
 from queryveil.release import Noise
 from queryveil.rng import generator
-from queryveil.testing.plain_dp import plain_chances
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
 N = 40_000
@@ -115,7 +116,7 @@ def test_no_noise_for_no_counts_and_more_than_are_drawn_at_once() -> None:
 
 
 def test_noise_that_is_drawn_in_several_goes_is_drawn_anew_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queryveil.methods.dp_noise._AT_ONCE", 1000)
+    monkeypatch.setattr("queryveil.methods.dp._noise._AT_ONCE", 1000)
     plan = plan_for(mechanism="gaussian", epsilon=0.1, delta=1e-3, max_items=5)
     for rng in (None, generator(3)):
         first, second, third = draw(plan, 3000, rng=rng).reshape(3, 1000)
@@ -164,7 +165,7 @@ def test_without_a_seed_the_noise_is_that_of_opendp() -> None:
 BROKEN_OPENDP = """
 from queryveil import Dp
 from queryveil.errors import QueryveilError
-from queryveil.methods.dp_noise import has_extra
+from queryveil.methods.dp._noise import has_extra
 from queryveil.testing import tiny_log
 try:
     Dp().check(tiny_log())

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.support.releases import released_tallies
 
+from queryveil.data import Format, Layout, Tallies
 from queryveil.errors import BadInput, BadParameter
-from queryveil.log import Format, Layout
-from queryveil.methods.dp_synthesis import MEAN_QUERIES, synthesize, synthesized
-from queryveil.paired import pseudonymised
+from queryveil.methods.dp.synthesis import MEAN_QUERIES, synthesize, synthesized
+from queryveil.pairing import pseudonymised
 from queryveil.release import read_release
 from queryveil.rng import generator
-from queryveil.tallies import Tallies
 from queryveil.testing.logs import tiny_log
-from queryveil.testing.releases import released_tallies
 
 COUNTS = {"jaguar": 60, "red wine": 30, "old oak": 10}
 

@@ -12,16 +12,15 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_kdelta import clicks_of, diameter, shares
 
-from queryveil.columns import ColumnPolicy
+from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
-from queryveil.log import QueryLog
 from queryveil.methods.kdelta import Kdelta
-from queryveil.release import Release
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy, Release
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for, tiny_log
-from queryveil.testing.plain_kdelta import clicks_of, diameter, shares
 from queryveil.testing.strategies import clicked_logs, logs
 
 KEEP = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_kdelta import clicks_of, diameter, plain_clusters
 
-from queryveil.methods.kdelta_clusters import cluster_queries
-from queryveil.methods.kdelta_repair import Repair
-from queryveil.testing.plain_kdelta import clicks_of, diameter, plain_clusters
+from queryveil.methods.kdelta._clusters import Repair, cluster_queries
 
 DELTAS = [Fraction(0), Fraction(1, 4), Fraction(1, 3), Fraction(2, 5), Fraction(1, 2), Fraction(3, 5), Fraction(2, 3),
           Fraction(3, 4), Fraction(9, 10), Fraction(1)]  # fmt: skip

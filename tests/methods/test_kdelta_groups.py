@@ -9,14 +9,21 @@ from math import gcd
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_kdelta import exact_counts, plain_groups, rounded_counts, user_distance
 
-from queryveil.kernels.group_swaps import swap_users
-from queryveil.kernels.rows import group
-from queryveil.methods import kdelta_counts as counting
-from queryveil.methods.kdelta_groups import Grouping, by_cell, cheapest_centroids, form, improve, users_as_centroids
-from queryveil.methods.kdelta_objects import Holdings, hold
-from queryveil.methods.kdelta_shared import share_groups, shared_counts
-from queryveil.testing.plain_kdelta import exact_counts, plain_groups, rounded_counts, user_distance
+from queryveil.data.rows import group
+from queryveil.methods.kdelta import _groups
+from queryveil.methods.kdelta._equal import share_groups, shared_counts
+from queryveil.methods.kdelta._group_kernels import swap_users
+from queryveil.methods.kdelta._groups import (
+    Grouping,
+    by_cell,
+    cheapest_centroids,
+    form,
+    improve,
+    users_as_centroids,
+)
+from queryveil.methods.kdelta._objects import Holdings, hold
 
 Users = list[Counter[int]]
 N_CELLS = 7
@@ -51,7 +58,7 @@ def centroids(grouping: Grouping) -> Users:
 
 
 def n_edits(have: Holdings, want: Holdings) -> int:
-    edits = counting.edits_between(have, want)
+    edits = _groups.edits_between(have, want)
     return edits.n_added + edits.n_suppressed
 
 
@@ -85,8 +92,8 @@ def test_arrays_and_plain_python_aim_at_the_same_counts(counts: Users, k: int, s
         return
     have = held(counts)
     for grouping in (form(have, k=k), improve(have, form(have, k=k), rng=np.random.default_rng(seed))):
-        exact, rounded = counting.exact_counts(have, grouping), counting.rounded_counts(have, grouping)
-        left = counting.distances_left(rounded, have, grouping)
+        exact, rounded = _groups.exact_counts(have, grouping), _groups.rounded_counts(have, grouping)
+        left = _groups.distances_left(rounded, have, grouping)
         for user, mine in enumerate(counts):
             centroid = centroids(grouping)[grouping.group_of[user]]
             assert as_counters(exact)[user] == exact_counts(mine, centroid=centroid)
@@ -118,7 +125,7 @@ def test_swaps_save_what_they_say_and_leave_sizes(counts: Users, k: int, order: 
     )  # fmt: skip
     swapped = Grouping(group_of=group_of, centroids=found)
     assert (np.bincount(group_of) == np.bincount(papers.group_of)).all()
-    before, after = (n_edits(have, counting.exact_counts(have, grouping)) for grouping in (papers, swapped))
+    before, after = (n_edits(have, _groups.exact_counts(have, grouping)) for grouping in (papers, swapped))
     assert before - after == saved >= 0
     assert saved > 0 or (group_of == papers.group_of).all()
 
@@ -154,7 +161,7 @@ def test_of_all_centroids_of_one_sum_the_cheapest_is_chosen(counts: Users) -> No
 def test_the_number_of_rows_is_the_nearest_multiple_and_the_smaller_of_two() -> None:
     have = held([Counter({0: 2, 1: 2}), Counter({0: 3}), Counter({0: 4}), Counter({2: 1})])
     grouping = Grouping(group_of=np.zeros(4, np.int32), centroids=users_as_centroids(have, np.array([0])))
-    assert counting.exact_counts(have, grouping).n_rows.tolist() == [4, 2, 4, 2]
+    assert _groups.exact_counts(have, grouping).n_rows.tolist() == [4, 2, 4, 2]
 
 
 @given(users(max_size=20), st.integers(2, 4))

@@ -10,20 +10,20 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_km import paper_delete
 
 from queryveil import Km, QueryLog, verify
-from queryveil.columns import ColumnPolicy
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KmAnonymity
-from queryveil.histories import collect
 from queryveil.methods import Target
-from queryveil.methods.km_deletion import delete, label, restore
-from queryveil.methods.km_search import Wish, choose
+from queryveil.methods.km._deletion import delete, label, restore
+from queryveil.methods.km._search import Wish, choose
+from queryveil.release import ColumnPolicy
 from queryveil.testing import Check, checks_for, log_of
-from queryveil.testing.plain_km import paper_delete
 from queryveil.testing.strategies import logs
 from queryveil.text import tokenize
-from queryveil.text.codes import encode
+from queryveil.text.histories import collect
+from queryveil.text.tokens import encode
 
 KEEP_IDS = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
 EXAMPLE = {"1": ["a", "b", "c"], "2": ["a", "b", "d"], "3": ["b", "c", "d"], "4": ["a", "c", "e"]}
@@ -382,7 +382,7 @@ def test_a_window_on_a_log_without_times_is_refused() -> None:
 
 
 def test_a_release_for_k_and_m_is_one_for_less() -> None:
-    from queryveil.verify import judge
+    from queryveil.checks import judge
 
     released = Km(k=3, m=3, seed=1).anonymize(log_of({str(i): [q] for i, q in enumerate(["a b c", "a b"] * 4)})).data
     for k, m in ((2, 3), (3, 2), (2, 1)):

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil import Km, QueryLog, Taxonomy, read_log, verify
-from queryveil.columns import ColumnPolicy
 from queryveil.errors import BadParameter
 from queryveil.methods import Target
+from queryveil.release import ColumnPolicy
 from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import PLANTS, logs
 

@@ -10,12 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.frames import with_own_texts
-from queryveil.log import ROLES, Format, Layout, QueryLog
+from queryveil.data import ROLES, Format, Layout, QueryLog, with_own_texts
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, QueryThreshold, Swap, TokenHash
-from queryveil.methods.dp_synthesis import synthesized
-from queryveil.release import Release
+from queryveil.methods.dp.synthesis import synthesized
+from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.text.taxonomy import Taxonomy
 
 SECRET = "kestrelofpersonaone"

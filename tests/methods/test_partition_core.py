@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_clump import ancestors, losses, plain_partition
 
 from queryveil.errors import BadParameter
-from queryveil.methods.clump_core import Clustering
-from queryveil.methods.partition_core import balance, partition
-from queryveil.testing.plain_clump import ancestors, losses, plain_partition
+from queryveil.methods.clump._greedy import Clustering
+from queryveil.methods.clump._partition import balance, partition
 
 Bags = list[tuple[int, ...]]
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_plink import augment, plain_groups
 
 from queryveil import Profiles, Taxonomy
 from queryveil.errors import TooFewUsers
-from queryveil.methods.plink_groups import AVERSION, as_written, grouped, may_share, size_needed
-from queryveil.methods.plink_profiles import TermProfiles, Weights, profiles_of
-from queryveil.methods.plink_similarity import augmented
-from queryveil.testing.plain_plink import augment, plain_groups
+from queryveil.methods.plink._groups import AVERSION, as_written, grouped, may_share, size_needed
+from queryveil.methods.plink._similarity import augmented
+from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
 from queryveil.testing.strategies import PLANTS, profiles
 
 PARENTS = dict(PLANTS)

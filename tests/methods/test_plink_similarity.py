@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support import plain_plink
 
 from queryveil import Profiles, Taxonomy
 from queryveil.errors import BadParameter
-from queryveil.methods.plink_profiles import Weights, profiles_of
-from queryveil.methods.plink_similarity import augmented, similarity, synsets
-from queryveil.testing import plain_plink
-from queryveil.text.lexicon import Lexicon
+from queryveil.methods.plink._similarity import augmented, similarity, synsets
+from queryveil.methods.plink.profiles import Weights, profiles_of
+from queryveil.text.taxonomy.wordnet import Lexicon
 
 UP1, UP2 = {"kitten": 1.0, "riding": 0.8}, {"pup": 0.6, "equitation": 1.0}
 UP3 = {"mocha": 0.7, "java": 0.6, "coffee": 0.8}

@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil import Pseudonymise, Release, verify
-from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter, NothingPromised
 from queryveil.formats import read_log
-from queryveil.log import Format, Layout, QueryLog
-from queryveil.release import read_release
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy, Ids, TimeDetail, read_release
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import clicked_logs, logs
 

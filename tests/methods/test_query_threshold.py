@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil import QueryThreshold, verify
-from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter, NothingPromised
-from queryveil.inspection import inspect
-from queryveil.log import Format, Layout, QueryLog
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.reports.inspection import inspect
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import clicked_logs, logs
 

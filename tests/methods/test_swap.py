@@ -12,20 +12,20 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_swap import fold
 
-from queryveil.columns import ColumnPolicy
+from queryveil.checks import verify
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.formats import read_log
 from queryveil.guarantees import SwapAnonymity
-from queryveil.log import Format, Layout, QueryLog
 from queryveil.methods.swap import Swap
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for
-from queryveil.testing.plain_swap import fold
 from queryveil.testing.strategies import logs
 from queryveil.text.classifier import Classifier
 from queryveil.text.identifiers import remove_identifiers
-from queryveil.verify import verify
 
 KEPT = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
 EXACT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]

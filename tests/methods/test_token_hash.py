@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil import TokenHash, verify
-from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadParameter, NothingPromised
-from queryveil.log import Format, Layout, QueryLog
-from queryveil.synth import synthesize
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.synthesis import synthesize
 from queryveil.testing import Check, checks_for, log_of
 from queryveil.testing.strategies import clicked_logs, logs
 from queryveil.text import normalize

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from queryveil.columns import ColumnPolicy
+from queryveil.data import QueryLog
 from queryveil.guarantees import Guarantee, NoPromise
-from queryveil.log import QueryLog
 from queryveil.methods import Kdelta, Km, TokenHash
-from queryveil.release import Release
+from queryveil.release import ColumnPolicy, Release
 from queryveil.testing import Check, checks_for, log_of, tiny_log
 
 

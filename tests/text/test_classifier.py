@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_classifier import PlainClassifier
 
 from queryveil.errors import BadFile, BadParameter
-from queryveil.testing.plain_classifier import PlainClassifier
-from queryveil.text.categories import CATEGORIES
-from queryveil.text.classifier import Classifier, Kind
-from queryveil.text.unit_tables import read_categories, read_frequencies, read_recommendations
+from queryveil.text.classifier import CATEGORIES, Classifier, Kind
+from queryveil.text.classifier.tables import read_categories, read_frequencies, read_recommendations
 
 FREQUENCIES = (
     "unit,count\njaguar,500\nmotor,900\nsoup,700\nonion,300\nsoup bowl,20\nwalk,2000\nberry,400\nonionsoup,1\n"

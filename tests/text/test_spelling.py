@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queryveil.kernels.nearby_words import are_one_apart, find_nearby, index_deletions
-from queryveil.kernels.word_hash import n_slots
-from queryveil.text.byte_words import byte_words
 from queryveil.text.classifier import Classifier, Kind
-from queryveil.text.unit_tables import read_recommendations
+from queryveil.text.classifier._word_kernels import are_one_apart, find_nearby, index_deletions, n_slots
+from queryveil.text.classifier.tables import read_recommendations
+from queryveil.text.classifier.units import byte_words
 
 words = st.text("abc", min_size=1, max_size=6)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queryveil.data import Int32s
 from queryveil.errors import BadFile, BadParameter, BadRow
-from queryveil.kernels.arrays import Int32s
 from queryveil.text.taxonomy import Taxonomy
 
 FOOD = [

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from queryveil.text import Tokens, normalize, tokenize
-from queryveil.text.codes import encode
+from queryveil.text.tokens import encode
 
 queries = st.lists(
     st.text(max_size=12) | st.text(alphabet="aB1 -é\u0301ΣσİКह\u093f\u094dไ\u0e31ب\u064e۳", max_size=12), max_size=8

@@ -5,10 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from queryveil.text.byte_words import byte_words
 from queryveil.text.classifier import Classifier
+from queryveil.text.classifier.units import UnitTable, byte_words
 from queryveil.text.tokens import normalize
-from queryveil.text.units import UnitTable
 
 
 @pytest.fixture(scope="module")

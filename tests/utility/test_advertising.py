@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from tests.support.releases import released
 
-from queryveil.columns import ColumnPolicy, Ids
 from queryveil.errors import BadInput
 from queryveil.methods import Clump, Km, Plink, Target
-from queryveil.reproduce.km_material import gather
-from queryveil.reproduce.km_outcomes import FOCUS, Measure, Outcomes
-from queryveil.synth import synthesize
-from queryveil.synth.values import term_values
+from queryveil.papers.km_runs import FOCUS, Measure, Outcomes, gather
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.synthesis import synthesize
+from queryveil.synthesis.values import term_values
 from queryveil.testing import food, log_of
-from queryveil.testing.releases import released
 from queryveil.utility import Measures, measure
 
 VALUES = pl.DataFrame(

@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_utility import plain_jensen_shannon
+from tests.support.releases import released
 
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog
 from queryveil.methods import Km, Swap
-from queryveil.paired import Paired
-from queryveil.release import Release
-from queryveil.synth import synthesize
+from queryveil.pairing import Paired, Who
+from queryveil.release import ColumnPolicy, Ids, Release
+from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
-from queryveil.testing.plain_utility import plain_jensen_shannon
-from queryveil.testing.releases import released
 from queryveil.utility.category_profiles import category_profiles, jensen_shannon, merged
 from queryveil.utility.sides import Sides
-from queryveil.who import Who
 
 SPORT, ART = "european soccer barcelona players", "arctic monkeys songs"
 

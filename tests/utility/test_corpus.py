@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from queryveil.errors import BadFile
-from queryveil.utility.corpus import PACKAGED, Corpus, read_corpus
+from queryveil.utility.search_index import PACKAGED, Corpus, read_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "src" / "queryveil" / "utility" / "data"

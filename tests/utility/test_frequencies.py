@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_utility import plain_spearman, plain_top_kept
+from tests.support.releases import released
 
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog
 from queryveil.testing import log_of
-from queryveil.testing.plain_utility import plain_spearman, plain_top_kept
-from queryveil.testing.releases import released
 from queryveil.utility import Measures
 from queryveil.utility.frequencies import frequencies, spearman, top_kept
 from queryveil.utility.sides import Sides

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queryveil.data import Transactions
 from queryveil.errors import BadInput
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
 from queryveil.utility import Score, average_length, average_level, ggd, ncp
 
 KINDS = {

@@ -8,16 +8,14 @@ import msgspec
 import polars as pl
 import pytest
 from hypothesis import given, settings
+from tests.support.releases import released
 
-from queryveil.columns import ColumnPolicy, Ids
-from queryveil.log import Format, Layout, QueryLog
+from queryveil.data import Format, Layout, Profiles, QueryLog
 from queryveil.methods import Clump, Kdelta, Km, Plink
-from queryveil.paired import pseudonymised
-from queryveil.profiles import Profiles
-from queryveil.release import Release
-from queryveil.synth import synthesize
+from queryveil.pairing import pseudonymised
+from queryveil.release import ColumnPolicy, Ids, Release
+from queryveil.synthesis import synthesize
 from queryveil.testing import five_baskets, food, log_of
-from queryveil.testing.releases import released
 from queryveil.testing.strategies import PLANTS, logs
 from queryveil.text import normalize
 from queryveil.text.taxonomy import Taxonomy

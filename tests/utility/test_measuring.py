@@ -6,23 +6,21 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from tests.support.releases import released
 
 import queryveil
-from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.data import Profiles, QueryLog, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import write_log
-from queryveil.log import QueryLog
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, QueryThreshold, Swap, TokenHash
-from queryveil.paired import Paired, pseudonymised
-from queryveil.profiles import Profiles
+from queryveil.pairing import Paired, pseudonymised
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
-from queryveil.synth import synthesize
-from queryveil.synth.values import term_values
+from queryveil.synthesis import synthesize
+from queryveil.synthesis.values import term_values
 from queryveil.testing import food, log_of, tiny_log
-from queryveil.testing.releases import released
 from queryveil.testing.strategies import clicked_logs
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
 from queryveil.utility import Measures, Score, measure
 
 KEY = b"a secret of many letters"

@@ -9,13 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from queryveil.data import GROUPS_SCHEMA, Groups, Profiles
 from queryveil.errors import BadInput, BadParameter
-from queryveil.groups import SCHEMA, Groups
-from queryveil.profiles import Profiles
-from queryveil.utility.average_precision import average_precision
-from queryveil.utility.corpus import Corpus
-from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, personalised_search
-from queryveil.utility.search_index import SearchIndex
+from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, average_precision, personalised_search
+from queryveil.utility.search_index import Corpus, SearchIndex
 
 TOPICS = ("lamp candle lantern torch", "pear apple plum quince", "fiddle drum flute harp")
 
@@ -39,7 +36,7 @@ def group(number: int, terms: dict[str, float], *, members: int = 2) -> tuple[ob
 
 
 def groups_of(*rows: tuple[object, ...]) -> Groups:
-    return Groups(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+    return Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
 
 
 def membership_of(group_of: dict[str, int]) -> pl.DataFrame:

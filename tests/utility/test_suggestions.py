@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_utility import Row, plain_suggestions
+from tests.support.releases import MONDAY, released, timed_log
 
-from queryveil.columns import TimeDetail
-from queryveil.log import QueryLog
-from queryveil.testing.plain_utility import Row, plain_suggestions
-from queryveil.testing.releases import MONDAY, released, timed_log
+from queryveil.data import QueryLog
+from queryveil.release import TimeDetail
 from queryveil.utility import Score
 from queryveil.utility.sides import Sides
 from queryveil.utility.suggestions import MOST_QUERIES, suggestions

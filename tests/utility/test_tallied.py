@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from tests.support.releases import released_tallies
 
+from queryveil.data import Format, Layout, QueryLog, Transactions
 from queryveil.errors import BadInput
-from queryveil.log import Format, Layout, QueryLog
-from queryveil.methods.dp_synthesis import synthesized
+from queryveil.methods.dp.synthesis import synthesized
 from queryveil.testing.logs import log_of
-from queryveil.testing.releases import released_tallies
-from queryveil.transactions import Transactions
 from queryveil.utility import Measures, measure
 
 LOG = {"u1": ["red wine", "Red Wine", "jaguar"], "u2": ["red wine", "jaguar"], "u3": ["old oak tree"], "u4": [""]}

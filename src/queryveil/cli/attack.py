@@ -20,7 +20,7 @@ from queryveil.cli.options import (
 from queryveil.cli.release_keys import FolderArgument, OriginalArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
-    from queryveil.attack import Attacks, Exposure
+    from queryveil.attacks import Attacks, Exposure
 
 PublicOption = Annotated[
     str | None,
@@ -49,10 +49,10 @@ def attack(
     as_json: JsonOption = False,
 ) -> None:
     """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
-    from queryveil.attack import attack as run
-    from queryveil.attack.people import read_people
+    from queryveil.attacks import attack as run
+    from queryveil.attacks.attacker import read_people
     from queryveil.cli.output import print_json, progress_bar
-    from queryveil.compare.methods import remake_of
+    from queryveil.comparison.methods import remake_of
     from queryveil.guarantees import DifferentialPrivacy
     from queryveil.release import read_release
 
@@ -77,7 +77,7 @@ def attack(
 
 
 def _print(found: Attacks, *, is_noisy: bool) -> None:
-    from queryveil.attack.sybil import BY_CHANCE_UNDER_NOISE
+    from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
     from queryveil.cli.output import print_table
 
     rows = [

@@ -91,7 +91,7 @@ def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, 
 
 def _shares(rows: pl.DataFrame) -> dict[str, float]:
     """Give the share of each category that occurs, in the order of their list."""
-    from queryveil.text.categories import CATEGORIES, UNCLASSIFIED
+    from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
     counts = dict(rows["category"].value_counts().iter_rows())
     return {name: counts[name] / len(rows) for name in (*CATEGORIES, UNCLASSIFIED) if name in counts}

@@ -13,7 +13,7 @@ from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, Js
 from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
-    from queryveil.compare import Comparison, Plan
+    from queryveil.comparison import Comparison, Plan
 
 _JUDGING = "What they are judged by"
 
@@ -57,9 +57,9 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Put methods side by side on one log: what each keeps, what attackers find. Exit 1 if a promise is broken."""
-    from queryveil.attack.people import read_people
+    from queryveil.attacks.attacker import read_people
     from queryveil.cli.output import print_json, progress_bar
-    from queryveil.compare import compare as run
+    from queryveil.comparison import compare as run
 
     chosen = _plan(methods, plan)
     if jobs is not None and jobs < 1:
@@ -93,7 +93,7 @@ def compare(
 
 
 def _plan(methods: str | None, plan: Path | None) -> Plan | None:
-    from queryveil.compare.plan import plan_of, read_plan
+    from queryveil.comparison.plan import plan_of, read_plan
 
     if methods is not None and plan is not None:
         raise BadParameter("methods", methods, allowed="left out with --plan")

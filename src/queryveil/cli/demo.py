@@ -11,7 +11,7 @@ import typer
 from queryveil.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from queryveil.demo import Demo
+    from queryveil.comparison.demo import Demo
 
 
 def demo(
@@ -24,7 +24,7 @@ def demo(
 ) -> None:
     """Take a made-up log through everything, in two minutes."""
     from queryveil.cli.output import print_json, progress_bar
-    from queryveil.demo import demo as run
+    from queryveil.comparison.demo import demo as run
 
     with progress_bar():
         output.mkdir(parents=True, exist_ok=True)

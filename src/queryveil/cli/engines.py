@@ -11,7 +11,7 @@ import typer
 from queryveil.errors import BadParameter, NotYet
 
 if TYPE_CHECKING:
-    from queryveil.engines.spark import Spark
+    from queryveil.spark import Spark
 
 EngineOption = Annotated[str, typer.Option("--engine", show_default=False, help="local (default) or spark.")]
 MasterOption = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master, if not local[*].")]
@@ -37,7 +37,7 @@ def spark_of(engine: str, master: str | None, *, method: object = None) -> Spark
     check_engine(engine, master)
     if engine == "local":
         return None
-    from queryveil.engines import check_on_spark, start_spark
+    from queryveil.spark import check_on_spark, start_spark
 
     if method is not None:
         check_on_spark(method)

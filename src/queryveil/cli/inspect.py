@@ -31,7 +31,7 @@ def inspect(
 ) -> None:
     """Say what is in a log, and how many users stand alone."""
     from queryveil.cli.output import print_facts, print_json, progress_bar, share
-    from queryveil.inspection import inspect as look
+    from queryveil.reports.inspection import inspect as look
 
     spark = spark_of(engine, master)
     with progress_bar():

@@ -45,8 +45,8 @@ def measure(
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
     from queryveil.cli.output import progress_bar
-    from queryveil.formats.membership import read_membership
-    from queryveil.groups import Groups
+    from queryveil.data import Groups
+    from queryveil.formats.groups import read_membership
     from queryveil.release import read_release
     from queryveil.utility import measure as judge
 

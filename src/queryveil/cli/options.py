@@ -9,8 +9,7 @@ import typer
 from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
-    from queryveil.log import QueryLog
-    from queryveil.profiles import Profiles
+    from queryveil.data import Profiles, QueryLog
     from queryveil.text.taxonomy import Taxonomy
 
 LogArgument = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]

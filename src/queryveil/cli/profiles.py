@@ -18,16 +18,13 @@ from queryveil.cli.options import (
     RecommendationsOption,
     read,
 )
-from queryveil.cli.stream_options import (
-    ClassifierOption,
-    UnclassifiedOption,
-)
+from queryveil.cli.stream_options import ClassifierOption, UnclassifiedOption
 from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from queryveil.stream.profile_comparison import ProfileComparison
+    from queryveil.service.profiles import ProfileComparison
 
 _COMPARING = "Beside the log that went in"
 
@@ -56,10 +53,9 @@ def profiles(
     as_json: JsonOption = False,
 ) -> None:
     """Read the profiles of a stream, also while it runs."""
-    from queryveil.columns import ColumnPolicy
-    from queryveil.stream.profile_comparison import compare_profiles, profiles_of_log
-    from queryveil.stream.profile_database import ProfileDatabase
-    from queryveil.stream.writing import Pseudonyms
+    from queryveil.release import ColumnPolicy
+    from queryveil.service.profiles import ProfileDatabase, compare_profiles, profiles_of_log
+    from queryveil.service.writing import Pseudonyms
     from queryveil.text.classifier import Classifier
 
     if sum(option is not None for option in (user, export, compare)) > 1:
@@ -113,7 +109,7 @@ def _print_summary(table: pl.DataFrame, *, as_json: bool) -> None:
 
 def _print_user(found: Any, *, as_json: bool) -> None:
     from queryveil.cli.output import print_facts, print_json, print_table
-    from queryveil.stream.profiler import shares
+    from queryveil.methods.swap.preparing import shares
 
     if found is None:
         # Privacy: the name is not said again.

@@ -24,7 +24,7 @@ ReleaseKeyOption = Annotated[
 
 def key_of(release: Release, *, folder: Path, key: Path | None) -> bytes | None:
     """Read the key of a release whose ids are keyed or whose terms are hashed: the one named, or that beside it."""
-    from queryveil.columns import Ids
+    from queryveil.release import Ids
 
     beside = key_beside(folder)
     is_keyed = release.manifest.columns.ids is Ids.KEYED or release.manifest.method == "token_hash"

@@ -25,8 +25,7 @@ from queryveil.cli.verify import TABLES, TableOption, own_classifier
 from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
-    from queryveil.log import QueryLog
-    from queryveil.profiles import Profiles
+    from queryveil.data import Profiles, QueryLog
     from queryveil.release import Release
 
 
@@ -63,14 +62,14 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
-    from queryveil.attack.people import read_people as read_directory
+    from queryveil.attacks.attacker import read_people as read_directory
     from queryveil.cli.output import progress_bar
-    from queryveil.compare.methods import remake_of
-    from queryveil.formats.membership import read_membership
+    from queryveil.comparison.methods import remake_of
+    from queryveil.formats.groups import read_membership
     from queryveil.release import MANIFEST, read_release
-    from queryveil.report import State, check_report_target, in_short, render, write_whole
-    from queryveil.report import report as build
-    from queryveil.report import report_format as format_of
+    from queryveil.reports import State, check_report_target, in_short, render, write_whole
+    from queryveil.reports import report as build
+    from queryveil.reports import report_format as format_of
 
     kind = format_of("json" if as_json else report_format)
     goes_out = output == "-" or (as_json and output is None)
@@ -141,7 +140,7 @@ def _files(release: Release, folder: Path) -> list[Path]:
 def _original(
     source: str | None, release: Release, *, file_format: str | None, columns: str | None, bad_rows: str
 ) -> QueryLog | Profiles | None:
-    from queryveil.groups import Groups
+    from queryveil.data import Groups
 
     if source is None:
         return None

@@ -42,8 +42,8 @@ def reproduce(
     """Print a paper's table or figure, theirs beside ours."""
     from queryveil.cli.anonymize.km import read_values
     from queryveil.cli.output import print_json, print_table, progress_bar
-    from queryveil.reproduce import reproduce as run
-    from queryveil.utility.corpus import read_corpus
+    from queryveil.papers import reproduce as run
+    from queryveil.utility.search_index import read_corpus
 
     with progress_bar():
         given = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows) if log is not None else None

@@ -55,13 +55,12 @@ def serve(
     import sys
 
     from queryveil.cli.streaming import run_service, say, stream_policy
-    from queryveil.columns import ColumnPolicy, Ids
-    from queryveil.stream import urls
-    from queryveil.stream.http.addresses import Address, read_token
-    from queryveil.stream.service import Service
-    from queryveil.stream.settings import StreamSettings, Tables
-    from queryveil.stream.sinks.http import HttpSink
-    from queryveil.stream.sources.http import HttpSource
+    from queryveil.release import ColumnPolicy, Ids
+    from queryveil.service import urls
+    from queryveil.service.http.endpoints import HttpSink, HttpSource
+    from queryveil.service.http.guard import Address, read_token
+    from queryveil.service.service import Service
+    from queryveil.service.settings import StreamSettings, Tables
 
     store = store or "sqlite:queryveil.db"
     address = Address(host=host, port=port, token=None if token is None else read_token(token))

@@ -65,10 +65,10 @@ def stream(
 ) -> None:
     """Anonymize live: each query leaves with somebody else's name."""
     from queryveil.cli.streaming import output_for, run_service, say, stream_policy
-    from queryveil.columns import ColumnPolicy, Ids
-    from queryveil.stream import urls
-    from queryveil.stream.service import Service
-    from queryveil.stream.settings import StreamSettings, Tables
+    from queryveil.release import ColumnPolicy, Ids
+    from queryveil.service import urls
+    from queryveil.service.service import Service
+    from queryveil.service.settings import StreamSettings, Tables
 
     store = store or ("memory:" if source == "-" else "sqlite:queryveil.db")
     is_server = source.startswith(tuple(f"{scheme}://" for scheme in urls.BROKERS))

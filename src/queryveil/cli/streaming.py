@@ -15,9 +15,9 @@ from queryveil.cli.anonymize.options import read_key
 from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
-    from queryveil.columns import ColumnPolicy
-    from queryveil.stream.service import Service
-    from queryveil.stream.stats import Stats
+    from queryveil.release import ColumnPolicy
+    from queryveil.service.service import Service
+    from queryveil.service.stats import Stats
 
 
 def say(line: str) -> None:
@@ -32,7 +32,7 @@ def stream_policy(
 
     Keyed ids without a key get one beside the store.
     """
-    from queryveil.columns import ColumnPolicy
+    from queryveil.release import ColumnPolicy
 
     secret, notes = read_key(key), []
     if secret is None and ids == "keyed":
@@ -42,7 +42,7 @@ def stream_policy(
 
 
 def _own_key(store: str) -> tuple[bytes, str]:
-    from queryveil.stream.keys import new_key, read_or_make_key
+    from queryveil.service.keys import new_key, read_or_make_key
 
     if store == "memory:":
         return new_key(), "user ids get a key of this run only; to have the same ids in the next run, give --key FILE"
@@ -68,7 +68,7 @@ def run_service(
     """Run until the source is finished or the process is told to stop; say then how it went."""
     watched: Any = nullcontext()
     if metrics is not None:
-        from queryveil.stream.http.monitor import serve_monitor
+        from queryveil.service.http.server import serve_monitor
 
         host, port = parse_address(metrics)
         watched = serve_monitor(service, host=host, port=port)

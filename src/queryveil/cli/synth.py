@@ -22,7 +22,7 @@ def synth(
     """Make up a realistic log of any size, with planted secrets listed in OUT.secrets.jsonl."""
     from queryveil.cli.output import print_facts, print_json, progress_bar
     from queryveil.formats import layout_for
-    from queryveil.synth import synthesize, write_synthetic
+    from queryveil.synthesis import synthesize, write_synthetic
 
     layout = layout_for(output)
     with progress_bar():

@@ -21,10 +21,9 @@ from queryveil.cli.options import (
 from queryveil.cli.release_keys import PlaceArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
-    from queryveil.log import QueryLog
-    from queryveil.profiles import Profiles
+    from queryveil.checks.verdict import Verdict
+    from queryveil.data import Profiles, QueryLog
     from queryveil.text.classifier import Classifier
-    from queryveil.verify.verdict import Verdict
 
 TABLES = "The tables that swap was made with, if not those in the package"
 TableOption = Annotated[str | None, typer.Option(metavar="FILE", help="As in classify.", rich_help_panel=TABLES)]
@@ -52,10 +51,10 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
+    from queryveil.checks import verify as judge
     from queryveil.cli.output import progress_bar
     from queryveil.guarantees import DifferentialPrivacy, Linkability
     from queryveil.release import read_release
-    from queryveil.verify import verify as judge
 
     if engine != "local":
         tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}

@@ -1,14 +1,14 @@
 """Query logs and transactions as files: read in whatever format they come, written back the way they came."""
 
-from queryveil.formats.bad_rows import BadRowPolicy
+from queryveil.data import Format, Layout
 from queryveil.formats.groups import read_groups, write_groups
 from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.profiles import are_profiles, read_profiles
 from queryveil.formats.read import read_log
+from queryveil.formats.records import BadRowPolicy
 from queryveil.formats.tallies import read_tallies, tallies_layout, write_tallies
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
-from queryveil.log import Format, Layout
 
 __all__ = [
     "BadRowPolicy",

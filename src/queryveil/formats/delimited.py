@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats.bad_rows import Tally
-from queryveil.formats.records import MAX_RECORD_BYTES, Dialect, Records, split
+from queryveil.formats import _field_kernels as fields
+from queryveil.formats.records import MAX_RECORD_BYTES, Dialect, Records, Tally, first_record, split
+from queryveil.formats.roles import assign_roles, carried_names
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.times import format_of, merge_formats
-from queryveil.formats.values import REASONS, type_columns
-from queryveil.kernels import fields
-from queryveil.log import ROLES, Layout
+from queryveil.formats.values import COMPACT, REASONS, SECONDS, format_of, merge_formats, type_columns
 
 TAB_SEPARATED = Dialect(delimiter="\t")
 COMMA_SEPARATED = Dialect(delimiter=",", is_quoted=True)
@@ -122,3 +121,71 @@ def report(
         return _FLAG_REASONS.get(code) or reasons[code]
 
     tally.add(file, records.lines[bad], reason=reason)
+
+
+NAMES = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
+LAYOUT = Layout(format=Format.AOL, names=NAMES, columns=tuple(NAMES.values()), time_format=SECONDS)
+
+
+def is_header(fields: list[str]) -> bool:
+    """Say whether this is AOL's header.
+
+    >>> is_header(["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"])
+    True
+    """
+    return [name.strip().lower() for name in fields] == [name.lower() for name in NAMES.values()]
+
+
+def is_header_line(line: bytes) -> bool:
+    r"""Say whether these bytes are AOL's header.
+
+    >>> is_header_line(b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\r")
+    True
+    """
+    return is_header(line.decode("latin-1").split("\t"))
+
+
+def look(stream: ByteStream) -> Table:
+    """See whether an AOL file has a header."""
+    has_header = is_header(first_record(stream, dialect=TAB_SEPARATED))
+    layout = Layout(
+        format=Format.AOL,
+        names=NAMES,
+        columns=tuple(NAMES.values()),
+        has_header=has_header,
+        time_format=SECONDS,
+        compression=stream.compression,
+    )
+    return Table(dialect=TAB_SEPARATED, inside=tuple(NAMES), layout=layout)
+
+
+def look_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]) -> Table:  # noqa: A002
+    """Read the header and find the roles in it."""
+    dialect = COMMA_SEPARATED if format is Format.CSV else TAB_SEPARATED
+    found = first_record(stream, dialect=dialect)
+    if not found:
+        raise BadFile(stream.name, "it has no header that can be read; its first line must name its columns")
+    names = assign_roles(found, file=stream.name, columns=columns, is_surely_header=False)
+    inside = {name: role for role, name in names.items()} | carried_names(found, names=names)
+    layout = Layout(format=format, names=names, columns=tuple(found), compression=stream.compression)
+    return Table(dialect=dialect, inside=tuple(inside[name] for name in found), layout=layout)
+
+
+COLUMNS = ("user", "time", "query")
+
+
+def layout(compression: str = "") -> Layout:
+    """Give the layout that every Excite file has."""
+    return Layout(
+        format=Format.EXCITE,
+        names={name: name for name in COLUMNS},
+        columns=COLUMNS,
+        has_header=False,
+        time_format=COMPACT,
+        compression=compression,
+    )
+
+
+def look_excite(stream: ByteStream) -> Table:
+    """Take an Excite file as it is: there is nothing to find out."""
+    return Table(dialect=TAB_SEPARATED, inside=COLUMNS, layout=layout(stream.compression), has_compact_times=True)

@@ -11,14 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from queryveil.formats.bad_rows import Tally
+from queryveil.data import ROLES, Format, Layout
 from queryveil.formats.delimited import in_role_order, report, structural_faults
-from queryveil.formats.records import LINES, Records, split
+from queryveil.formats.records import LINES, Records, Tally, split
 from queryveil.formats.roles import add_roles, assign_roles, carried_names
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.times import format_of, merge_formats
-from queryveil.formats.values import REASONS, type_columns
-from queryveil.log import ROLES, Format, Layout
+from queryveil.formats.values import REASONS, format_of, merge_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
 JSON_REASONS: Mapping[int, str] = {

@@ -2,14 +2,100 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from queryveil.errors import BadParameter
-from queryveil.formats import aol, excite
-from queryveil.formats.sniff import ending
-from queryveil.formats.streams import CODECS
-from queryveil.log import Format, Layout
+import msgspec
+
+from queryveil.data import Format, Layout
+from queryveil.errors import BadFile, BadParameter
+from queryveil.formats import delimited
+from queryveil.formats.roles import match_known
+from queryveil.formats.streams import CODECS, ByteStream
+
+_FORMAT_OF_ENDING = {"csv": Format.CSV, "parquet": Format.PARQUET, "pq": Format.PARQUET}
+_JSON_ENDINGS = {"jsonl", "ndjson", "json"}
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_COMPACT_TIME = re.compile(r"\d{10,14}")
+_N_LINES = 50
+
+
+def ending(path: Path | None) -> str:
+    """Give the ending of a file's name, that of a compression left out, in lower case.
+
+    >>> ending(Path("logs/May.TSV.gz"))
+    'tsv'
+    """
+    if path is None:
+        return ""
+    suffixes = [suffix.lower().removeprefix(".") for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in CODECS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def sniff(stream: ByteStream, *, columns: Mapping[str, str]) -> Format:
+    """Tell the format of a stream; roles that are asked for by name mean a format whose columns have names."""
+    suffix = ending(stream.path)
+    if stream.head.startswith(b"PAR1"):
+        return Format.PARQUET
+    if suffix in _FORMAT_OF_ENDING:
+        return _FORMAT_OF_ENDING[suffix]
+    lines = [line for line in _first_lines(stream.head) if line.strip()]
+    if suffix in _JSON_ENDINGS or (lines and lines[0].lstrip().startswith("{")):
+        return Format.UBI if not columns and any(_is_ubi(line) for line in lines) else Format.JSONL
+    found = _by_content(lines, has_columns=bool(columns)) or _by_header(lines, columns=columns)
+    if found is None and suffix == "tsv" and lines and "\t" in lines[0]:
+        return Format.TSV
+    if found is None and suffix == "log" and not lines:
+        return Format.EXCITE
+    if found is None:
+        known = ", ".join(one.value for one in Format)
+        raise BadFile(stream.name, f"its format is not clear from its name or its beginning; give --format: {known}")
+    return found
+
+
+def _first_lines(head: bytes) -> list[str]:
+    lines = head.decode("utf-8", errors="replace").split("\n")
+    return [line.removesuffix("\r") for line in lines[:_N_LINES]]
+
+
+def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:
+    rows = [line.split("\t") for line in lines]
+    if has_columns or not rows:
+        return None
+    if delimited.is_header(rows[0]) or any(len(row) == 5 and _TIME.fullmatch(row[2]) for row in rows):
+        return Format.AOL
+    if any(len(row) == 3 and _COMPACT_TIME.fullmatch(row[1]) for row in rows):
+        return Format.EXCITE
+    return None
+
+
+def _by_header(lines: list[str], *, columns: Mapping[str, str]) -> Format | None:
+    for separator, found in (("\t", Format.TSV), (",", Format.CSV)):
+        names = [name.strip('"') for name in lines[0].split(separator)] if lines else []
+        roles = {**match_known(names), **{role: name for role, name in columns.items() if name in names}}
+        if "user" in roles and "query" in roles:
+            return found
+    return None
+
+
+def _is_ubi(line: str) -> bool:
+    try:
+        value: Any = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    for action in ("index", "create"):
+        target = value.get(action)
+        if isinstance(target, dict) and str(target.get("_index", "")).startswith("ubi_"):
+            return True
+    return "query_id" in value and ("user_query" in value or "action_name" in value)
+
 
 _ENDINGS = {
     Format.AOL: "tsv",
@@ -22,13 +108,13 @@ _ENDINGS = {
     Format.TRANSACTIONS: "txt",
 }
 _BY_ENDING = {
-    "": aol.LAYOUT,
-    "tsv": aol.LAYOUT,
+    "": delimited.LAYOUT,
+    "tsv": delimited.LAYOUT,
     "csv": Layout(format=Format.CSV),
     "jsonl": Layout(format=Format.JSONL),
     "ndjson": Layout(format=Format.JSONL),
     "parquet": Layout(format=Format.PARQUET),
-    "log": excite.layout(),
+    "log": delimited.layout(),
 }
 
 

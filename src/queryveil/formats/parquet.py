@@ -11,12 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats.bad_rows import Tally
+from queryveil.formats.records import Tally
 from queryveil.formats.roles import assign_roles, carried_names
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
-from queryveil.log import ROLES, Format, Layout
 
 _BATCH_ROWS = 1 << 20
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from queryveil.formats.bad_rows import Tally
+from queryveil.data import Format, Layout
 from queryveil.formats.delimited import report, structural_faults
-from queryveil.formats.records import LINES, split
+from queryveil.formats.records import LINES, Tally, split
 from queryveil.formats.streams import ByteStream
-from queryveil.log import Format, Layout
 
 BLANKS = r" \t\r\n"
 """What separates items, inside the brackets of a pattern."""

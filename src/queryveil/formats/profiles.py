@@ -12,14 +12,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from queryveil.data import PROFILES_SCHEMA, Profiles
 from queryveil.errors import BadFile
-from queryveil.formats.bad_rows import BadRowPolicy, Tally
 from queryveil.formats.delimited import report, structural_faults
 from queryveil.formats.jsonl import JSON_REASONS, as_text, decode_lines
 from queryveil.formats.read import choose
-from queryveil.formats.records import LINES, Records, split
+from queryveil.formats.records import LINES, BadRowPolicy, Records, Tally, split
 from queryveil.formats.streams import ByteStream, Source, find_sources
-from queryveil.profiles import SCHEMA, Profiles
 
 NO_USER, NO_TERMS, EMPTY_TERM, TERM_TWICE, BAD_WEIGHT = 121, 122, 123, 124, 125
 REASONS: Mapping[int, str] = {
@@ -131,7 +130,7 @@ class _Reader:
         # Arrow makes lists of texts much faster than Polars does.
         terms = pl.Series("terms", pa.array(self.terms, type=pa.large_list(pa.large_string())))
         weights = pl.Series("weights", pa.array(self.weights, type=pa.large_list(pa.float64())))
-        return pl.DataFrame([users, terms, weights], schema=SCHEMA)
+        return pl.DataFrame([users, terms, weights], schema=PROFILES_SCHEMA)
 
 
 def _is_weight(value: Any) -> bool:

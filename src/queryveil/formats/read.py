@@ -8,18 +8,18 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
+from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadParameter, OtherFormat
-from queryveil.formats import aol, csv, excite
-from queryveil.formats.bad_rows import BadRowPolicy, Tally
+from queryveil.formats import delimited
 from queryveil.formats.delimited import DelimitedReader, Table
 from queryveil.formats.jsonl import JsonlReader
+from queryveil.formats.layouts import sniff
 from queryveil.formats.parquet import ParquetReader
 from queryveil.formats.plain import PlainReader
+from queryveil.formats.records import BadRowPolicy, Tally
 from queryveil.formats.roles import check_roles
-from queryveil.formats.sniff import sniff
 from queryveil.formats.streams import ByteStream, Source, find_sources
 from queryveil.formats.ubi import UbiReader
-from queryveil.log import Format, Layout, QueryLog
 
 _Choice = TypeVar("_Choice", Format, BadRowPolicy)
 _WITHOUT_NAMES = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
@@ -106,11 +106,11 @@ class _Delimited:
 def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _Reader:  # noqa: A002
     match format:
         case Format.AOL:
-            return _Delimited(aol.look, tally=tally)
+            return _Delimited(delimited.look, tally=tally)
         case Format.EXCITE:
-            return _Delimited(excite.look, tally=tally)
+            return _Delimited(delimited.look_excite, tally=tally)
         case Format.CSV | Format.TSV:
-            return _Delimited(lambda stream: csv.look(stream, format=format, columns=columns), tally=tally)
+            return _Delimited(lambda stream: delimited.look_csv(stream, format=format, columns=columns), tally=tally)
         case Format.JSONL:
             return JsonlReader(tally=tally, columns=columns)
         case Format.PARQUET:

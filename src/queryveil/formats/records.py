@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from queryveil.data import Reading
+from queryveil.errors import BadRow, BadRows
+from queryveil.formats import _field_kernels as fields
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
-from queryveil.kernels import fields
 
 MAX_RECORD_BYTES = 1 << 20
 
@@ -144,3 +147,32 @@ class _Splitter:
             flags=flags[:n],
         )
         return records, n_used, n_lines, skipping
+
+
+class BadRowPolicy(StrEnum):
+    """Whether rows that cannot be read stop the reading or are left out and counted."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """The rows of one reading that needed care, over all its files."""
+
+    policy: BadRowPolicy
+    first: list[BadRow] = field(default_factory=list)
+    n_bad: int = 0
+    n_latin1: int = 0
+
+    def add(self, file: str, lines: NDArray[np.int64], *, reason: Callable[[int], str]) -> None:
+        """Count bad rows of a file; `reason` gives, by position in `lines`, why each of the first ones is bad."""
+        for i in range(min(len(lines), BadRows.N_SHOWN - len(self.first))):
+            self.first.append(BadRow(file, int(lines[i]), reason=reason(i)))
+        self.n_bad += len(lines)
+
+    def close(self) -> Reading:
+        """Give the counts; raises where bad rows are not to be skipped."""
+        if self.n_bad and self.policy is BadRowPolicy.FAIL:
+            raise BadRows(self.first, n_total=self.n_bad)
+        return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from queryveil.data import ROLES
 from queryveil.errors import BadFile, BadParameter, MissingColumn
-from queryveil.log import ROLES
 
 KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Layout, Tallies
 from queryveil.errors import BadFile, BadInput
 from queryveil.formats.layouts import extension
 from queryveil.formats.write import write_frame
-from queryveil.log import Format, Layout
-from queryveil.tallies import CLICKS_SCHEMA, SCHEMA, Tallies
 
 _RELEASED_AS = {
     Format.AOL: Format.TSV,
@@ -45,7 +44,7 @@ def write_tallies(tallies: Tallies, folder: Path) -> tuple[Path, Path | None]:
 def read_tallies(queries: Path, *, clicks: Path | None, format: Format) -> Tallies:  # noqa: A002
     """Read the files that `write_tallies` has written."""
     layout = Layout(format=format)
-    frame = _read(queries, SCHEMA, format=format)
+    frame = _read(queries, TALLIES_SCHEMA, format=format)
     pairs = None if clicks is None else _read(clicks, CLICKS_SCHEMA, format=format)
     try:
         return Tallies(frame=frame, clicks=pairs, layout=layout)

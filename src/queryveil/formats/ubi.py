@@ -17,14 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from queryveil.formats.bad_rows import Tally
+from queryveil.data import ROLES, Format, Layout
 from queryveil.formats.delimited import report, structural_faults
 from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, decode_lines
-from queryveil.formats.records import LINES, split
+from queryveil.formats.records import LINES, Tally, split
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.times import ISO_ZONED, format_of, merge_formats
-from queryveil.formats.values import type_columns
-from queryveil.log import ROLES, Format, Layout
+from queryveil.formats.values import ISO_ZONED, format_of, merge_formats, type_columns
 
 _ACTIONS = ("index", "create", "update", "delete")
 _STRANGER = 107

@@ -15,14 +15,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from queryveil.data import ROLES, Format, Layout, QueryLog
 from queryveil.errors import BadInput, NotWritten
-from queryveil.formats import aol, excite, plain, ubi
+from queryveil.formats import delimited, plain, ubi
 from queryveil.formats.roles import carried_names
-from queryveil.formats.times import write_times
-from queryveil.log import ROLES, Format, Layout, QueryLog
+from queryveil.formats.values import write_times
 
 _SLICE_ROWS = 1 << 19
-_FIXED = {Format.AOL: aol.NAMES, Format.EXCITE: {name: name for name in excite.COLUMNS}}
+_FIXED = {Format.AOL: delimited.NAMES, Format.EXCITE: {name: name for name in delimited.COLUMNS}}
 _WITHOUT_HEADER = (Format.EXCITE, Format.JSONL, Format.UBI, Format.TRANSACTIONS)
 _UTF8_MARK = b"\xef\xbb\xbf"
 

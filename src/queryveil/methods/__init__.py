@@ -1,20 +1,32 @@
-"""The privacy methods: each takes a log and gives a release that keeps its promise, or raises; and three baselines."""
+"""The privacy methods: each takes a log and returns a release that keeps its promise, or raises; three baselines."""
 
 from __future__ import annotations
 
-from queryveil.methods.clump import Clump
-from queryveil.methods.dp import Dp
-from queryveil.methods.dp_bounding import Choice
-from queryveil.methods.dp_mechanisms import Mechanism
-from queryveil.methods.kdelta import Kdelta
-from queryveil.methods.km import Km
-from queryveil.methods.km_targets import Target
-from queryveil.methods.partition import Partition
-from queryveil.methods.plink import Grouping, Plink
-from queryveil.methods.pseudonymise import Pseudonymise
-from queryveil.methods.query_threshold import QueryThreshold
-from queryveil.methods.swap import Swap
-from queryveil.methods.token_hash import TokenHash
+from typing import TYPE_CHECKING
+
+from queryveil._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from queryveil.methods.baselines import Pseudonymise, QueryThreshold, TokenHash
+    from queryveil.methods.clump import Clump, Partition
+    from queryveil.methods.dp import Choice, Dp, Mechanism
+    from queryveil.methods.kdelta import Kdelta
+    from queryveil.methods.km import Km, Target
+    from queryveil.methods.plink import Grouping, Plink
+    from queryveil.methods.swap import Swap
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "queryveil.methods.baselines": "Pseudonymise QueryThreshold TokenHash",
+        "queryveil.methods.clump": "Clump Partition",
+        "queryveil.methods.dp": "Choice Dp Mechanism",
+        "queryveil.methods.kdelta": "Kdelta",
+        "queryveil.methods.km": "Km Target",
+        "queryveil.methods.plink": "Grouping Plink",
+        "queryveil.methods.swap": "Swap",
+    },
+)
 
 __all__ = [
     "Choice",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import polars as pl
 
-from queryveil.columns import ColumnPolicy
-from queryveil.errors import BadInput
+from queryveil import progress
+from queryveil.data import Format, Int32s, Int64s, QueryLog
+from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import NoPromise
-from queryveil.log import Format, QueryLog
-from queryveil.methods.caveats import caveats
-from queryveil.release import Counts, Manifest
+from queryveil.methods.bots import caveats
+from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Counts, Manifest, Release, TimeDetail
+from queryveil.rng import check_seed, generator
+from queryveil.text import tokenize
+from queryveil.text.tokens import encode, hash_queries, normalise
 
 
 def check_queries(log: QueryLog, *, method: str) -> None:
@@ -56,3 +62,211 @@ def baseline_manifest(
             *caveats(log.reading, seeded=seeded, shuffled="users and rows", cannot_tell_bots=False),
         ),
     )
+
+
+AS_AOL_DID = ColumnPolicy(time=TimeDetail.KEEP, keep=("rank", "url"))
+"""Exact times, ranks and clicked URLs leave with the queries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pseudonymise:
+    """Change the user ids and leave everything else as it is.
+
+    Promise: none. It is a baseline, to compare with.
+    Not promised: anything. All queries of a person stay together, as they were typed; a name and a town among them are
+    enough to find the person.
+
+    What else leaves is up to `columns`; by default exact times, and ranks and clicked URLs where the log has them.
+
+    Examples
+    --------
+    >>> from queryveil.testing import tiny_log
+    >>> release = Pseudonymise().anonymize(tiny_log())
+    >>> print(release.promise.in_words())
+    This release promises nothing: all queries of a person stay together, as they were typed.
+    """
+
+    columns: ColumnPolicy = AS_AOL_DID
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+
+    @property
+    def promise(self) -> NoPromise:
+        """What a release will promise."""
+        return NoPromise(reason="all queries of a person stay together, as they were typed")
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give the log with other user ids."""
+        columns = self._columns(log)
+        columns.check(log.columns)
+        check_queries(log, method="pseudonymise")
+        owners, _ = encode(log.frame["user"])
+        out = columns.apply(log.frame, owners, rng=generator(self.seed))
+        manifest = baseline_manifest(
+            log, out, method="pseudonymise", promise=self.promise, columns=columns, seeded=self.seed is not None
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _columns(self, log: QueryLog) -> ColumnPolicy:
+        """Give the policy; by default what there is of ranks and URLs leaves, and a log need not have them."""
+        if self.columns.keep != AS_AOL_DID.keep:
+            return self.columns
+        return replace(self.columns, keep=tuple(name for name in self.columns.keep if name in log.columns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QueryThreshold:
+    """Keep the rows whose query was asked by at least k users.
+
+    Promise: none. It is a baseline, to compare with.
+    Not promised: anything. The queries of a person stay together, and two of them may be one person's alone; whoever
+    can ask k-1 times under other ids sees whether somebody else asked a query at all.
+
+    Queries are released in lower case with single blanks, as they are counted. An empty query is left out.
+
+    Examples
+    --------
+    >>> from queryveil.testing import tiny_log
+    >>> release = QueryThreshold(k=2).anonymize(tiny_log())
+    >>> release.log.frame["query"].to_list()
+    ['red wine', 'red wine']
+    """
+
+    k: int = 5
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.k, int) or self.k < 2:
+            raise BadParameter("k", self.k, allowed="2 or more")
+        check_seed(self.seed)
+
+    @property
+    def promise(self) -> NoPromise:
+        """What a release will promise."""
+        asked = f"each query was asked by {self.k} people or more"
+        return NoPromise(reason=f"{asked}, but two of them together may be one person's alone")
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give the rows of the log whose query is common."""
+        self.columns.check(log.columns)
+        check_queries(log, method="query-threshold")
+        owners, _ = encode(log.frame["user"])
+        query, texts = _queries(log.frame["query"])
+        is_text = (texts != "").to_numpy()
+        is_common = is_text & (_n_users(query, owners, n_queries=len(texts)) >= self.k)
+        stays = is_common[query]
+        frame = log.frame.with_columns(query=texts.gather(query)).filter(stays)
+        out = self.columns.apply(frame, owners[stays], rng=generator(self.seed))
+        n_empty = int((~is_text[query]).sum())
+        manifest = baseline_manifest(
+            log,
+            out,
+            method="query_threshold",
+            promise=self.promise,
+            columns=self.columns,
+            seeded=self.seed is not None,
+            parameters={"k": self.k},
+            removed={
+                "rows_without_query": n_empty,
+                "rows_of_rare_queries": log.n_rows - n_empty - out.height,
+                "distinct_queries": int(is_text.sum() - is_common.sum()),
+            },
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+
+def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
+    """Number the queries of the rows by their normal form; each distinct one is looked at once."""
+    as_asked, distinct = encode(asked)
+    normal, texts = encode(normalise(distinct))
+    return (normal[as_asked] if len(distinct) else as_asked), texts
+
+
+def _n_users(query: Int32s, user: Int32s, *, n_queries: int) -> Int64s:
+    """Count the distinct users of each query."""
+    n_users = int(user.max(initial=-1)) + 1
+    pairs = np.unique(query.astype(np.int64) * max(1, n_users) + user)
+    return np.bincount(pairs // max(1, n_users), minlength=n_queries)
+
+
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TokenHash:
+    """Replace every term by its hash under a secret key, in the order of the terms.
+
+    Promise: none. It is a baseline, to compare with.
+    Not promised: anything. Equal terms have equal hashes, so a log of the same kind tells which hash is which common
+    term, and that tells more.
+
+    Without a `key` of 16 bytes or more a new one is drawn and thrown away. The same key gives the same hashes in every
+    release.
+
+    Examples
+    --------
+    >>> from queryveil.testing import log_of
+    >>> release = TokenHash(key=b"sixteen bytes or more").anonymize(log_of({"u1": ["Jaguar price"]}))
+    >>> release.log.frame["query"].item()
+    '9851f04ec9f27739 6d1af0c0e008124d'
+    """
+
+    key: bytes | None = field(default=None, repr=False)
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and not isinstance(self.key, bytes):
+            # Privacy: a secret is never shown, whatever it is.
+            raise BadParameter("key", f"a {type(self.key).__name__}", allowed="bytes, or none for a new one")
+        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
+            raise BadParameter("key", f"{len(self.key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+        check_seed(self.seed)
+
+    @property
+    def promise(self) -> NoPromise:
+        """What a release will promise."""
+        return NoPromise(reason="equal terms have equal hashes, and how often they are used tells which they are")
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give the log with hashes in place of terms; rows without any term are left out."""
+        self.columns.check(log.columns)
+        rng = generator(self.seed)
+        progress.step("hashing terms")
+        tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+        texts = hash_queries(tokens, key=self._secret(rng))
+        n_terms = np.diff(tokens.query_ptr)[tokens.row_query]
+        owners, _ = encode(log.frame["user"])
+        stays = n_terms > 0
+        out = self.columns.apply(log.frame.with_columns(texts).filter(stays), owners[stays], rng=rng)
+        manifest = baseline_manifest(
+            log,
+            out,
+            method="token_hash",
+            promise=self.promise,
+            columns=self.columns,
+            seeded=self.seed is not None,
+            removed={"rows_without_terms_before": log.n_rows - out.height},
+            changed={"term_occurrences_hashed": int(n_terms.sum())},
+            warnings=tuple(self._warnings(log)),
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _secret(self, rng: np.random.Generator) -> bytes:
+        if self.key is not None:
+            return self.key
+        # A run that is to repeat needs its hashes again.
+        return secrets.token_bytes(_KEY_BYTES) if self.seed is None else rng.bytes(_KEY_BYTES)
+
+    def _warnings(self, log: QueryLog) -> list[str]:
+        found = []
+        if self.columns.report(log.columns).kept:
+            found.append("columns that were kept are not hashed: a clicked URL tells what the query was")
+        if self.key is not None:
+            found.append("whoever gets the key can look up the hash of any word")
+        elif self.seed is not None:
+            found.append("the key was drawn with the seed: whoever knows the seed can look up the hash of any word")
+        return found

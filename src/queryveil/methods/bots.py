@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from queryveil import progress
+from queryveil.data import QueryLog, Reading
 from queryveil.errors import BadParameter
-from queryveil.log import QueryLog
 from queryveil.settings import is_whole
 
 IDLE_MINUTES = 30
@@ -51,3 +51,15 @@ def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
     removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
     return people
+
+
+def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: bool) -> list[str]:
+    """Give the warnings; `shuffled` is what whoever knows the seed could put in order again."""
+    found = []
+    if seeded:
+        found.append(f"made with a seed: whoever knows it can undo the shuffling of {shuffled}")
+    if cannot_tell_bots:
+        found.append("the log has no times, so programs could not be told from people")
+    if reading.n_latin1_rows:
+        found.append(f"rows that were not UTF-8 and were read as Latin-1: {reading.n_latin1_rows}")
+    return found

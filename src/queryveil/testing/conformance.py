@@ -13,13 +13,11 @@ from unicodedata import normalize
 import msgspec
 import polars as pl
 
-from queryveil.columns import ColumnPolicy, Ids, TimeDetail
+from queryveil.checks import verify
+from queryveil.data import QueryLog, Tallies
 from queryveil.errors import NothingPromised, TooFewUsers
 from queryveil.guarantees import DifferentialPrivacy, NoPromise
-from queryveil.log import QueryLog
-from queryveil.release import Release, read_release
-from queryveil.tallies import Tallies
-from queryveil.verify import verify
+from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail, read_release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

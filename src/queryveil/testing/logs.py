@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from queryveil.log import QueryLog
+from queryveil.data import QueryLog, Transactions
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
 
 
 def log_of(histories: Mapping[str, Iterable[str]]) -> QueryLog:

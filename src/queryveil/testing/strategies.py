@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import polars as pl
 from hypothesis import strategies as st
 
-from queryveil.log import ROLES, QueryLog
-from queryveil.profiles import Profiles
+from queryveil.data import ROLES, Profiles, QueryLog
 
 TERMS = ("amber", "Birch", "cedar", "dahlia", "elm", "FERN", "grape", "été", "हिन्दी", "7up")
 

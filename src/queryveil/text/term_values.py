@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from queryveil.data import Floats
 from queryveil.errors import BadInput
-from queryveil.kernels.arrays import Floats
 from queryveil.text.tokens import normalize
 
 

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from queryveil.kernels.arrays import Int32s, Int64s
-from queryveil.text.codes import encode
+from queryveil.data import Int32s, Int64s
+
+
+def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
+    """Give a number for every text, and the distinct texts by number.
+
+    >>> codes, distinct = encode(pl.Series(["b", "a", "b"]))
+    >>> codes.tolist(), distinct.to_list()
+    ([0, 1, 0], ['b', 'a'])
+    """
+    array: Any = texts.cast(pl.String).to_arrow()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    encoded = array.dictionary_encode()
+    codes: Int32s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    return codes, pl.Series(encoded.dictionary).cast(pl.String)
+
 
 # Differs: the paper keeps a list of Latin letters; we keep letters and digits of every script, and the marks that
 # letters carry, since Hindi or Thai words fall apart without them.
@@ -81,3 +100,50 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
         terms=codes.astype(np.int32, copy=False),
         vocabulary=vocabulary,
     )
+
+
+def normalise(texts: pl.Series) -> pl.Series:
+    """Give texts in one form: NFC, lower case, single blanks.
+
+    >>> normalise(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
+    ['red wine', 'café']
+    """
+    # Lower case may leave letters and marks that have a composed form, hence the form is taken again.
+    lowered = texts.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+    return lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
+
+
+_LENGTH = 16
+# It keeps the hash of a term apart from the pseudonym of a user who is called the same, if both have one key.
+_WHAT = b"queryveil token\0"
+
+
+def hash_tokens(vocabulary: pl.Series, *, key: bytes) -> pl.Series:
+    """Give HMAC-SHA256 of each term, cut to 16 hexadecimal digits.
+
+    >>> hash_tokens(pl.Series(["jaguar", "price", "jaguar"]), key=b"sixteen bytes or more").to_list()
+    ['9851f04ec9f27739', '6d1af0c0e008124d', '9851f04ec9f27739']
+    """
+    hashes = [hmac.digest(key, _WHAT + term.encode(), hashlib.sha256).hex()[:_LENGTH] for term in vocabulary]
+    return pl.Series(vocabulary.name, hashes, dtype=pl.String)
+
+
+def hash_queries(tokens: Tokens, *, key: bytes) -> pl.Series:
+    """Write every row's query with the hashes of its terms, in their order.
+
+    >>> from queryveil.text.tokens import tokenize
+    >>> hash_queries(tokenize(pl.Series(["Price: JAGUAR", "?"])), key=b"sixteen bytes or more").to_list()
+    ['6d1af0c0e008124d 9851f04ec9f27739', '']
+    """
+    words = hash_tokens(tokens.vocabulary, key=key).gather(tokens.terms).to_arrow().cast(pa.large_string())
+    lists = pa.LargeListArray.from_arrays(pa.array(tokens.query_ptr), words)
+    return pl.Series("query", lists).list.join(" ").gather(tokens.row_query)
+
+
+_WORDS = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was
+will with
+"""
+
+ENGLISH: Final = frozenset(_WORDS.split())
+"""The 33 English stop words of Lucene's StandardAnalyzer."""

@@ -1,12 +1,10 @@
 """What a release cost: measures that see the original too, and nothing of how the release was made."""
 
-from queryveil.utility.corpus import Corpus, read_corpus
 from queryveil.utility.generalisation import average_length, average_level, ggd, ncp
-from queryveil.utility.measures import Measures
 from queryveil.utility.measuring import measure
 from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, personalised_search
-from queryveil.utility.score import Score
-from queryveil.utility.search_index import SearchIndex
+from queryveil.utility.score import Measures, Score
+from queryveil.utility.search_index import Corpus, SearchIndex, read_corpus
 
 __all__ = [
     "Corpus",

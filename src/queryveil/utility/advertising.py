@@ -10,8 +10,7 @@ import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.text.term_values import worth_of_terms
-from queryveil.utility.measures import Measures
-from queryveil.utility.score import Score
+from queryveil.utility.score import Measures, Score
 from queryveil.utility.sides import TermCounts
 
 _COLUMNS = {

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from queryveil.kernels.arrays import Bools, Floats, Int8s, Int32s, Int64s
-from queryveil.kernels.spreading import spread
-from queryveil.paired import Paired
-from queryveil.text.categories import CATEGORIES
-from queryveil.text.classifier import Classifier
-from queryveil.utility.kept import presence
-from queryveil.utility.measures import Measures
-from queryveil.utility.score import Score
+from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
+from queryveil.pairing import Paired, Who
+from queryveil.text.classifier import CATEGORIES, Classifier
+from queryveil.utility.kept import presence, spread
+from queryveil.utility.score import Measures, Score
 from queryveil.utility.sides import Side, Sides
-from queryveil.who import Who
 
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""

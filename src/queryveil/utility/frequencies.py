@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from queryveil.kernels.arrays import Floats, Int32s, Int64s
-from queryveil.text.codes import encode
-from queryveil.utility.measures import Measures, note
-from queryveil.utility.score import Score
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.text.tokens import encode
+from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.sides import Sides
 
 N_TOP = 50

@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from queryveil.data import Int32s, Transactions
 from queryveil.errors import BadInput
-from queryveil.kernels.arrays import Int32s
 from queryveil.release import Release
-from queryveil.text.codes import encode
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
-from queryveil.utility.measures import Measures
-from queryveil.utility.score import Score
+from queryveil.text.tokens import encode
+from queryveil.utility.score import Measures, Score
 from queryveil.utility.sides import items_in
 
 GROUP = "generalisation"

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from numba import njit
 
-from queryveil.groups import Groups
-from queryveil.kernels.arrays import Floats, Int32s
-from queryveil.kernels.spreading import spread
-from queryveil.log import QueryLog
-from queryveil.profiles import Profiles
+from queryveil.data import Floats, Groups, Int32s, Int64s, Profiles, QueryLog, Transactions
+from queryveil.pairing import Who
 from queryveil.release import Release
-from queryveil.text.codes import encode
-from queryveil.text.normal_form import normalise
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
+from queryveil.text.tokens import encode, normalise
 from queryveil.utility.generalisation import nodes_of
-from queryveil.utility.measures import Measures
-from queryveil.utility.score import Score, share
+from queryveil.utility.score import Measures, Score, share
 from queryveil.utility.sides import Original, Sides, TermCounts, bags_of, items_in, n_real_rows
-from queryveil.who import Who
+
+
+@njit(cache=True, nogil=True)
+def spread(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
+    """Add each row of counts to its owners, an equal part to each; row r has `owners[ptr[r]:ptr[r + 1]]`.
+
+    There may be hundreds of owners to a row, so that the parts are never written out.
+    """
+    n_rows, n_columns = counts.shape
+    out = np.zeros((n_owners, n_columns))
+    for r in range(n_rows):
+        n = ptr[r + 1] - ptr[r]
+        for e in range(ptr[r], ptr[r + 1]):
+            for j in range(n_columns):
+                out[owners[e], j] += counts[r, j] / n
+    return out
+
 
 NO_TAXONOMY = "without the taxonomy it was made with, whatever moved up counts as lost: add --taxonomy"
 _ABOUT = {

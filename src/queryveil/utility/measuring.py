@@ -7,24 +7,21 @@ from pathlib import Path
 import polars as pl
 
 from queryveil import progress
+from queryveil.data import Format, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.log import Format, QueryLog
-from queryveil.paired import Paired, another_log
+from queryveil.pairing import Paired, another_log
 from queryveil.release import Release, read_release
-from queryveil.tallies import Tallies
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.transactions import Transactions
 from queryveil.utility.advertising import advertising
 from queryveil.utility.category_profiles import category_profiles
 from queryveil.utility.frequencies import frequencies
 from queryveil.utility.generalisation import GROUP as GENERALISATION
 from queryveil.utility.generalisation import generalisation
-from queryveil.utility.group_search import group_search
 from queryveil.utility.kept import kept_of_groups, kept_of_log, kept_of_transactions
-from queryveil.utility.measures import Measures, note
-from queryveil.utility.score import Score
+from queryveil.utility.personalised import group_search
+from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.sides import Original, Sides, bags_of, count_items, items_in
 from queryveil.utility.suggestions import suggestions
 from queryveil.utility.tallied import Tallied, kept_of_tallies, search_in_tallies

@@ -15,18 +15,74 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numba import njit
 
-from queryveil.errors import BadInput, BadParameter
-from queryveil.groups import Groups
-from queryveil.kernels.arrays import Bools, Floats, Int32s, Int64s
-from queryveil.kernels.reranking import similarities
-from queryveil.profiles import Profiles
+from queryveil.data import Bools, Floats, Groups, Int32s, Int64s, Profiles
+from queryveil.errors import BadInput, BadParameter, MissingExtra
 from queryveil.progress import step
+from queryveil.release import Release
 from queryveil.rng import generator
-from queryveil.text.codes import encode
-from queryveil.utility.average_precision import average_precision
-from queryveil.utility.score import Score
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.text.tokens import ENGLISH, encode
+from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.search_index import SearchIndex
+from queryveil.utility.sides import Original, bags_of
+
+
+def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
+    """Give the average precision at rank `at` of each ranking: a row says which of its places hold a relevant document.
+
+    The sum of the precision at each of the first `at` ranks that hold a relevant document, divided by the smaller of
+    `at` and the number of relevant documents there are: 1 if the first ranks are all relevant.
+
+    >>> rankings = np.array([[True, False, True, False], [False, False, False, True], [True, True, False, False]])
+    >>> average_precision(rankings, n_relevant=2, at=4).round(4).tolist()
+    [0.8333, 0.125, 1.0]
+    """
+    first = relevant[:, :at]
+    precision = np.cumsum(first, axis=1) / np.arange(1, first.shape[1] + 1)
+    return np.asarray((precision * first).sum(axis=1) / max(1, min(at, n_relevant)), np.float64)
+
+
+@njit(cache=True, nogil=True)
+def similarities(
+    found: Int32s,
+    profile_of: Int64s,
+    doc_ptr: Int64s,
+    doc_tokens: Int32s,
+    doc_weights: Floats,
+    profile_ptr: Int64s,
+    profile_tokens: Int32s,
+    profile_weights: Floats,
+    n_tokens: int,
+) -> Floats:
+    """Give the products of the documents of each search (a row of `found`) with the profile it is for.
+
+    A profile of -1 is none: all products are 0. Searches for one profile that stand together share its unpacking.
+    """
+    n_searches, n_found = found.shape
+    products = np.zeros((n_searches, n_found))
+    unpacked = np.zeros(n_tokens)
+    last = -1
+    for i in range(n_searches):
+        profile = profile_of[i]
+        if profile < 0:
+            continue
+        if profile != last:
+            if last >= 0:
+                for j in range(profile_ptr[last], profile_ptr[last + 1]):
+                    unpacked[profile_tokens[j]] = 0.0
+            for j in range(profile_ptr[profile], profile_ptr[profile + 1]):
+                unpacked[profile_tokens[j]] += profile_weights[j]
+            last = profile
+        for k in range(n_found):
+            document = found[i, k]
+            total = 0.0
+            for j in range(doc_ptr[document], doc_ptr[document + 1]):
+                total += doc_weights[j] * unpacked[doc_tokens[j]]
+            products[i, k] = total
+    return products
+
 
 N_RESULTS = 100
 N_RELEVANT = 30
@@ -199,3 +255,48 @@ def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Int64s, Int
     scaled = summed.select(pl.col("weight") / (pl.col("weight") ** 2).sum().sqrt().over("owner"))["weight"]
     ptr = np.searchsorted(summed["owner"].to_numpy(), np.arange(profiles.height + 1))
     return ptr.astype(np.int64), summed["token"].to_numpy().astype(np.int32), scaled.to_numpy()
+
+
+MOST_USERS = 500
+"""Users whose searches are tried, drawn at random if there are more."""
+_SEED = 0
+
+
+def group_search(
+    original: Original, *, release: Release, membership: pl.DataFrame | None, taxonomy: Taxonomy | None
+) -> Measures:
+    """Measure how much of the order of a user's search results the group's profile keeps."""
+    if membership is None:
+        return note("personalised search is left out: who is in which group is needed: add --membership FILE")
+    profiles = _own(original, weights=str(release.manifest.parameters.get("weights")), taxonomy=taxonomy)
+    drawn = generator(_SEED).permutation(profiles.n_users)[:MOST_USERS]
+    some = profiles.with_frame(profiles.frame[np.sort(drawn)])
+    try:
+        found = personalised_search(release.groups, profiles=some, membership=membership)
+    except (MissingExtra, BadInput) as error:
+        return note(f"personalised search is left out: {error}")
+    return Measures(scores=(found.score,))
+
+
+def _own(original: Original, *, weights: str, taxonomy: Taxonomy | None) -> Profiles:
+    """Give people's own profiles: as they are, or a log's terms that the taxonomy knows, without stop words."""
+    if isinstance(original, Profiles):
+        return original
+    bags = bags_of(original).frame.rename({"id": "user"}).explode("items", empty_as_null=False)
+    counted = bags.group_by("user", "items", maintain_order=True).agg(pl.len().alias("n"))
+    words = counted["items"].unique(maintain_order=True)
+    is_term = ~words.is_in(list(ENGLISH)).to_numpy()
+    if taxonomy is not None and len(words):
+        is_term &= taxonomy.find_all(words) >= 0
+    counted = counted.filter(pl.col("items").is_in(words.filter(is_term).implode()))
+    counted = counted.with_columns(weight=pl.Series(_weights(counted, weights)))
+    profiles = counted.group_by("user", maintain_order=True).agg(terms="items", weights="weight")
+    return Profiles(frame=profiles)
+
+
+def _weights(counted: pl.DataFrame, weights: str) -> Floats:
+    n = counted["n"].to_numpy().astype(np.float64)
+    if weights == "tfidf":
+        rarity = counted.select(1 + (pl.col("user").n_unique() / pl.len().over("items")).log())
+        return np.asarray(n * rarity.to_series().to_numpy(), np.float64)
+    return n if weights == "count" else np.ones(len(n))

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from queryveil.data import Floats, Format, Int32s, Int64s, Profiles, QueryLog, Transactions
 from queryveil.guarantees import KmAnonymity
-from queryveil.kernels.arrays import Floats, Int32s, Int64s
-from queryveil.log import Format, QueryLog
-from queryveil.profiles import Profiles
 from queryveil.release import Release
-from queryveil.text.codes import encode
-from queryveil.text.tokens import Tokens, tokenize
-from queryveil.transactions import Transactions
+from queryveil.text.tokens import Tokens, encode, tokenize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

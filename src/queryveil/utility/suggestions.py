@@ -12,10 +12,9 @@ from enum import StrEnum
 import numpy as np
 import polars as pl
 
-from queryveil.columns import TimeDetail
-from queryveil.kernels.arrays import Bools, Int64s
-from queryveil.utility.measures import Measures, note
-from queryveil.utility.score import Score
+from queryveil.data import Bools, Int64s
+from queryveil.release import TimeDetail
+from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.sides import Side, Sides
 
 LEAST_USERS = 3

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.kernels.arrays import Floats, Int64s
-from queryveil.log import Format, QueryLog
+from queryveil.data import Floats, Format, Int64s, QueryLog, Tallies
 from queryveil.release import Release
-from queryveil.tallies import Tallies
-from queryveil.text.codes import encode
-from queryveil.text.tokens import Tokens, tokenize
+from queryveil.text.tokens import Tokens, encode, tokenize
 from queryveil.utility.frequencies import frequencies_of_counts, top_urls
-from queryveil.utility.measures import Measures, note
-from queryveil.utility.score import Score, share
+from queryveil.utility.score import Measures, Score, note, share
 from queryveil.utility.sides import TermCounts
 
 _ABOUT = {

@@ -24,8 +24,8 @@ from queryveil.cli.options import (
 from queryveil.errors import BadParameter, NotYet
 
 if TYPE_CHECKING:
-    from queryveil.budget import Total
     from queryveil.guarantees import DifferentialPrivacy
+    from queryveil.methods.dp.budget import Total
     from queryveil.release import Manifest
 
 _BUDGET = "A budget for all releases of one log"
@@ -69,7 +69,7 @@ def dp(
     """Release queries with counts, noisy enough to hide any one user."""
     from queryveil.cli.output import progress_bar
     from queryveil.methods import Dp
-    from queryveil.methods.dp_synthesis import MOST_USERS, synthesized
+    from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
     from queryveil.release import check_target
 
     with _as_typed():
@@ -132,7 +132,7 @@ def _as_typed() -> Iterator[None]:
 
 
 def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -> Total | None:
-    from queryveil.budget import Total
+    from queryveil.methods.dp.budget import Total
 
     if epsilon is None and delta is None:
         return None
@@ -145,7 +145,7 @@ def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -
 
 
 def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> None:
-    from queryveil.budget import check_budget
+    from queryveil.methods.dp.budget import check_budget
 
     if budget is None:
         return
@@ -157,7 +157,7 @@ def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: T
 @contextmanager
 def _spent(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> Iterator[None]:
     """Spend from the ledger before the block, and say in the end what is left."""
-    from queryveil.budget import spend
+    from queryveil.methods.dp.budget import spend
 
     if budget is None:
         yield

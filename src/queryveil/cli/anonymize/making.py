@@ -11,9 +11,8 @@ import typer
 from queryveil.cli.options import parse_columns, read
 
 if TYPE_CHECKING:
-    from queryveil.columns import ColumnReport
-    from queryveil.log import QueryLog
-    from queryveil.release import Manifest, Release
+    from queryveil.data import QueryLog
+    from queryveil.release import ColumnReport, Manifest, Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from queryveil.cli.options import parse_list
 from queryveil.errors import BadFile, BadParameter
 
 if TYPE_CHECKING:
-    from queryveil.columns import ColumnPolicy
+    from queryveil.release import ColumnPolicy
 
 OutputOption = Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace DIR.")]
@@ -31,14 +31,14 @@ KeepOption = Annotated[
 
 def column_policy(*, ids: str, key: Path | None, time: str, keep: str | None) -> ColumnPolicy:
     """Give the policy that the options describe."""
-    from queryveil.columns import ColumnPolicy
+    from queryveil.release import ColumnPolicy
 
     return ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key))  # type: ignore[arg-type]
 
 
 def read_key(path: Path | None) -> bytes | None:
     """Read the secret for keyed ids."""
-    from queryveil.columns import MIN_KEY_BYTES
+    from queryveil.release import MIN_KEY_BYTES
 
     if path is None:
         return None

@@ -51,7 +51,7 @@ def plink(
     """Group similar profiles until no member stands out, and release one profile per group."""
     from queryveil.cli.anonymize.plink_precision import with_precision
     from queryveil.cli.output import progress_bar
-    from queryveil.formats.membership import check_membership, written_membership
+    from queryveil.formats.groups import check_membership, written_membership
     from queryveil.methods import Plink
     from queryveil.release import check_target
 

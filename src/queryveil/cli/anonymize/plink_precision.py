@@ -12,9 +12,8 @@ from queryveil.errors import BadInput, MissingExtra
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from queryveil.log import QueryLog
+    from queryveil.data import Profiles, QueryLog
     from queryveil.methods import Grouping, Plink
-    from queryveil.profiles import Profiles
     from queryveil.release import Release
 
 MOST_USERS = 1000
@@ -42,9 +41,8 @@ def _precision(
     grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None
 ) -> dict[str, float]:
     from queryveil.rng import generator
-    from queryveil.utility.corpus import read_corpus
     from queryveil.utility.personalised import PersonalisedSearch
-    from queryveil.utility.search_index import SearchIndex
+    from queryveil.utility.search_index import SearchIndex, read_corpus
 
     index = SearchIndex.of(read_corpus(corpus))
     everybody = grouping.profiles

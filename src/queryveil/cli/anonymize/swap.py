@@ -71,7 +71,7 @@ def swap(
         raise NotYet(
             "swap of a whole log on Spark",
             "its pools see every arrival in turn",
-            instead="see queryveil.engines.spark.streaming for live events, or leave out --engine",
+            instead="see queryveil.spark.streaming for live events, or leave out --engine",
         )
     folder = Path(output)
     tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}

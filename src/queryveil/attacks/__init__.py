@@ -1,0 +1,48 @@
+"""Attacks on a release, each with what it knows and what blind guessing would get."""
+
+from queryveil.attacks.added_rows import AddedRows
+from queryveil.attacks.attacker import Attacker, Given, Person, match, read_people
+from queryveil.attacks.clock import Clock
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.known_terms import KnownTerms
+from queryveil.attacks.membership import Membership
+from queryveil.attacks.rare_pair import RarePair
+from queryveil.attacks.rebuild import Rebuild1, Rebuild2, Rebuild3, Rebuild4, as_released
+from queryveil.attacks.shared_term import SharedTerm
+from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
+from queryveil.attacks.sybil import Sybil
+from queryveil.attacks.token_inversion import TokenInversion
+from queryveil.attacks.truth import Guess, Seen, Truth
+from queryveil.attacks.vanity import Vanity
+
+__all__ = [
+    "AddedRows",
+    "Attacker",
+    "Attacks",
+    "Attempt",
+    "Clock",
+    "Exposure",
+    "Given",
+    "Guess",
+    "KnownTerms",
+    "Membership",
+    "Person",
+    "RarePair",
+    "Rebuild1",
+    "Rebuild2",
+    "Rebuild3",
+    "Rebuild4",
+    "Seen",
+    "SharedTerm",
+    "Skipped",
+    "Sybil",
+    "TokenInversion",
+    "Truth",
+    "Vanity",
+    "as_released",
+    "attack",
+    "attackers",
+    "match",
+    "read_people",
+    "run",
+]

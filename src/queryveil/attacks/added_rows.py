@@ -1,0 +1,124 @@
+"""Somebody who knows that rows were made up, and which method made them: as with queries of TrackMeNot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.attacker import Given
+from queryveil.attacks.exposure import Exposure
+from queryveil.data import Floats, QueryLog
+from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
+from queryveil.pairing import Paired
+from queryveil.release import Release, TimeDetail
+from queryveil.rng import check_seed, generator
+from queryveil.text.tokens import normalise
+
+_REPEATED, _SHARED, _UNLIKE, _SAME_TIME = 2.0, 0.3, 0.3, 1.5
+"""What each sign weighs; by hand, on one made-up log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedRows:
+    """Tell the rows that kdelta made up from those that people asked, and name as many as the manifest counts.
+
+    A row is suspect if its user asks the query seldom (people repeat themselves, copies are drawn one by one), if many
+    others have the same query and URL (it is a copy), if it shares no term with the user's other queries, and, where
+    times are exact, if another row of the user has the same time (a copy takes one of the user's). Made up is a row
+    that the user's rows in the original do not account for, rows with an exchanged text among them.
+
+    >>> AddedRows().name
+    'added_rows'
+    """
+
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "added_rows"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+        """Say why it cannot attack this release."""
+        release = paired.release
+        if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
+            return "all rows are made up"
+        is_kdelta = isinstance(release.promise, KdeltaAnonymity) or release.manifest.method == "kdelta"
+        if not is_kdelta or not isinstance(release.data, QueryLog) or not _n_added(release):
+            return "no rows were made up"
+        if not (paired.who.only() >= 0).any():
+            return "nobody can tell whose rows are whose"
+        return None
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Name the most suspect rows; those of candidates who may be several people are not judged."""
+        release = paired.release
+        score = suspicion(release.log, exact_times=release.manifest.columns.time is TimeDetail.KEEP)
+        order = np.lexsort((generator(self.seed).random(len(score)), -score))
+        named = np.zeros(len(score), np.bool_)
+        named[order[: _n_added(release)]] = True
+        judged = paired.who.only()[paired.candidate] >= 0
+        made_up = _made_up(paired)
+        n_made_up = round(float(made_up[judged].sum()))
+        n_named = int((named & judged).sum())
+        return Exposure.counted(
+            attacker=self.name,
+            knows="that rows were added, how many, and how",
+            what="made-up rows",
+            n_targets=n_made_up,
+            n_found=min(n_made_up, round(float(made_up[named & judged].sum()))),
+            n_by_chance=n_named * n_made_up / max(1, int(judged.sum())),
+        )
+
+
+def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
+    """Give each row of a release a score: higher is more suspect.
+
+    >>> rows = QueryLog.from_frame({"user": ["u1", "u1", "u1", "u2"], "query": ["red wine", "red wine", "cup", "cup"]})
+    >>> suspicion(rows, exact_times=False).round(2).tolist()
+    [-1.09, -1.09, 0.51, 0.51]
+    """
+    pair = ["query", *(["url"] if "url" in log.columns else [])]
+    frame = log.frame.select("user", *pair, *(["time"] if "time" in log.columns else []))
+    signs = frame.select(
+        repeated=pl.len().over("user", "query").log(),
+        shared=pl.col("user").n_unique().over(pair).log(),
+        same_time=pl.len().over("user", "time") > 1 if exact_times and "time" in log.columns else pl.lit(False),
+    )
+    weighed = (
+        _SHARED * pl.col("shared") - _REPEATED * pl.col("repeated") + _SAME_TIME * pl.col("same_time").cast(pl.Float64)
+    )
+    by_signs = signs.select(weighed).to_series().to_numpy()
+    return np.asarray(by_signs + _UNLIKE * (1 - _likeness(frame)), np.float64)
+
+
+def _likeness(frame: pl.DataFrame) -> Floats:
+    """Give the share of each row's terms that another query of the same user has too."""
+    asked = frame.select("user", "query").unique(maintain_order=True)
+    terms = asked.with_columns(term=pl.col("query").str.split(" ")).explode("term").unique()
+    shared = terms.with_columns(is_shared=pl.len().over("user", "term") > 1)
+    by_query = shared.group_by("user", "query").agg(pl.col("is_shared").mean())
+    found = frame.join(by_query, on=["user", "query"], how="left", maintain_order="left")["is_shared"]
+    return np.asarray(found.to_numpy(), np.float64)
+
+
+def _n_added(release: Release) -> int:
+    return release.manifest.changed.get("rows_added", 0)
+
+
+def _made_up(paired: Paired) -> Floats:
+    """Give the chance that each released row is made up: its user's rows of that kind beyond those of the original."""
+    released, original = paired.release.log.frame, paired.original.frame
+    kind = ["owner", "query", *(["url"] if "url" in released.columns and "url" in original.columns else [])]
+    asked = original.with_columns(owner=pl.Series(paired.user.astype(np.int64)), query=normalise(original["query"]))
+    owner = pl.Series(paired.who.only()[paired.candidate])
+    rows = released.with_columns(owner=owner, query=normalise(released["query"])).select(kind)
+    have = asked.group_by(kind).agg(have=pl.len())
+    both = rows.join(have, on=kind, how="left", nulls_equal=True, maintain_order="left")
+    beyond = 1 - pl.min_horizontal(pl.col("have").fill_null(0) / pl.len().over(kind), 1.0)
+    return np.asarray(both.select(beyond).to_series().to_numpy(), np.float64)

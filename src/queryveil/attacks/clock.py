@@ -1,0 +1,98 @@
+"""Somebody who knows when a person searched: why releases coarsen time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.attacker import Given, Seeker, check_least
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.scoring import (
+    Postings,
+    draw_each,
+    draw_targets,
+    found_by_chance,
+    name_likeliest_candidates,
+    no_people,
+)
+from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import group
+from queryveil.pairing import Paired
+from queryveil.rng import generator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock(Seeker):
+    """Know `n_known` exact times at which a person searched, or all if they are fewer, and seek who has most of them.
+
+    The times are rounded as those of the release are. The likeliest is named: who has many rows at these moments, and
+    few at others, since somebody who searches every day has every known day. Moments that few have tell more. Of
+    equals one is drawn. Targets are people of the original with a time.
+
+    >>> Clock().name
+    'clock'
+    """
+
+    n_known: int = 5
+
+    def __post_init__(self) -> None:
+        Seeker.__post_init__(self)
+        check_least("n_known", self.n_known, least=1)
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "clock"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+        """Say why it cannot attack this release."""
+        if reason := no_people(paired):
+            return reason
+        if paired.release.manifest.columns.time.unit is None or "time" not in paired.release.data.columns:
+            return "the release has no times"
+        if "time" not in paired.original.columns or paired.original.frame["time"].is_null().all():
+            return "the log has no times"
+        return None
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Name a candidate for each target, and count those who are right."""
+        rng = generator(self.seed)
+        unit = paired.release.manifest.columns.time.unit or timedelta(microseconds=1)
+        moment, user = _moments(paired.original.frame["time"], owner=paired.user, unit=unit)
+        released, candidate = _moments(paired.release.data.frame["time"], owner=paired.candidate, unit=unit)
+        row_ptr, rows = group(user, paired.n_users)
+        targets = draw_targets(np.flatnonzero(np.diff(row_ptr)), n_targets=self.n_targets, rng=rng)
+        ptr, drawn = draw_each(row_ptr, rows=targets, n=self.n_known, rng=rng)
+        distinct, code = np.unique(released, return_inverse=True)
+        postings = Postings.paired(code, holders=candidate, n_things=len(distinct), n_holders=paired.n_candidates)
+        # In the order of the postings: by moment, then by candidate.
+        _, counts = np.unique(code * max(1, paired.n_candidates) + candidate, return_counts=True)
+        ptr, known = _there(ptr, moment[rows[drawn]], distinct)
+        named = name_likeliest_candidates(ptr, known=known, postings=postings, counts=counts, rng=rng)
+        return Exposure.counted(
+            attacker=self.name,
+            knows=f"the times of {self.n_known} of a person's queries",
+            what="people",
+            n_targets=len(targets),
+            n_found=round(float(paired.who.chance(named, user=targets).sum())),
+            n_by_chance=found_by_chance(paired, users=targets),
+            n_known=self.n_known,
+        )
+
+
+def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64s, Int32s]:
+    """Number the moments of the rows that have a time, and give their owners."""
+    there = times.is_not_null().to_numpy()
+    exact = times.drop_nulls().to_physical().to_numpy()
+    return exact // (unit // timedelta(microseconds=1)), owner[there]
+
+
+def _there(ptr: Int64s, moments: Int64s, distinct: Int64s) -> tuple[Int64s, Int64s]:
+    """Give the known moments that the release has at all, by their places among `distinct`."""
+    place = np.searchsorted(distinct, moments)
+    there = place < len(distinct)
+    there[there] = distinct[place[there]] == moments[there]
+    return np.concatenate([[0], np.cumsum(there)]).astype(np.int64)[ptr], place[there]

@@ -1,0 +1,298 @@
+"""Somebody who knows all that a person asked, and wonders whether the person is in the log: Homer et al."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numba import njit
+
+from queryveil.attacks.attacker import Given, Seeker
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.scoring import Covering, Postings, as_items, draw_targets, no_people, unreadable
+from queryveil.data import Floats, Format, Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.pairing import Paired
+from queryveil.release import Release
+from queryveil.rng import generator
+from queryveil.text.histories import Histories, collect, spread
+from queryveil.text.tokens import encode, tokenize
+
+
+def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
+    """Give what each term tells in favour of somebody who has it: released - pop, or that by the mean of both.
+
+    >>> gains(np.array([0.25, 0.0]), released=np.array([0.75, 0.0]), weighted=True).tolist()
+    [1.0, 0.0]
+    """
+    # Differs: Homer et al. have frequencies near a half, all of which vary alike; most terms are rare.
+    pooled = (population + released) / 2
+    return np.asarray((released - population) / np.where(weighted & (pooled > 0), pooled, 1.0), np.float64)
+
+
+def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bool) -> Floats:
+    """Give the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain.
+
+    >>> one = Histories(row_ptr=np.array([0, 1]), terms=np.array([0], np.int32), counts=np.array([1]), n_terms=2)
+    >>> statistic(one, users=np.array([0]), gain=np.array([0.25, -0.5]), weighted=False).tolist()
+    [0.75]
+    """
+    own = np.bincount(histories.entry_user, weights=gain[histories.terms], minlength=histories.n_users)[users]
+    if weighted:
+        return np.asarray(own / np.sqrt(np.maximum(1, np.diff(histories.row_ptr)[users])), np.float64)
+    # Shares lie between 0 and 1: a term that is not the user's own adds pop - released, and one that is the opposite.
+    return np.asarray(2 * own - gain.sum(), np.float64)
+
+
+def share_of(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
+    """Give the share of some users that have each term."""
+    chosen = np.zeros(histories.n_users, np.bool_)
+    chosen[users] = True
+    n_holders = np.bincount(histories.terms[chosen[histories.entry_user]], minlength=n_terms)
+    return np.asarray(n_holders / max(1, len(users)), np.float64)
+
+
+def released_share(paired: Paired, *, vocabulary: pl.Series, population: Floats) -> Floats:
+    """Give the share of the release that has each term; noisy counts are scaled to those of the `population`."""
+    if isinstance(paired.release.promise, DifferentialPrivacy):
+        return scaled(_counted(paired, n_terms=len(vocabulary)), population=population)
+    if isinstance(paired.release.data, Groups):
+        return _of_groups(paired.release, vocabulary=vocabulary)
+    n_holders = np.bincount(paired.after.terms, minlength=len(vocabulary))
+    return np.asarray(n_holders / paired.n_candidates, np.float64)
+
+
+def scaled(counts: Floats, *, population: Floats) -> Floats:
+    """Give counts as shares that add up to those of the same terms in the population; what has no count stays as it is.
+
+    How many people noisy counts are of, and how many queries of each, is not told.
+
+    >>> scaled(np.array([30.0, 10.0, 0.0]), population=np.array([0.2, 0.2, 0.1])).round(2).tolist()
+    [0.3, 0.1, 0.1]
+    """
+    there = counts > 0
+    total = float(counts[there].sum())
+    share = counts * (float(population[there].sum()) / total if total else 0.0)
+    return np.where(there, np.minimum(1.0, share), population)
+
+
+def _counted(paired: Paired, *, n_terms: int) -> Floats:
+    """Add up the counts of the queries with each term, or the made-up users who have it."""
+    data = paired.release.data
+    weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(paired.n_candidates)
+    counts = np.bincount(paired.after.terms, weights=weight[paired.after.entry_user], minlength=n_terms)
+    return np.asarray(np.maximum(0.0, counts), np.float64)
+
+
+def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:
+    """Give the share of all members that have each term, as far as it is told: a weight is taken for a share."""
+    by_weight = (pl.col("weights").clip(0, 1) * pl.col("members")).alias("n")
+    by_count = pl.col("holders").cast(pl.Float64).alias("n")
+    frame = release.groups.frame
+    told = frame["holders"].null_count() == 0
+    columns = ["terms", "holders" if told else "weights"]
+    entries = frame.select("members", *columns).explode(columns, empty_as_null=False)
+    held = entries.select(pl.col("terms").str.replace_all(r"\s", "_"), by_count if told else by_weight)
+    place = pl.DataFrame({"terms": vocabulary, "place": np.arange(len(vocabulary))})
+    found = held.join(place, on="terms")
+    n_holders = np.bincount(found["place"].to_numpy(), weights=found["n"].to_numpy(), minlength=len(vocabulary))
+    return np.asarray(np.minimum(1.0, n_holders / release.groups.n_members), np.float64)
+
+
+@njit(cache=True, nogil=True)
+def most_like(
+    own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, gain: Floats, handicap: Floats, least: float
+) -> Floats:
+    """Give the highest score that a candidate reaches for each person, `least` where none shares anything.
+
+    A candidate's score is its `handicap` and the gains, all above 0, of what it shares with the person.
+    """
+    n_people, n_candidates = len(own_ptr) - 1, len(handicap)
+    score = np.zeros(n_candidates)
+    touched = np.empty(n_candidates, np.int32)
+    best = np.full(n_people, least)
+    for person in range(n_people):
+        n_touched = 0
+        for thing in own[own_ptr[person] : own_ptr[person + 1]]:
+            for j in range(posting_ptr[thing], posting_ptr[thing + 1]):
+                candidate = holders[j]
+                if score[candidate] == 0.0:
+                    touched[n_touched] = candidate
+                    n_touched += 1
+                score[candidate] += gain[thing]
+        for candidate in touched[:n_touched]:
+            best[person] = max(best[person], score[candidate] + handicap[candidate])
+            score[candidate] = 0.0
+    return best
+
+
+_FOREIGN, _FOREIGN_IF_ADDED = 0.001, 0.5
+"""How much of what a candidate has is somebody else's, where nothing was added and where something was."""
+_LOST, _LOST_IF_ADDED = 0.02, 0.2
+"""At least so much of what a person had is gone, of the terms that are all still there."""
+_LEAST_KEPT = 0.001
+_NEARLY_NOTHING = 1e-6
+_NOBODY = -1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Likeness:
+    """What each term says of a candidate and a person: that both have it (`gain`), or only the person (`lost`).
+
+    Terms that only the candidate has are in its `handicap`. All are logarithms of how many times likelier that is if
+    the two are one.
+    """
+
+    postings: Postings
+    gain: Floats
+    lost: Floats
+    handicap: Floats
+
+    @classmethod
+    def of(cls, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> Likeness:
+        """Take what the release shows, and that of `n_people` others `n_holders` have each term.
+
+        How much of a term is still there is how common it is in the release, beside how common it is.
+        """
+        was_added = bool(release.manifest.changed.get("rows_added")) or isinstance(release.promise, SwapAnonymity)
+        foreign, at_least = (_FOREIGN_IF_ADDED, _LOST_IF_ADDED) if was_added else (_FOREIGN, _LOST)
+        n_released = np.bincount(after.terms, minlength=len(n_holders)) / max(1, after.n_users) * n_people
+        overall = min(1.0, n_released.sum() / max(1, n_holders.sum()))
+        # As if one more person had had the term, and kept it as often as terms are kept.
+        kept = np.minimum(1.0, (n_released + overall * (n_released > 0)) / (n_holders + 1))
+        lost = np.log(1 - (1 - at_least) * kept)
+        rare = -np.log(np.maximum(n_holders, 0.5) / n_people)
+        gain = rare + np.log(np.maximum(kept, _LEAST_KEPT)) - lost - np.log(foreign)
+        return cls(
+            postings=Postings.of(_widened(after, n_terms=len(n_holders))),
+            gain=np.maximum(gain, _NEARLY_NOTHING),
+            lost=lost,
+            handicap=np.diff(after.row_ptr) * np.log(foreign),
+        )
+
+    def of_each(self, own_ptr: Int64s, *, own: Int64s) -> Floats:
+        """Give the likeness of the most similar candidate to each person, whose terms come as compressed rows."""
+        best = most_like(
+            own_ptr, own, self.postings.ptr, self.postings.holders, self.gain, self.handicap, least=_NOBODY
+        )
+        row = np.repeat(np.arange(len(own_ptr) - 1), np.diff(own_ptr))
+        return np.asarray(best + np.bincount(row, weights=self.lost[own], minlength=len(best)), np.float64)
+
+    def __repr__(self) -> str:
+        return f"Likeness(n_candidates={len(self.handicap)})"
+
+
+def _widened(histories: Histories, *, n_terms: int) -> Histories:
+    return Histories(row_ptr=histories.row_ptr, terms=histories.terms, counts=histories.counts, n_terms=n_terms)
+
+
+FALSE_POSITIVES = 0.01
+"""So many of those who are not in the log may be taken for members."""
+LEAST_NON_MEMBERS, MOST_NON_MEMBERS = 100, 3000
+"""One in a hundred cannot be told from fewer, and more take time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership(Seeker):
+    """Know the whole history of a person and how common each term is, and tell whether the person is in the release.
+
+    Where rows are one person's, in logs and transactions, the statistic is how much likelier the candidate most like
+    the person is this person than anybody else: what both have counts the more the rarer it is, what only the candidate
+    has counts against it (little where rows were added or change hands, as the release says), and so does what only the
+    person has, as far as the release still has it of others.
+    Of groups and noisy counts, and of everything if not `by_candidate`, only frequencies are looked at: the sum over
+    all terms of |x - pop| - |x - released|. x is 1 for the person's own terms and 0 for others, `released` is the share
+    of the release's users, bags or members that have a term. If `weighted`, a term counts by how many times as common
+    it is, and the sum is divided by the square root of the number of own terms; else the few common terms drown the
+    many rare ones, and long histories the short ones.
+    Of noisy counts of queries, `released` is a term's part of all counts, scaled so that the released terms are as
+    common in all as in the public log; a term that is not released tells nothing.
+    One half of the public log's users, drawn at random, gives `pop`; up to 3,000 of the other half are known not to be
+    in the release, and the threshold is such that 1 in 100 of these is above it. Targets are people of the original;
+    found are those above.
+
+    >>> Membership().name
+    'membership'
+    """
+
+    by_candidate: bool = True
+    weighted: bool = True
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "membership"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:
+        """Say why it cannot attack this release."""
+        if reason := unreadable(paired):
+            return reason
+        if given.public is None:
+            return "needs a public log of the same kind: --public FILE"
+        if given.public.n_users < 2 * LEAST_NON_MEMBERS:
+            return f"needs a public log of {2 * LEAST_NON_MEMBERS} people or more"
+        if not paired.n_users or not paired.n_candidates:
+            return "the release is empty"
+        return None
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+        """Set the threshold by people who are not in the release, and count the targets above it."""
+        rng = generator(self.seed)
+        public, vocabulary = _public(paired, given.public or paired.original)
+        known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
+        targets = draw_targets(np.arange(paired.n_users), n_targets=self.n_targets, rng=rng)
+        outside = others[:MOST_NON_MEMBERS]
+        if self.by_candidate and no_people(paired) is None:
+            covering = None if paired.cover is None else paired.cover.covering(vocabulary)
+            _, items = _rows(public, users=known, covering=covering)
+            n_holders = np.bincount(items, minlength=len(vocabulary))
+            like = Likeness.of(paired.release, after=paired.after, n_holders=n_holders, n_people=len(known))
+            of_outside, of_targets = (
+                like.of_each(ptr, own=own)
+                for ptr, own in (
+                    _rows(public, users=outside, covering=covering),
+                    _rows(paired.before, users=targets, covering=covering),
+                )
+            )
+        else:
+            population = share_of(public, users=known, n_terms=len(vocabulary))
+            released = released_share(paired, vocabulary=vocabulary, population=population)
+            gain = gains(population, released=released, weighted=self.weighted)
+            of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)
+            of_targets = statistic(paired.before, users=targets, gain=gain, weighted=self.weighted)
+        return Exposure.counted(
+            attacker=self.name,
+            knows="all terms of a person, and how common they are",
+            what="people",
+            n_targets=len(targets),
+            n_found=int((of_targets > above(of_outside)).sum()),
+            n_by_chance=FALSE_POSITIVES * len(targets),
+        )
+
+
+def _rows(histories: Histories, *, users: Int64s, covering: Covering | None) -> tuple[Int64s, Int64s]:
+    """Give what may stand for the terms of some users, as compressed rows."""
+    row, entries = spread(histories.row_ptr, rows=users)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
+    return as_items(ptr, terms=histories.terms[entries].astype(np.int64), covering=covering)
+
+
+def above(outside: Floats) -> float:
+    """Give the lowest value that no more than 1 in 100 of those outside is above.
+
+    >>> above(np.arange(300.0))
+    296.0
+    """
+    return float(np.sort(outside)[::-1][int(FALSE_POSITIVES * len(outside))])
+
+
+def _public(paired: Paired, log: QueryLog) -> tuple[Histories, pl.Series]:
+    """Give the public histories in the numbers of the pair's terms, further terms being numbered on."""
+    user, users = encode(log.frame["user"])
+    tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+    own = collect(tokens, user, n_users=len(users))
+    both = pl.concat([paired.vocabulary.rename(""), tokens.vocabulary.rename("")])
+    number, vocabulary = encode(both)
+    terms = number[len(paired.vocabulary) :][own.terms]
+    return Histories(row_ptr=own.row_ptr, terms=terms, counts=own.counts, n_terms=len(vocabulary)), vocabulary

@@ -1,0 +1,221 @@
+"""The verb: attack a release with everybody who fits it, and the original beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from secrets import randbits
+
+from queryveil import progress
+from queryveil.attacks.added_rows import AddedRows
+from queryveil.attacks.attacker import Attacker, Given, Person
+from queryveil.attacks.clock import Clock
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.known_terms import KnownTerms
+from queryveil.attacks.membership import Membership
+from queryveil.attacks.rare_pair import RarePair
+from queryveil.attacks.rebuild import OnSwapped, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Sight
+from queryveil.attacks.shared_term import SharedTerm
+from queryveil.attacks.sybil import Sybil
+from queryveil.attacks.token_inversion import TokenInversion
+from queryveil.attacks.vanity import Vanity
+from queryveil.data import QueryLog
+from queryveil.errors import BadInput, BadParameter, MissingExtra
+from queryveil.formats import read_log
+from queryveil.guarantees import SwapAnonymity
+from queryveil.html_tables import percent, table
+from queryveil.pairing import Paired, another_log, pseudonymised
+from queryveil.release import Release, read_release
+from queryveil.rng import check_seed
+from queryveil.text.taxonomy import Taxonomy
+
+KNOWN = (2, 3, 4, 6, 8)
+"""How many terms of a target are known to those who know some."""
+N_WRONG = 2
+_SEED_BITS = 63
+
+
+def attackers(
+    release: Release, *, n_targets: int = 1000, seed: int | None = None, only: Iterable[str] = ()
+) -> list[Attacker]:
+    """Give everybody there is, or those that are named, set up for a release; not all of them will fit it.
+
+    A name stands for all settings of that attacker: `known_terms` for any number of terms, `rebuild_1` for both orders.
+    """
+    check_seed(seed)
+    # The same people and facts are drawn for what stands side by side: the release, and the original beside it.
+    seed = randbits(_SEED_BITS) if seed is None else seed
+    if n_targets < 1:
+        raise BadParameter("n_targets", n_targets, allowed="1 or more")
+    crowd: list[Attacker] = [
+        *(KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed) for w in (0, N_WRONG) for n in KNOWN),
+        *(KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
+        RarePair(n_targets=n_targets, seed=seed),
+        Vanity(n_targets=n_targets, seed=seed),
+        Clock(n_targets=n_targets, seed=seed),
+        Membership(n_targets=n_targets, seed=seed),
+        Sybil(seed=seed),
+        TokenInversion(seed=seed),
+        AddedRows(seed=seed),
+        SharedTerm(),
+        *_of_swap(release, seed=seed),
+    ]
+    wanted = set(only)
+    there = list(dict.fromkeys(_plain(attacker.name) for attacker in crowd))
+    for name in sorted(wanted - set(there)):
+        raise BadParameter("only", name, allowed=f"one of {', '.join(there)}")
+    return [attacker for attacker in crowd if not wanted or _plain(attacker.name) in wanted]
+
+
+def _of_swap(release: Release, *, seed: int | None) -> list[OnSwapped]:
+    promise, sight = release.promise, Sight()
+    # Whoever fits no release at all is listed once.
+    k = promise.k if isinstance(promise, SwapAnonymity) else 2
+    growth = release.manifest.parameters.get("growth")
+    growth = growth if isinstance(growth, float) else 1.2
+    rebuilders = [
+        kind(k=k, growth=growth, by_time=by_time, seed=seed)
+        for kind in (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
+        for by_time in (False, True)
+    ]
+    return [OnSwapped(sight=sight), *(OnSwapped(rebuilding=one, sight=sight) for one in rebuilders)]
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix("+T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attacker: what it found in the release (`after`), and in the log with nothing but the ids changed (`before`).
+
+    `before` is None where the attack means nothing there.
+    """
+
+    after: Exposure
+    before: Exposure | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """An attacker that did not run, and why."""
+
+    attacker: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacks:
+    """All attempts on a release, and the attackers that did not fit it.
+
+    If not `exact`, the release has fresh ids, and who is who was estimated: a right guess at a candidate who may be one
+    of n people counts 1/n.
+    """
+
+    attempts: tuple[Attempt, ...]
+    skipped: tuple[Skipped, ...] = ()
+    exact: bool = True
+
+    def named(self, attacker: str, *, n_known: int | None = None, n_wrong: int = 0) -> Attempt | None:
+        """Give the attempt of an attacker, None if it did not run."""
+        for attempt in self.attempts:
+            found = attempt.after
+            if (found.attacker, found.n_known, found.n_wrong) == (attacker, n_known, n_wrong):
+                return attempt
+        return None
+
+    def _repr_html_(self) -> str:
+        columns = ["attacker", "knows", "before", "after", "95 % interval", "blind guessing"]
+        rows = [
+            [
+                found.title,
+                found.knows,
+                None if attempt.before is None else percent(attempt.before.share),
+                percent(found.share),
+                f"{percent(found.interval[0])} to {percent(found.interval[1])}",
+                percent(found.chance_share),
+            ]
+            for attempt in self.attempts
+            for found in (attempt.after,)
+        ]
+        tables = [table(columns, rows=rows, caption="What attackers found: shares of their targets")]
+        if not self.exact:
+            tables.append(table(("note",), rows=[("who is who was estimated, since ids do not tell it",)]))
+        if self.skipped:
+            skipped = [[each.attacker.replace("_", " "), each.reason] for each in self.skipped]
+            tables.append(table(["did not run", "because"], rows=skipped))
+        return "\n".join(tables)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give all figures, for machines."""
+        return {
+            "exact": self.exact,
+            "attempts": [
+                {"after": a.after.to_dict(), "before": None if a.before is None else a.before.to_dict()}
+                for a in self.attempts
+            ],
+            "skipped": [{"attacker": s.attacker, "reason": s.reason} for s in self.skipped],
+        }
+
+
+def attack(
+    original: QueryLog | Path | str,
+    release: Release | Path | str,
+    *,
+    key: bytes | None = None,
+    taxonomy: Taxonomy | None = None,
+    public: QueryLog | None = None,
+    people: Sequence[Person] = (),
+    remake: Callable[[QueryLog], Release] | None = None,
+    only: Iterable[str] = (),
+    n_targets: int = 1000,
+    seed: int | None = None,
+) -> Attacks:
+    """Let every attacker that fits try a release, and the pseudonymised original beside it.
+
+    Attackers never see the `original` but for what they are said to know; it is there to judge them. Some need more: a
+    `public` log of the same kind by other people, a directory of `people`, or `remake`, the method of the release, to
+    run it on a log with users of their own. `key` is that of keyed ids or hashed terms, `taxonomy` the one that items
+    moved up in if it is not WordNet. At most `n_targets` people are
+    sought by each. `only` names the attackers to run.
+    """
+    log = original if isinstance(original, QueryLog) else read_log(original)
+    judged = release if isinstance(release, Release) else read_release(release)
+    if reason := another_log(log.n_rows, release=judged):
+        # By another log nobody would be found, as if the release were safe.
+        raise BadInput(reason)
+    given = Given(public=public, people=people, remake=remake, key=key)
+    progress.step("telling who is who")
+    after = Paired.of(log, release=judged, key=key, taxonomy=taxonomy)
+    before = Paired.pseudonymised(log)
+    return run(attackers(judged, n_targets=n_targets, seed=seed, only=only), after, before=before, given=given)
+
+
+def run(crowd: Sequence[Attacker], after: Paired, *, before: Paired | None, given: Given) -> Attacks:
+    """Let attackers try a release, and if it is given the pseudonymised original beside it."""
+    # Nothing was promised of the original, so whoever adds users to it finds them all.
+    given_before = replace(given, remake=pseudonymised)
+    attempts, skipped = [], []
+    for i, attacker in enumerate(crowd):
+        progress.step(f"attacking: {attacker.name}", i / len(crowd))
+        reason = attacker.misses(after, given=given)
+        if reason is not None:
+            skipped.append(Skipped(attacker=attacker.name, reason=reason))
+            continue
+        try:
+            found = attacker.attack(after, given=given)
+        except MissingExtra as error:
+            # The method of the release cannot be run here, and whoever needs it cannot attack.
+            reason = f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
+            skipped.append(Skipped(attacker=attacker.name, reason=reason))
+            continue
+        found_before = None
+        if before is not None and attacker.misses(before, given=given_before) is None:
+            found_before = attacker.attack(before, given=given_before)
+        attempts.append(Attempt(after=found, before=found_before))
+    return Attacks(attempts=tuple(attempts), skipped=_once(skipped), exact=after.who.exact)
+
+
+def _once(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    return tuple(dict.fromkeys(skipped))

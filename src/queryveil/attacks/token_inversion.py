@@ -1,0 +1,279 @@
+"""Somebody with a log of the same kind in clear: Kumar et al. 2007, why hashing terms hides little.
+
+Kumar et al. match by frequency and then by what stands beside terms that are matched already. Here nothing is settled
+before the end: each hashed term has a chance of being each public one, and these chances are sharpened in rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.attacker import Given, Seeker
+from queryveil.attacks.exposure import Exposure
+from queryveil.data import Bools, Float32s, Format, Int64s, QueryLog
+from queryveil.pairing import Paired
+from queryveil.rng import generator
+from queryveil.text.tokens import encode, hash_tokens, tokenize
+
+_FURTHEST = 5
+"""Terms of one query count as neighbours up to so many places apart."""
+_BANDS = tuple(2**i for i in range(13))
+"""Neighbours are put into bands by their rank among all terms: the first, the second, the next two, the next four."""
+_PEOPLE_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class TokenCounts:
+    """The most used terms of a log, and how many people use each in which way.
+
+    `uses` counts the people who use a term at all, alone, with one, two or more others, in the first and in the last
+    place; `bands` those who use it beside a term of each band. Two terms are `together` in a query, or `apart` in
+    different queries of one person.
+    """
+
+    terms: pl.Series
+    n_people: int
+    uses: Float32s
+    bands: Float32s
+    together: Float32s
+    apart: Float32s
+
+    @classmethod
+    def of(cls, log: QueryLog, *, n_terms: int, rng: np.random.Generator) -> TokenCounts:
+        """Count the `n_terms` most used terms of a log; among equals those that are drawn."""
+        occurrences = _Occurrences(log)
+        vocabulary = occurrences.vocabulary
+        holders = np.unique(occurrences.user * max(1, len(vocabulary)) + occurrences.term)
+        user, term = holders // max(1, len(vocabulary)), holders % max(1, len(vocabulary))
+        support = np.bincount(term, minlength=len(vocabulary))
+        order = np.lexsort((rng.random(len(vocabulary)), -support))
+        rank = np.empty(len(vocabulary), np.int64)
+        rank[order] = np.arange(len(vocabulary))
+        n = min(n_terms, len(vocabulary))
+        bands, together = _neighbours(occurrences, rank, support, n=n)
+        among = _in_histories(user, rank[term], n_people=occurrences.n_people, n=n)
+        return cls(
+            terms=vocabulary.gather(order[:n]),
+            n_people=occurrences.n_people,
+            uses=_uses(occurrences, rank, n=n),
+            bands=bands,
+            together=together,
+            apart=np.maximum(0, among - together),
+        )
+
+    def __repr__(self) -> str:
+        # Privacy: the terms stay out of it.
+        return f"TokenCounts(n_terms={len(self.terms)}, n_people={self.n_people})"
+
+
+class _Occurrences:
+    """Every term of every query, a query once for each person who asked it."""
+
+    def __init__(self, log: QueryLog) -> None:
+        owner, owners = encode(log.frame["user"])
+        tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+        n_queries = max(1, len(tokens.queries))
+        asked = np.unique(owner.astype(np.int64) * n_queries + tokens.row_query)
+        query = asked % n_queries
+        lengths = np.diff(tokens.query_ptr)[query] if len(query) else np.zeros(0, np.int64)
+        self.vocabulary, self.n_people = tokens.vocabulary, len(owners)
+        self.asked: Int64s = np.repeat(np.arange(len(asked)), lengths)
+        self.place: Int64s = np.arange(len(self.asked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        self.length: Int64s = np.repeat(lengths, lengths)
+        self.user: Int64s = (asked // n_queries)[self.asked]
+        self.term: Int64s = tokens.terms[tokens.query_ptr[query[self.asked]] + self.place].astype(np.int64)
+
+
+def _uses(occurrences: _Occurrences, rank: Int64s, *, n: int) -> Float32s:
+    place, length = occurrences.place, occurrences.length
+    is_top = rank[occurrences.term] < n
+    longer = length > 1
+    kinds = (length > 0, length == 1, length == 2, length == 3, length > 3, longer & (place == 0))
+    columns = [_people(occurrences, rank, is_top & kind, n=n) for kind in (*kinds, longer & (place == length - 1))]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _people(occurrences: _Occurrences, rank: Int64s, chosen: Bools, *, n: int) -> Int64s:
+    """Count the people behind some occurrences of each term."""
+    pairs = np.unique(occurrences.user[chosen] * max(1, n) + rank[occurrences.term[chosen]])
+    return np.bincount(pairs % max(1, n), minlength=n)
+
+
+def _neighbours(occurrences: _Occurrences, rank: Int64s, support: Int64s, *, n: int) -> tuple[Float32s, Float32s]:
+    """Count the people who use each term beside one of each band, and beside each other."""
+    n_terms = max(1, len(rank))
+    parts = []
+    for distance in range(1, _FURTHEST + 1):
+        left = np.flatnonzero(occurrences.asked[:-distance] == occurrences.asked[distance:])
+        for one, other in ((left, left + distance), (left + distance, left)):
+            top, beside = rank[occurrences.term[one]], rank[occurrences.term[other]]
+            chosen = (top < n) & (top != beside)
+            parts.append((occurrences.user[one[chosen]] * max(1, n) + top[chosen]) * n_terms + beside[chosen])
+    pairs = np.unique(np.concatenate(parts))
+    top, beside = pairs // n_terms % max(1, n), pairs % n_terms
+    # What one person alone uses is a band of its own, whatever its rank.
+    once = np.sort(support)[::-1][beside] == 1
+    band = np.where(once, len(_BANDS) + 1, np.digitize(beside, _BANDS))
+    n_bands = len(_BANDS) + 2
+    bands = np.bincount(top * n_bands + band, minlength=n * n_bands).reshape(n, n_bands)
+    both = beside < n
+    together = np.bincount(top[both] * n + beside[both], minlength=n * n).reshape(n, n)
+    return bands.astype(np.float32), together.astype(np.float32)
+
+
+def _in_histories(user: Int64s, rank: Int64s, *, n_people: int, n: int) -> Float32s:
+    """Count the people who have any two of the terms; users are in ascending order."""
+    both = np.zeros((n, n), np.float32)
+    for first in range(0, n_people, _PEOPLE_AT_ONCE):
+        some = slice(*np.searchsorted(user, [first, first + _PEOPLE_AT_ONCE]))
+        is_top = rank[some] < n
+        has = np.zeros((min(_PEOPLE_AT_ONCE, n_people - first), n), np.float32)
+        has[user[some][is_top] - first, rank[some][is_top]] = 1
+        both += has.T @ has
+    np.fill_diagonal(both, 0)
+    return both
+
+
+_N_ROUNDS = 10
+_FIRST_TEMPERATURE, _LAST_TEMPERATURE = 8.0, 1.0
+"""A difference in score counts by its ratio to this: little at first, when anchors are few."""
+_PSEUDO = 0.3
+_USES = (1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+_BAND, _TOGETHER, _APART = 0.5, 0.5, 0.05
+_BAND_AT_FIRST = 0.3
+"""From the first round on bands count so much less, and ever less: terms stand in for their bands."""
+_EXPECTED, _BLIND_ROUNDS = 0.2, 3
+"""How much rare neighbours weigh, and for how many rounds they do not: while anchors are few they mislead."""
+_N_BALANCINGS = 10
+
+
+def by_rank(hashed: TokenCounts, *, public: TokenCounts) -> Int64s:
+    """Take each hashed term for the public one of the same rank, -1 if there is none."""
+    place = np.arange(len(hashed.terms))
+    return np.where(place < len(public.terms), place, -1)
+
+
+def by_company(hashed: TokenCounts, *, public: TokenCounts) -> Int64s:
+    """Take each hashed term for the public one that it most likely is, by how it is used and beside what."""
+    if not len(hashed.terms) or not len(public.terms):
+        return np.full(len(hashed.terms), -1, np.int64)
+    scale = np.float32(hashed.n_people / public.n_people)
+    uses = -_apart(hashed.uses, public.uses * scale, weights=np.array(_USES, np.float32))
+    bands = -_apart(hashed.bands, public.bands * scale, weights=np.float32(_BAND))
+    chances = _balanced(uses + bands, temperature=_FIRST_TEMPERATURE / 2)
+    for n in range(_N_ROUNDS):
+        done = n / (_N_ROUNDS - 1)
+        score = uses + _BAND_AT_FIRST * (1 - n / _N_ROUNDS) * bands
+        # Public counts are blurred as much as the chances blur the hashed ones, or certainty would count as likeness.
+        mass = chances.sum(axis=0)
+        blur = (chances / np.maximum(mass, 1e-9)).T @ chances
+        for one, other, weight in (
+            (hashed.together, public.together, _TOGETHER),
+            (hashed.apart, public.apart, _APART),
+        ):
+            ours, theirs = one @ chances, (other * np.minimum(mass, 1)) @ blur * scale
+            score = score - _apart(ours, theirs, weights=np.float32(weight))
+            if one is hashed.together and n >= _BLIND_ROUNDS:
+                score = score + _EXPECTED * _as_expected(ours, theirs)
+        temperature = _FIRST_TEMPERATURE * (_LAST_TEMPERATURE / _FIRST_TEMPERATURE) ** done
+        chances = _balanced(score, temperature=temperature)
+    return np.asarray(chances.argmax(axis=1), np.int64)
+
+
+def _apart(ours: Float32s, theirs: Float32s, *, weights: Float32s | np.float32) -> Float32s:
+    """Give how far each row of counts is from each other row; square roots of counts all vary alike."""
+    width = np.sqrt(weights)
+    x, y = np.sqrt(ours + _PSEUDO) * width, np.sqrt(theirs + _PSEUDO) * width
+    return np.asarray((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1) - 2 * (x @ y.T), np.float32)
+
+
+def _as_expected(ours: Float32s, theirs: Float32s) -> Float32s:
+    """Give the log-likelihood of each of our rows of counts if it has the lifts of each of theirs.
+
+    A lift is how many times as often two terms stand together as if they knew nothing of each other. Square roots of
+    small counts tell little; here a rare pair that both have tells much.
+    """
+    lift = (theirs + 1) / (_independent(theirs) + 1)
+    return np.asarray(ours @ np.log(lift).T - _independent(ours) @ (lift - 1).T, np.float32)
+
+
+def _independent(counts: Float32s) -> Float32s:
+    total = max(float(counts.sum()), 1e-9)
+    return np.asarray(np.outer(counts.sum(axis=1), counts.sum(axis=0)) / np.float32(total), np.float32)
+
+
+def _balanced(score: Float32s, *, temperature: float) -> Float32s:
+    """Turn scores into chances: each hashed term is one public term, each public term at most one hashed."""
+    chances = np.exp((score - score.max(axis=1, keepdims=True)) / np.float32(temperature))
+    for _ in range(_N_BALANCINGS):
+        chances /= chances.sum(axis=1, keepdims=True)
+        chances /= np.maximum(chances.sum(axis=0, keepdims=True), 1)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True), np.float32)
+
+
+_MORE_PUBLIC = 1.2
+"""A term of the hashed top may be a bit below the public one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenInversion(Seeker):
+    """Have a public log by other people, and find out which hash is which term.
+
+    Targets are the `n_targets` hashes that most people use; found are those that are given their true term. With
+    `only_rank` a hash is taken for the term of the same rank, and no more is looked at. A blind guesser deals the as
+    many most used public terms out at random.
+
+    >>> TokenInversion().name, TokenInversion(only_rank=True).name
+    ('token_inversion', 'token_rank')
+    """
+
+    n_targets: int = 500
+    only_rank: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "token_rank" if self.only_rank else "token_inversion"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:
+        """Say why it cannot attack this release."""
+        if paired.release.manifest.method != "token_hash":
+            return "the terms of the release are not hashed"
+        if given.public is None or not given.public.n_rows:
+            return "needs a public log of the same kind: --public FILE"
+        if given.key is None:
+            return "needs the key of the hashes to judge it: --key FILE"
+        return None
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+        """Match hashes with public terms, and count the targets that are matched rightly."""
+        public_log, key = given.public or paired.original, given.key or b""
+        rng = generator(self.seed)
+        hashed = TokenCounts.of(paired.release.log, n_terms=self.n_targets, rng=rng)
+        public = TokenCounts.of(public_log, n_terms=round(_MORE_PUBLIC * self.n_targets), rng=rng)
+        guess = (by_rank if self.only_rank else by_company)(hashed, public=public)
+        true = _true_terms(paired.original, hashes=hashed.terms, key=key)
+        guessed = public.terms.gather(pl.Series(np.where(guess < 0, 0, guess))) if len(public.terms) else true.clear()
+        right = (guessed == true).fill_null(False).to_numpy() & (guess >= 0) if len(guessed) else guess >= 0
+        top = public.terms.head(len(hashed.terms))
+        # Each of the dealt terms lands on its own hash once in as many deals as there are hashes.
+        n_by_chance = top.is_in(true.drop_nulls().implode()).sum() / max(1, len(hashed.terms))
+        return Exposure.counted(
+            attacker=self.name,
+            knows="a log of the same kind by other people",
+            what="hashed terms",
+            n_targets=len(hashed.terms),
+            n_found=int(right.sum()),
+            n_by_chance=float(n_by_chance),
+        )
+
+
+def _true_terms(original: QueryLog, *, hashes: pl.Series, key: bytes) -> pl.Series:
+    """Look up the term behind each hash."""
+    by_blanks = original.layout.format is Format.TRANSACTIONS
+    vocabulary = tokenize(original.frame["query"], by_blanks=by_blanks).vocabulary
+    table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})
+    return hashes.alias("hash").to_frame().join(table, on="hash", how="left", maintain_order="left")["term"]

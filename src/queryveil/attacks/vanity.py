@@ -1,0 +1,173 @@
+"""Somebody with a phone book: people look for their own name and town, Jones et al. 2008."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.attacker import Given, Person, Seeker
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.scoring import Postings, covering_of, draw_targets, found_by_chance, no_terms
+from queryveil.data import Bools, Format, Int64s
+from queryveil.pairing import Paired
+from queryveil.rng import generator
+from queryveil.text.identifiers._kernels import FIRST, SURNAME
+from queryveil.text.identifiers.table import identifier_table
+from queryveil.text.tokens import tokenize
+
+MOST_PAIRS = 3
+"""So many pairs of a name and a town each person has in the stand-in for a phone book."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Entry:
+    """The number of a user of the original, and the terms of a name and a town; none if the release lacks a term."""
+
+    user: int
+    terms: Int64s
+
+    def __repr__(self) -> str:
+        # Privacy: neither who nor what.
+        return f"Entry(n_terms={len(self.terms)})"
+
+
+def entries_of_people(
+    paired: Paired, *, people: Sequence[Person], n_targets: int, rng: np.random.Generator
+) -> list[Entry]:
+    """Look up who the people are; somebody whose user is not told is the only user with that name and town."""
+    terms = _terms(paired, people)
+    number = dict(zip(paired.users, range(paired.n_users), strict=True))
+    postings = Postings.of(paired.before)
+    found: dict[int, Entry] = {}
+    for place in rng.permutation(len(people)).tolist():
+        user = people[place].user
+        if user is None:
+            holders = postings.of_all(terms[place]) if len(terms[place]) else terms[place]
+            who = int(holders[0]) if len(holders) == 1 else None
+        else:
+            who = number.get(user)
+        if who is not None and who not in found:
+            found[who] = Entry(user=who, terms=terms[place])
+        if len(found) == n_targets:
+            break
+    return list(found.values())
+
+
+def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generator) -> list[Entry]:
+    """Take the rarest pairs of a name and a town from the histories of users that hold some."""
+    before = paired.before
+    is_name, is_town = _names_and_towns(paired.vocabulary)
+    user, terms = before.entry_user, before.terms
+    n_names = np.bincount(user[is_name[terms]], minlength=before.n_users)
+    n_towns = np.bincount(user[is_town[terms]], minlength=before.n_users)
+    n_either = np.bincount(user[(is_name | is_town)[terms]], minlength=before.n_users)
+    eligible = np.flatnonzero((n_names > 0) & (n_towns > 0) & (n_either > 1))
+    targets = draw_targets(eligible, n_targets=n_targets, rng=rng)
+    support = before.support()
+    return [
+        Entry(user=target, terms=np.array(pair, np.int64))
+        for target in targets.tolist()
+        for pair in _rarest_pairs(
+            before.terms[before.row_ptr[target] : before.row_ptr[target + 1]].astype(np.int64),
+            support,
+            is_name,
+            is_town,
+        )
+    ]
+
+
+def _terms(paired: Paired, people: Sequence[Person]) -> list[Int64s]:
+    """Give the terms of each person's name and town; none at all if the vocabulary lacks one of them."""
+    texts = pl.Series([f"{person.name} {person.town}" for person in people], dtype=pl.String)
+    tokens = tokenize(texts, by_blanks=paired.original.layout.format is Format.TRANSACTIONS)
+    place = dict(zip(paired.vocabulary, range(len(paired.vocabulary)), strict=True))
+    number = np.array([place.get(term, -1) for term in tokens.vocabulary], np.int64)
+    found = []
+    for query in tokens.row_query:
+        terms = np.unique(number[tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]])
+        found.append(terms if (terms >= 0).all() else terms[:0])
+    return found
+
+
+def _names_and_towns(vocabulary: pl.Series) -> tuple[Bools, Bools]:
+    """Mark the terms that are names of people and hardly anything else, and those that are towns."""
+    table = identifier_table()
+    is_name = [bool(table.tokens.get(term, 0) & (FIRST | SURNAME)) for term in vocabulary]
+    return np.array(is_name, np.bool_), np.array([term in table.cities for term in vocabulary], np.bool_)
+
+
+def _rarest_pairs(terms: Int64s, support: Int64s, is_name: Bools, is_town: Bools) -> Iterator[tuple[int, ...]]:
+    by_support = terms[np.argsort(support[terms], kind="stable")]
+    # One more of each than pairs are wanted, since a term may be both.
+    names = by_support[is_name[by_support]][: MOST_PAIRS + 1].tolist()
+    towns = by_support[is_town[by_support]][: MOST_PAIRS + 1].tolist()
+    pairs = {tuple(sorted((name, town))) for name in names for town in towns if name != town}
+    yield from sorted(pairs, key=lambda pair: (int(support[pair[0]] * support[pair[1]]), pair))[:MOST_PAIRS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vanity(Seeker):
+    """Know a directory of names and towns, and seek who has both in the same history.
+
+    A candidate is named if no other has all the words of a name and of its town; where nobody has and items moved up in
+    a taxonomy, if no other has an item above each word that is gone. The directory is what is given as
+    `people`. Without it the names and American towns of one word that come with the package stand in for a phone book:
+    sought are people of the original whose own queries hold one of each, by their three rarest pairs.
+
+    >>> Vanity().name
+    'vanity'
+    """
+
+    @property
+    def name(self) -> str:
+        """What the attacker is called."""
+        return "vanity"
+
+    def misses(self, paired: Paired, *, given: Given) -> str | None:
+        """Say why it cannot attack this release."""
+        if reason := no_terms(paired):
+            return reason
+        if self._directory(paired, given):
+            return None
+        if given.people:
+            return "none of the people given is one user of the log"
+        return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
+
+    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+        """Look everybody up, and count those who are found."""
+        directory = self._directory(paired, given)
+        source = "a directory of people" if given.people else "a phone book"
+        users = np.unique(np.array([entry.user for entry in directory], np.int64))
+        return Exposure.counted(
+            attacker=self.name,
+            knows=f"{source}: names and towns",
+            what="people",
+            n_targets=len(users),
+            n_found=round(_found(directory, paired)),
+            n_by_chance=found_by_chance(paired, users=users),
+        )
+
+    def _directory(self, paired: Paired, given: Given) -> Sequence[Entry]:
+        rng = generator(self.seed)
+        if given.people:
+            return entries_of_people(paired, people=given.people, n_targets=self.n_targets, rng=rng)
+        return entries_of_tables(paired, n_targets=self.n_targets, rng=rng)
+
+
+def _found(directory: Sequence[Entry], paired: Paired) -> float:
+    """Add up the chances that the candidates who are alone with an entry are the people sought."""
+    postings, covering = Postings.of(paired.after), covering_of(paired)
+    named = np.full(len(directory), -1, np.int64)
+    for i, entry in enumerate(directory):
+        holders = postings.of_all(entry.terms) if len(entry.terms) else entry.terms
+        if not len(holders) and covering is not None and len(entry.terms):
+            holders = postings.of_all_in_any([covering[1][covering[0][t] : covering[0][t + 1]] for t in entry.terms])
+        if len(holders) == 1:
+            named[i] = holders[0]
+    users = np.array([entry.user for entry in directory], np.int64)
+    chances = pl.DataFrame({"user": users, "chance": paired.who.chance(named, user=users)})
+    # A person with several entries is found by the best of them.
+    return float(chances.group_by("user").agg(pl.col("chance").max())["chance"].sum())

@@ -1,0 +1,27 @@
+"""Judge what a release promises; nothing here is shared with the methods that make the promises."""
+
+from queryveil.checks.arrivals import Arrivals, arrivals_of
+from queryveil.checks.dp import verify_dp
+from queryveil.checks.judging import judge, verify
+from queryveil.checks.kdelta import verify_kdelta
+from queryveil.checks.km import verify_km
+from queryveil.checks.plink import verify_linkability
+from queryveil.checks.swap import verify_swap
+from queryveil.checks.transactions import verify_transactions, verify_transactions_by_force
+from queryveil.checks.verdict import Verdict, Witness
+
+__all__ = [
+    "Arrivals",
+    "Verdict",
+    "Witness",
+    "arrivals_of",
+    "judge",
+    "verify",
+    "verify_dp",
+    "verify_kdelta",
+    "verify_km",
+    "verify_linkability",
+    "verify_swap",
+    "verify_transactions",
+    "verify_transactions_by_force",
+]

@@ -1,0 +1,258 @@
+"""What a live anonymizer was given, and by when each of its rows had left.
+
+The one checker that reads texts as the methods do: the promise is about these categories and about queries without
+these identifiers. Whether they are the right ones is another question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from queryveil.checks.tokens import number
+from queryveil.data import QueryLog
+from queryveil.errors import BadInput, MissingColumn
+from queryveil.guarantees import SwapAnonymity
+from queryveil.progress import step
+from queryveil.release import Ids, Release
+from queryveil.text.classifier import CATEGORIES, Classifier
+from queryveil.text.identifiers import remove_identifiers
+
+__all__ = ["Arrivals", "Classifier", "arrivals_of"]
+
+Ints = npt.NDArray[np.int64]
+
+FINEST = timedelta(seconds=1)
+"""Some formats hold whole seconds only, so times are never compared more exactly."""
+NO_FILE_HOLDS = ("\0", "\t", "\n", "\r")
+"""Some formats have a blank in their place, so texts are compared with a blank there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Arrivals:
+    """The events that came into the pools, in the order of their arrival.
+
+    `frame` has the `user` as the release calls them, the `query` without identifiers, the number of its `category`,
+    and the `time` if the log has times. Released times are those of arrivals, cut to `time_unit`; without one a release
+    has no times. `max_pool` is the most events that a pool holds, if that is known. Rows of the release stand in the
+    order in which they left (`in_order`), or in none.
+    """
+
+    frame: pl.DataFrame
+    time_unit: timedelta | None = None
+    max_pool: int | None = None
+    in_order: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("user", "query", "category"):
+            if name not in self.frame.columns:
+                raise MissingColumn("the arrivals", name, found=self.frame.columns)
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show queries.
+        return f"Arrivals(n_events={self.frame.height}, n_categories={self.frame['category'].n_unique()})"
+
+
+def as_written(queries: pl.Series) -> pl.Series:
+    r"""Give texts as any file can hold them.
+
+    >>> as_written(pl.Series(["red\tkettle"])).to_list()
+    ['red kettle']
+    """
+    return queries.str.replace_all("[\0\t\n\r]", " ").rename("query")
+
+
+def latest_arrivals(released: QueryLog, *, original: Arrivals) -> Ints:
+    """Give for each released row the last arrival after which it can have left, -1 if it left before all of them.
+
+    A row bears the time of the arrival that set it free, so it left no later than the last arrival with that time or
+    an earlier one; and where rows stand in the order in which they left, it left no later than the rows after it.
+    """
+    last = original.frame.height - 1
+    latest = np.full(released.n_rows, last, np.int64)
+    if has_times(released, original=original) and original.time_unit is not None:
+        unit = max(original.time_unit, FINEST)
+        came = original.frame.select(pl.col("time").dt.truncate(unit)).with_row_index("arrival")
+        came = came.drop_nulls("time").sort("time").with_columns(pl.col("arrival").cast(pl.Int64).cum_max())
+        left = released.frame.select(pl.col("time").dt.truncate(unit))["time"]
+        known = left.is_not_null().to_numpy()
+        place = np.searchsorted(_micros(came["time"]), _micros(left.drop_nulls()), side="right")
+        latest[known] = np.concatenate([[-1], came["arrival"].to_numpy()])[place]
+    return np.ascontiguousarray(np.minimum.accumulate(latest[::-1])[::-1]) if original.in_order else latest
+
+
+def has_times(released: QueryLog, *, original: Arrivals) -> bool:
+    """Whether some released row says when it left, and the original when what came."""
+    if original.time_unit is None or "time" not in released.columns or "time" not in original.frame.columns:
+        return False
+    return bool(released.frame["time"].is_not_null().any())
+
+
+def _micros(times: pl.Series) -> Ints:
+    return times.cast(pl.Datetime("us")).to_physical().to_numpy().astype(np.int64)
+
+
+_ID_LENGTH = 32
+
+
+def arrivals_of(
+    log: QueryLog, *, release: Release, key: bytes | None = None, classifier: Classifier | None = None
+) -> Arrivals:
+    """Give what came in, in the order and by the names that the manifest of a release tells.
+
+    Rows come by time, those without one last, unless `order` says that they came as the file has them. A log without
+    times was shuffled first; then its release has no times either, and no order could be judged.
+    """
+    manifest = release.manifest
+    parameters, columns = manifest.parameters, manifest.columns
+    chosen = classifier or _classifier(parameters.get("classifier"))
+    names = _check_ids(columns.ids, key)
+    frame = log.frame.select(name for name in ("user", "query", "time") if name in log.columns)
+    if "time" in frame.columns and _is_by_time(release):
+        frame = frame.sort("time", nulls_last=True, maintain_order=True)
+    step("categories")
+    frame = _events(frame, chosen, drops_unclassified=parameters.get("unclassified") == "drop")
+    if names is not None:
+        frame = frame.with_columns(_keyed(frame["user"], names))
+        _check_key(frame["user"], released=release.log.frame["user"])
+    max_pool = parameters.get("max_pool")
+    # A service dates rows by its own clock, which may be behind that of the events; and where events did not come by
+    # time, the times of rows in no order do not say which left first.
+    tells_when = parameters.get("times") != "of release" and (_is_stream(release) or _is_by_time(release))
+    return Arrivals(
+        frame=frame,
+        time_unit=columns.time.unit if tells_when else None,
+        max_pool=max_pool if isinstance(max_pool, int) else None,
+        in_order=_is_stream(release),
+    )
+
+
+def _is_stream(release: Release) -> bool:
+    """Whether rows stand in the order in which they left; those of a file are shuffled."""
+    return isinstance(release.promise, SwapAnonymity) and release.promise.remembered is not None
+
+
+def _is_by_time(release: Release) -> bool:
+    return release.manifest.parameters.get("order", "file" if _is_stream(release) else "time") == "time"
+
+
+def _classifier(name: object) -> Classifier:
+    if name in ("evidence", "paper"):
+        return Classifier(kind=str(name))
+    raise BadInput(
+        "this release was made with tables of your own: give them too (--frequencies, --recommendations, --categories)"
+    )
+
+
+def _check_ids(ids: Ids, key: bytes | None) -> bytes | None:
+    """Give the key by which users can be found in the release; none if they have their own names."""
+    if ids is Ids.FRESH:
+        raise BadInput(
+            "its user ids are fresh, so who got whose query cannot be judged; anonymize with --ids keyed --key FILE"
+        )
+    if ids is Ids.KEYED and key is None:
+        raise BadInput("its user ids are keyed, so the key is needed to judge who got whose query: add --key FILE")
+    return key if ids is Ids.KEYED else None
+
+
+def _events(frame: pl.DataFrame, classifier: Classifier, *, drops_unclassified: bool) -> pl.DataFrame:
+    """Take identifiers out of the queries, leave out what is empty, and say the category of the rest."""
+    queries = number(frame["query"])
+    cleaned = remove_identifiers(queries.distinct).queries
+    category = classifier.classify(cleaned).category
+    stays = (cleaned.str.strip_chars() != "").to_numpy()
+    if drops_unclassified:
+        stays &= category >= 0
+    category = np.where(category < 0, len(CATEGORIES), category).astype(np.int8)
+    events = frame.with_columns(
+        cleaned.gather(queries.codes).alias("query"), pl.Series("category", category[queries.codes])
+    )
+    return events.filter(pl.Series(stays[queries.codes]))
+
+
+def _keyed(users: pl.Series, key: bytes) -> pl.Series:
+    found = number(users)
+    names = [hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH] for user in found.distinct]
+    return pl.Series(names, dtype=pl.String).gather(found.codes).alias("user")
+
+
+def _check_key(users: pl.Series, *, released: pl.Series) -> None:
+    """Refuse a key under which nobody is found: that is another key, or another log."""
+    if len(released) and not released.is_in(users.unique().implode()).any():
+        raise BadInput("with this key no user of the release is found in the original; give the key it was made with")
+
+
+Codes = npt.NDArray[np.int32]
+
+SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY = 0, 1, 2, 3
+_N_RULES = 4
+
+
+@nb.njit(cache=True)
+def replay(
+    came: Codes,
+    left: Codes,
+    latest: Ints,
+    n_pools: int,
+    n_members: int,
+    n_texts: int,
+    k: int,
+    l: int,  # noqa: E741 - as in the papers
+) -> tuple[Ints, Ints]:
+    """Let arrivals come one by one, and each row leave after the first arrival that allows it, up to its `latest`.
+
+    `came` and `left` have three lines: pools, members and texts. A member is a user in one pool; a row of pool -1 has a
+    text that never came. Gives for each row the arrival after which it leaves, and a line for each rule that a row
+    breaks: row, rule, what there is, what there should be.
+    """
+    n_waiting, n_users = np.zeros(n_pools, np.int64), np.zeros(n_pools, np.int64)
+    asked, given = np.zeros(n_members, np.int64), np.zeros(n_members, np.int64)
+    issued, released = np.zeros(n_texts, np.int64), np.zeros(n_texts, np.int64)
+    earliest = np.empty(latest.size, np.int64)
+    broken, n_broken = np.empty((64, 4), np.int64), 0
+    n_came = 0
+    for row in range(latest.size):
+        pool, member, text = left[0, row], left[1, row], left[2, row]
+        while pool >= 0 and n_came <= latest[row]:
+            can_leave = n_waiting[pool] >= k and n_users[pool] >= l
+            if can_leave and asked[member] > given[member] and issued[text] > released[text]:
+                break
+            newcomer = came[1, n_came]
+            asked[newcomer] += 1
+            n_users[came[0, n_came]] += asked[newcomer] == given[newcomer] + 1
+            n_waiting[came[0, n_came]] += 1
+            issued[came[2, n_came]] += 1
+            n_came += 1
+        earliest[row] = n_came - 1
+        if n_broken + _N_RULES > len(broken):
+            broken = np.concatenate((broken, np.empty_like(broken)))
+        released[text] += 1
+        if released[text] > issued[text]:
+            n_broken = _write(broken, n_broken, row, SURPLUS_QUERY, released[text], issued[text])
+        if pool < 0:
+            continue
+        if n_waiting[pool] < k:
+            n_broken = _write(broken, n_broken, row, SMALL_POOL, max(0, n_waiting[pool]), k)
+        if n_users[pool] < l:
+            n_broken = _write(broken, n_broken, row, FEW_USERS, n_users[pool], l)
+        given[member] += 1
+        if given[member] > asked[member]:
+            n_broken = _write(broken, n_broken, row, SURPLUS_ROW, given[member], asked[member])
+        # What was never there is owed: it does not wait when it comes.
+        n_users[pool] -= asked[member] == given[member]
+        n_waiting[pool] -= 1
+    return earliest, broken[:n_broken]
+
+
+@nb.njit(cache=True)
+def _write(broken: Ints, place: int, row: int, rule: int, there: int, needed: int) -> int:
+    """Write a line, and give the place of the next."""
+    broken[place, 0], broken[place, 1], broken[place, 2], broken[place, 3] = row, rule, there, needed
+    return place + 1

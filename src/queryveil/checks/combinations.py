@@ -1,0 +1,203 @@
+"""Counting every combination of a given size, depth first.
+
+The histories stand in one array, `line`: each in ascending order and ended by -1. A *tail* is a place in `line`; what
+stands from there to the next -1 is what a history still offers to a combination whose last item stands just
+before. The tails of a combination are thus its users, and counting the items in them gives the support of
+every combination that is one item longer. Items are numbered rare first, so that the first, longest tails are
+few.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from queryveil.checks.histories import sort_numbers
+
+Ints = npt.NDArray[np.int64]
+Line = npt.NDArray[np.int32]
+
+N_KEPT = 10
+N_SHARES = 16
+"""Shares of the work. A fixed number, whatever the machine has cores: the witnesses must not depend on it."""
+
+_FREE = np.iinfo(np.int64).max
+
+
+@nb.njit(cache=True, parallel=True)
+def rare_combinations(
+    line: Line, tails: Ints, tail_starts: Ints, firsts: Ints, size: int, k: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Count the combinations of `size` (2 or more) items with fewer than `k` users, among those that start in `firsts`.
+
+    `tails[tail_starts[t] : tail_starts[t + 1]]` are the tails of item t alone.
+
+    Gives, for each share of the work, their number and the rarest of them: support, items, and a tail of its first
+    user. Unused entries have a support of 2**63 - 1.
+    """
+    n_rare = np.zeros(N_SHARES, np.int64)
+    supports = np.full((N_SHARES, N_KEPT), _FREE, np.int64)
+    items = np.zeros((N_SHARES, N_KEPT, size), np.int64)
+    places = np.zeros((N_SHARES, N_KEPT), np.int64)
+    for share in nb.prange(N_SHARES):
+        counts = np.zeros(tail_starts.size - 1, np.int64)
+        prefix = np.zeros(size, np.int64)
+        for i in range(share, firsts.size, N_SHARES):
+            first = firsts[i : i + 1]
+            bounds = tail_starts[first[0] : first[0] + 2]
+            n_rare[share] += _search(
+                line, first, bounds, tails, prefix, k, counts, supports[share], items[share], places[share]
+            )
+    return n_rare, supports, items, places
+
+
+@nb.njit(cache=True)
+def _search(
+    line: Line,
+    first: Ints,
+    bounds: Ints,
+    tails: Ints,
+    prefix: Ints,
+    k: int,
+    counts: Ints,
+    supports: Ints,
+    items: Ints,
+    places: Ints,
+) -> int:
+    """Count the rare combinations that start with `first`; `counts` is all zero before and after.
+
+    Level d holds the items that may stand at place d after the present `prefix[:d]`, and the tails of each. The
+    levels are a stack and not a recursion, because Numba crashes when it loads a recursive function from its cache.
+    """
+    last = prefix.size - 2
+    nexts, starts, tails_of = [first] * (last + 1), [bounds] * (last + 1), [tails] * (last + 1)
+    at = np.zeros(last + 1, np.int64)
+    level, n = 0, 0
+    while level >= 0:
+        i = at[level]
+        if i == nexts[level].size:
+            level -= 1
+            continue
+        at[level] += 1
+        prefix[level] = nexts[level][i]
+        after = tails_of[level][starts[level][i] : starts[level][i + 1]]
+        if level == last:
+            n += _count_last(line, after, prefix, k, counts, supports, items, places)
+        else:
+            level += 1
+            at[level] = 0
+            nexts[level], starts[level], tails_of[level] = _split(line, after, prefix.size - level, k, counts)
+    return n
+
+
+@nb.njit(cache=True)
+def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Give the items that can come next, and for each the tails after it; none if no combination can be rare."""
+    nexts = _count(line, tails, counts)
+    if _all_common(counts, nexts, tails.size, n_missing, k):
+        counts[nexts] = 0
+        return nexts[:0], nexts[:0], nexts[:0]
+    starts = np.zeros(nexts.size + 1, np.int64)
+    for i in range(nexts.size):
+        starts[i + 1] = starts[i] + counts[nexts[i]]
+        counts[nexts[i]] = starts[i]
+    deeper = np.empty(starts[-1], np.int64)
+    for tail in tails:
+        place = tail
+        while line[place] >= 0:
+            deeper[counts[line[place]]] = place + 1
+            counts[line[place]] += 1
+            place += 1
+    counts[nexts] = 0
+    return nexts, starts, deeper
+
+
+@nb.njit(cache=True)
+def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
+    """Count the items of the tails, and list them."""
+    n_nexts = 0
+    for tail in tails:
+        place = tail
+        while line[place] >= 0:
+            counts[line[place]] += 1
+            n_nexts += counts[line[place]] == 1
+            place += 1
+    nexts = np.empty(n_nexts, np.int64)
+    n_nexts = 0
+    for tail in tails:
+        place = tail
+        while line[place] >= 0 and n_nexts < nexts.size:
+            item = line[place]
+            if counts[item] > 0:
+                counts[item] = -counts[item]
+                nexts[n_nexts] = item
+                n_nexts += 1
+            place += 1
+    for item in nexts:
+        counts[item] = -counts[item]
+    return nexts
+
+
+@nb.njit(cache=True)
+def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int) -> bool:
+    """Whether every combination of `n_missing` of the next items must have k users, by their counts alone.
+
+    Of the users of the prefix, each item is lacking in `n_users - counts[item]`; so a combination has at least all
+    users but those who lack one of its items. If it is enough for the rarest items, it is for any.
+    """
+    lacking = np.zeros(n_missing, np.int64)  # of the items that are lacking most, ascending
+    for item in nexts:
+        if n_users - counts[item] > lacking[0]:
+            lacking[0] = n_users - counts[item]
+            sort_numbers(lacking)
+    return bool(n_users - lacking.sum() >= k)
+
+
+@nb.njit(cache=True)
+def _count_last(
+    line: Line, tails: Ints, prefix: Ints, k: int, counts: Ints, supports: Ints, items: Ints, places: Ints
+) -> int:
+    """Count the last items that make `prefix` rare, and keep the rarest combinations."""
+    for tail in tails:
+        place = tail
+        while line[place] >= 0:
+            counts[line[place]] += 1
+            place += 1
+    n = 0
+    for tail in tails:
+        place = tail
+        while line[place] >= 0:
+            support = counts[line[place]]
+            if 0 < support < k:
+                n += 1
+                prefix[-1] = line[place]
+                _keep_rarest(support, prefix, place, supports, items, places)
+            counts[line[place]] = 0
+            place += 1
+    return n
+
+
+@nb.njit(cache=True)
+def _keep_rarest(support: int, combination: Ints, place: int, supports: Ints, items: Ints, places: Ints) -> None:
+    """Insert a combination into the kept ones, sorted by support and then by items, if it belongs there."""
+    slot = supports.size
+    while slot > 0 and _comes_before(support, combination, supports[slot - 1], items[slot - 1]):
+        slot -= 1
+    if slot == supports.size:
+        return
+    for i in range(supports.size - 1, slot, -1):
+        supports[i], places[i] = supports[i - 1], places[i - 1]
+        items[i] = items[i - 1]
+    supports[slot], places[slot] = support, place
+    items[slot] = combination
+
+
+@nb.njit(cache=True)
+def _comes_before(support: int, combination: Ints, other_support: int, other: Ints) -> bool:
+    if support != other_support:
+        return support < other_support
+    for i in range(combination.size):
+        if combination[i] != other[i]:
+            return bool(combination[i] < other[i])
+    return False

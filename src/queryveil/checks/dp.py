@@ -1,0 +1,251 @@
+"""Is the noise on released counts enough for what is promised? Worked out again, from what the manifest says.
+
+Python and Polars each bring tables of letters of their own, and the older ones lack the lower case of some letters
+(Garay, Beria Erfe, a few of Latin). A query counts as asked, and as tidy, if it is so by either of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from queryveil.checks.clusters import folded_all
+from queryveil.checks.dp_noise import delta_of, is_known, most_of
+from queryveil.checks.dp_words import in_units
+from queryveil.checks.tokens import number
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import Format, QueryLog, Tallies
+from queryveil.guarantees import DifferentialPrivacy
+from queryveil.release import MANIFEST, Manifest, Noise
+
+
+def either_form(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Give texts composed, in lower case and with single blanks, by Python's tables and by those of Polars.
+
+    >>> [form.to_list() for form in either_form(pl.Series([" Red  KETTLE"]))]
+    [['red kettle'], ['red kettle']]
+    """
+    lowered = texts.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+    return folded_all(texts), lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
+
+
+def is_untidy(texts: pl.Series) -> pl.Series:
+    """Say which texts are not as they are compared, and which are none: empty, or with a NUL.
+
+    >>> is_untidy(pl.Series(["red kettle", "Red kettle", ""])).to_list()
+    [False, True, True]
+    """
+    python, polars = either_form(texts)
+    return ((texts != python) & (texts != polars)) | (texts == "") | texts.str.contains("\0", literal=True)
+
+
+_ROUNDING = 1e-9
+"""Epsilons and deltas are floats: so much more, as a share, is the same."""
+_MOST_PARTS = 100
+"""Each part takes its time, and no release has nearly as many."""
+_N_NAMED = 5
+_UNSEEN = (
+    "files cannot show that the noise was drawn as the manifest says, nor that nobody had a part in more counts than "
+    "it says"
+)
+_MADE_UP = "rows are made up from noisy counts that are not in the release, so that the counts were not judged"
+
+
+@dataclass(slots=True)
+class _Findings:
+    n: int = 0
+    witnesses: list[Witness] = field(default_factory=list)
+
+    def whole(self, kind: Kind, *, found: int, allowed: int, part: int | None = None) -> None:
+        """Add what is wrong with the release as a whole, or with a part of its noise."""
+        self.n += 1
+        rows = () if part is None else (part,)
+        self.witnesses.append(Witness(kind=kind, size=0, support=found, needed=allowed, rows=rows, positions=()))
+
+    def rows(self, kind: Kind, frame: pl.DataFrame) -> None:
+        """Add rows, with what they have (`found`) and should have (`needed`)."""
+        self.n += frame.height
+        first = frame.sort("found", "row").head(Verdict.N_KEPT)
+        self.witnesses += [
+            Witness(kind=kind, size=1, support=found, needed=needed, rows=(row,), positions=())
+            for row, found, needed in first.select("row", "found", "needed").iter_rows()
+        ]
+
+
+def verify_dp(
+    data: Tallies | QueryLog,
+    promise: DifferentialPrivacy,
+    *,
+    noise: Sequence[Noise],
+    original: QueryLog | None = None,
+) -> Verdict:
+    """Judge the promise by how noise was added, part by part, and by the counts that were released.
+
+    The epsilons and deltas of the parts add up. With the `original` also look for queries and clicks that nobody has,
+    or fewer than get noise at all.
+
+    >>> counts = Tallies(frame=pl.DataFrame({"query": ["red kettle"], "count": [40]}))
+    >>> weak = Noise(what="queries", mechanism="laplace", max_items=1, scale=1.0, threshold=12, epsilon=1, delta=1e-5)
+    >>> print(verify_dp(counts, DifferentialPrivacy(epsilon=1, delta=1e-5), noise=[weak]).in_words())
+    The promise is broken: 1 violation, for example part 1 of the noise has a delta of 1.221e-05 at its epsilon, and
+    1e-05 is stated.
+    """
+    found = _Findings()
+    _judge_noise(noise, promise, found)
+    if isinstance(data, Tallies):
+        _judge_counts(data, noise, found)
+    else:
+        _judge_rows(data, noise, found)
+    if original is not None:
+        _judge_origin(data, noise, original, found)
+    n = data.n_queries + data.n_clicks if isinstance(data, Tallies) else data.n_rows
+    return Verdict(
+        promise=promise,
+        holds=found.n == 0,
+        witnesses=tuple(sorted(found.witnesses)[: Verdict.N_KEPT]),
+        n_violations=found.n,
+        n_users=n,
+        n_checked_users=n if isinstance(data, Tallies) else 0,
+        notes=(_UNSEEN,) if isinstance(data, Tallies) else (_UNSEEN, _MADE_UP),
+        is_made_up=isinstance(data, QueryLog),
+    )
+
+
+def uncovered(folder: Path, manifest: Manifest) -> list[str]:
+    """Give a note on files in a release folder that the promise does not cover, since the manifest names them not."""
+    named = {MANIFEST, *(file.name for file in (manifest.data, manifest.clicks) if file is not None)}
+    found = sorted(path.name for path in folder.iterdir() if path.name not in named)
+    if not found:
+        return []
+    shown = [name if name.isprintable() else ascii(name) for name in found[:_N_NAMED]]
+    names = ", ".join([*shown, *(["..."] if len(found) > len(shown) else [])])
+    there = (
+        "1 file beside those of the manifest is"
+        if len(found) == 1
+        else f"{len(found):,} files beside those of the manifest are"
+    )
+    return [f"{there} not covered by the promise: {names}"]
+
+
+def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _Findings) -> None:
+    if not any(each.what == "queries" for each in noise):
+        found.whole("no_noise", found=0, allowed=1)
+    for part, each in enumerate(noise, start=1):
+        if not is_known(each) or part > _MOST_PARTS:
+            found.whole("odd_noise", found=0, allowed=0, part=part)
+            continue
+        stated = each.delta * (1 + _ROUNDING)
+        delta = delta_of(each, epsilon=each.epsilon * (1 + _ROUNDING), stated=stated)
+        if delta > stated:
+            found.whole("weak_noise", found=in_units(delta), allowed=in_units(each.delta), part=part)
+    sums = (
+        ("parts_epsilon", sum(each.epsilon for each in noise), promise.epsilon),
+        ("parts_delta", sum(each.delta for each in noise), promise.delta),
+    )
+    for kind, spent, promised in sums:
+        # What is not a number is not within the promise, either.
+        if not spent <= promised * (1 + _ROUNDING):
+            found.whole(kind, found=in_units(spent), allowed=in_units(promised))  # type: ignore[arg-type]
+
+
+def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) -> None:
+    queries = tallies.frame.with_row_index("row", offset=1)
+    found.rows("small_count", _below(queries, noise, what="queries"))
+    _judge_texts(queries, found)
+    if tallies.clicks is None:
+        return
+    clicks = tallies.clicks.with_row_index("row", offset=1)
+    if clicks.height and not any(each.what == "clicks" for each in noise):
+        found.whole("no_noise", found=clicks.height, allowed=0)
+    found.rows("small_click", _below(clicks, noise, what="clicks"))
+    stray = clicks.join(queries, on="query", how="anti")
+    found.rows("stray_click", stray.select("row", found=pl.lit(0), needed=pl.lit(1)))
+
+
+def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+    """Give the rows whose count is below every threshold."""
+    lowest = min((each.threshold for each in noise if each.what == what and is_known(each)), default=0)
+    return counts.filter(pl.col("count") < lowest).select("row", found="count", needed=pl.lit(lowest))
+
+
+def _judge_texts(queries: pl.DataFrame, found: _Findings) -> None:
+    untidy = queries.filter(is_untidy(queries["query"]))
+    found.rows("untidy_query", untidy.select("row", found=pl.lit(1), needed=pl.lit(0)))
+
+
+def _judge_rows(log: QueryLog, noise: Sequence[Noise], found: _Findings) -> None:
+    """Rows made up from counts have what the counts have, and users who are numbers."""
+    known = {"user", "query", *(["url"] if any(each.what == "clicks" for each in noise) else [])}
+    if more := set(log.columns) - known:
+        found.whole("more_columns", found=len(more), allowed=0)
+    users = log.frame["user"].unique()
+    odd = users.filter(~users.is_in(pl.int_range(1, len(users) + 1, eager=True).cast(pl.String).implode()))
+    if len(odd):
+        found.whole("odd_id", found=len(odd), allowed=0)
+    _judge_texts(_first_rows(log, keys=["query"]), found)
+
+
+def _first_rows(log: QueryLog, *, keys: list[str]) -> pl.DataFrame:
+    """Give the distinct values of a log with the first row of each."""
+    return log.frame.with_row_index("row", offset=1).drop_nulls(keys).group_by(keys).agg(pl.col("row").min())
+
+
+def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: QueryLog, found: _Findings) -> None:
+    asked = _asked(original)
+    if isinstance(data, QueryLog):
+        queries = _first_rows(data, keys=["query"])
+        clicks = _first_rows(data, keys=["query", "url"]) if "url" in data.columns else None
+    else:
+        queries = data.frame.with_row_index("row", offset=1)
+        clicks = None if data.clicks is None else data.clicks.with_row_index("row", offset=1)
+    behind = _behind(queries, asked, keys=["query"])
+    found.rows("unasked_query", _too_few(behind, noise, what="queries"))
+    found.rows("large_count", _too_large(behind, noise, what="queries"))
+    if clicks is not None:
+        behind = _behind(clicks, asked, keys=["query", "url"])
+        found.rows("unmade_click", _too_few(behind, noise, what="clicks"))
+        found.rows("large_click", _too_large(behind, noise, what="clicks"))
+
+
+def _asked(original: QueryLog) -> pl.DataFrame:
+    """Give who asked and clicked what, a query as it is compared, in either form if these differ."""
+    rows = original.frame.select("user", "query", url=pl.col("url") if "url" in original.columns else pl.lit(""))
+    if original.layout.format is Format.TRANSACTIONS:
+        # An item is what a query is elsewhere.
+        rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query", empty_as_null=False)
+    texts = number(rows["query"])
+    one, other = either_form(texts.distinct)
+    asked = rows.with_columns(one.gather(texts.codes).alias("query"))
+    differs = (one != other).gather(texts.codes)
+    again = rows.with_columns(other.gather(texts.codes).alias("query")).filter(differs)
+    return pl.concat([asked, again]) if again.height else asked
+
+
+def _behind(released: pl.DataFrame, asked: pl.DataFrame, *, keys: list[str]) -> pl.DataFrame:
+    """Add how many users of the original are behind each row (`found`)."""
+    there = asked.join(released, on=keys, how="semi").group_by(keys).agg(pl.col("user").n_unique().alias("found"))
+    joined = released.join(there, on=keys, how="left")
+    return joined.with_columns(pl.col("found").fill_null(0).cast(pl.Int64))
+
+
+def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+    """Give the rows that fewer users stand behind than there must be for a count to get noise."""
+    least = _least(noise, what=what)
+    return behind.filter(pl.col("found") < least).select("row", "found", needed=pl.lit(least))
+
+
+def _least(noise: Sequence[Noise], *, what: str) -> int:
+    return min((each.least for each in noise if each.what == what and is_known(each)), default=1)
+
+
+def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+    """Give the rows whose count no noise on the users behind them can give; some of these may not have counted."""
+    largest = max((most_of(each) for each in noise if each.what == what and is_known(each)), default=None)
+    if largest is None or "count" not in behind.columns:
+        return pl.DataFrame(schema={"row": pl.UInt32, "found": pl.Int64, "needed": pl.Int64})
+    enough = pl.col("found") >= _least(noise, what=what)
+    too_large = behind.filter(enough & (pl.col("count") - pl.col("found") > largest))
+    return too_large.select("row", found="count", needed=pl.col("found") + largest)

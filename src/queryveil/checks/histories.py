@@ -1,0 +1,220 @@
+"""A log as the checker sees it: who holds which terms, in numbers.
+
+Numba's own sorts are closures whose names in the compiled cache can be the same for different sorts, and a process that
+loads two of them from the cache may run the wrong one (seen with Numba 0.68): a wrong result or a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from numba import njit
+
+from queryveil.checks.tokens import Tokens, number, terms_of, tokenise
+from queryveil.checks.verdict import Kind, Witness
+from queryveil.data import QueryLog
+
+Ints_sorting = npt.NDArray[Any]
+
+_SHORT = 32
+
+
+@njit(cache=True, nogil=True)
+def sort_numbers(values: Ints_sorting) -> None:
+    """Sort numbers, the smallest first: by insertion if there are few, else by a heap."""
+    n = len(values)
+    if n <= _SHORT:
+        for i in range(1, n):
+            value = values[i]
+            j = i
+            while j > 0 and values[j - 1] > value:
+                values[j] = values[j - 1]
+                j -= 1
+            values[j] = value
+        return
+    for start in range(n // 2 - 1, -1, -1):
+        _sink(values, start, n)
+    for end in range(n - 1, 0, -1):
+        values[0], values[end] = values[end], values[0]
+        _sink(values, 0, end)
+
+
+@njit(cache=True, nogil=True)
+def _sink(values: Ints_sorting, place: int, end: int) -> None:
+    """Let the value at a place of a heap sink to where no child is larger."""
+    while True:
+        child = 2 * place + 1
+        if child >= end:
+            return
+        if child + 1 < end and values[child + 1] > values[child]:
+            child += 1
+        if values[place] >= values[child]:
+            return
+        values[place], values[child] = values[child], values[place]
+        place = child
+
+
+@nb.njit(cache=True)
+def gather_histories(
+    owner: npt.NDArray[np.uint32],
+    query: npt.NDArray[np.uint32],
+    query_starts: Ints,
+    query_terms: Ints,
+    n_owners: int,
+    n_terms: int,
+) -> tuple[Ints, Ints]:
+    """Give the distinct terms of each owner's rows: owner i holds `terms[starts[i]:starts[i + 1]]`."""
+    row_starts = np.zeros(n_owners + 1, np.int64)
+    for row in range(owner.size):
+        row_starts[owner[row] + 1] += 1
+    row_starts = np.cumsum(row_starts)
+    queries = np.empty(owner.size, np.uint32)
+    cursor = row_starts[:-1].copy()
+    for row in range(owner.size):
+        queries[cursor[owner[row]]] = query[row]
+        cursor[owner[row]] += 1
+
+    starts = np.zeros(n_owners + 1, np.int64)
+    terms = np.empty(0, np.int64)
+    for is_writing in (False, True):
+        if is_writing:
+            starts = np.cumsum(starts)
+            terms = np.empty(starts[-1], np.int64)
+        last_owner = np.full(n_terms, -1, np.int64)
+        n = 0
+        for i in range(n_owners):
+            before = n
+            for q in queries[row_starts[i] : row_starts[i + 1]]:
+                for term in query_terms[query_starts[q] : query_starts[q + 1]]:
+                    if last_owner[term] != i:
+                        last_owner[term] = i
+                        if is_writing:
+                            terms[n] = term
+                        n += 1
+            if not is_writing:
+                starts[i + 1] = n - before
+    return starts, terms
+
+
+@nb.njit(cache=True, parallel=True)
+def lay_out(starts: Ints, items: Ints) -> npt.NDArray[np.int32]:
+    """Put the histories one after another, each in ascending order and ended by -1."""
+    n_owners = starts.size - 1
+    line = np.empty(items.size + n_owners, np.int32)
+    for i in nb.prange(n_owners):
+        a, b = starts[i], starts[i + 1]
+        line[a + i : b + i] = items[a:b]
+        sort_numbers(line[a + i : b + i])
+        line[b + i] = -1
+    return line
+
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Histories:
+    """The histories of a log, one per user, or per user and window.
+
+    `line` holds them one after another, each ascending and ended by -1; history i begins at `starts[i]`. An item
+    stands for a term, or for a term in one window: the same term in another window is another item, so that
+    supports never mix windows. Items are numbered by rising support. `n_occurrences` counts each word in all rows.
+    `by_blanks` tells that terms are what stands between blanks.
+    """
+
+    log: QueryLog
+    by_blanks: bool
+    line: npt.NDArray[np.int32]
+    starts: Ints
+    support: Ints
+    words: pl.Series
+    n_occurrences: Ints
+    word_of_item: Ints
+    history_of_row: Ints
+
+    @property
+    def n_not_empty(self) -> int:
+        """The number of histories with at least one term."""
+        return int(np.count_nonzero(np.diff(self.starts) > 1))
+
+    def witness(self, items: Sequence[int], *, place: int, support: int, needed: int, kind: Kind) -> Witness:
+        """Point at the first rows where the user whose history lies around `place` of the line has the items."""
+        history = np.searchsorted(self.starts, place, side="right") - 1
+        missing = {str(self.words[int(self.word_of_item[item])]) for item in items}
+        found: list[tuple[int, int]] = []
+        for row in np.flatnonzero(self.history_of_row == history):
+            terms = terms_of(self.log.frame["query"][int(row)], items=self.by_blanks)
+            for position, term in enumerate(terms, start=1):
+                if term in missing:
+                    missing.remove(term)
+                    found.append((int(row) + 1, position))
+            if not missing:
+                break
+        rows, positions = zip(*found, strict=True)
+        return Witness(kind=kind, size=len(items), support=support, needed=needed, rows=rows, positions=positions)
+
+
+def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False) -> Histories:
+    """Gather the terms of each user, or of each user and window."""
+    queries, owners = number(log.frame["query"]), _owners(log, windows)
+    tokens = tokenise(queries.distinct, items=by_blanks)
+    n_words = len(tokens.words)
+    starts, terms = gather_histories(
+        owners.of_row.astype(np.uint32),
+        queries.codes.astype(np.uint32),
+        tokens.starts,
+        tokens.terms,
+        owners.windows.size,
+        n_words,
+    )
+    if windows is None:
+        items, word_of_item = terms, np.arange(n_words)
+    else:
+        keys = np.repeat(owners.windows, np.diff(starts)) * n_words + terms
+        distinct, items = np.unique(keys, return_inverse=True)
+        word_of_item = distinct % max(n_words, 1)
+    support = np.bincount(items, minlength=word_of_item.size)
+    rare_first = np.argsort(support, kind="stable")
+    rank = np.empty(rare_first.size, np.int64)
+    rank[rare_first] = np.arange(rare_first.size)
+    return Histories(
+        log=log,
+        by_blanks=by_blanks,
+        line=lay_out(starts, rank[items]),
+        starts=starts + np.arange(starts.size),
+        support=support[rare_first],
+        words=tokens.words,
+        n_occurrences=_occurrences(tokens, np.bincount(queries.codes, minlength=tokens.starts.size - 1)),
+        word_of_item=word_of_item[rare_first],
+        history_of_row=owners.of_row,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Owners:
+    """Whose history each row belongs to, and the window that each of these histories is of."""
+
+    of_row: Ints
+    windows: Ints
+
+
+def _owners(log: QueryLog, windows: pl.Series | None) -> _Owners:
+    user = number(log.frame["user"])
+    if windows is None:
+        return _Owners(of_row=user.codes, windows=np.zeros(len(user.distinct), np.int64))
+    window = number(windows)
+    n_windows = max(len(window.distinct), 1)
+    distinct, of_row = np.unique(user.codes * n_windows + window.codes, return_inverse=True)
+    return _Owners(of_row=of_row, windows=distinct % n_windows)
+
+
+def _occurrences(tokens: Tokens, n_rows: Ints) -> Ints:
+    n_occurrences = np.zeros(len(tokens.words), np.int64)
+    np.add.at(n_occurrences, tokens.terms, np.repeat(n_rows, np.diff(tokens.starts)))
+    return n_occurrences

@@ -1,0 +1,210 @@
+"""Does a release hold anything that its original does not? Deleting terms never adds, nor does moving them up.
+
+A node is written as one word between angle brackets, `<body_of_water>`; one that has nothing below it may go without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+from unicodedata import category
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from queryveil.checks.histories import Histories, read_histories
+from queryveil.checks.km import window_column
+from queryveil.checks.verdict import Verdict, Witness
+from queryveil.data import Format, QueryLog
+from queryveil.guarantees import KmAnonymity
+
+Ints = npt.NDArray[np.int64]
+
+
+class Tree(Protocol):
+    """A taxonomy; that of `queryveil.text` is one, but nothing of it is needed here.
+
+    Its nodes are numbered from the root, which is 0 and has the parent -1; a parent has a smaller number than its
+    children.
+    """
+
+    @property
+    def names(self) -> pl.Series:
+        """The distinct names of the nodes."""
+        ...
+
+    @property
+    def parent(self) -> npt.NDArray[np.int32]:
+        """The node above each node."""
+        ...
+
+    def find_all(self, words: pl.Series) -> npt.NDArray[np.int32]:
+        """Give the node of each word, -1 where there is none."""
+        ...
+
+
+def nodes_named(names: pl.Series, *, tree: Tree) -> Ints:
+    """Give the nodes that have exactly these names, -1 for what is no name."""
+    known = pl.DataFrame({"name": tree.names}).with_row_index("node")
+    asked = names.to_frame("name").join(known, on="name", how="left", maintain_order="left")
+    return asked["node"].cast(pl.Int64).fill_null(-1).to_numpy().copy()
+
+
+def nodes_of(words: pl.Series, *, tree: Tree) -> Ints:
+    """Give the node that has the word as its name, else the one where the taxonomy finds it, else -1."""
+    nodes = nodes_named(words, tree=tree)
+    return np.where(nodes >= 0, nodes, tree.find_all(words))
+
+
+def counts_below(counts: Ints, *, tree: Tree) -> Ints:
+    """Add up what stands at each node and below it."""
+    below = counts.tolist()
+    parents = tree.parent.tolist()
+    for node in range(len(parents) - 1, 0, -1):
+        below[parents[node]] += below[node]
+    return np.array(below, np.int64)
+
+
+def is_marked() -> pl.Expr:
+    """Tell which terms, in the column `term`, are written as nodes."""
+    return pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")
+
+
+def accounted_for(terms: pl.DataFrame, *, before: Histories, tree: Tree) -> pl.Series:
+    """Tell which terms are nodes with at least as many users and occurrences of the original at them and below.
+
+    `terms` has the columns `term`, `n_users` and `n_occurrences`.
+    """
+    places = terms.select("term", row=pl.int_range(pl.len())).join(_written(tree), on="term")
+    n_users, n_occurrences = _below(before, nodes=places["node"].to_numpy(), tree=tree)
+    counts = terms.select("n_users", "n_occurrences")[places["row"]]
+    is_enough = (counts["n_users"].to_numpy() <= n_users) & (counts["n_occurrences"].to_numpy() <= n_occurrences)
+    found = np.zeros(terms.height, np.bool_)
+    found[places["row"].to_numpy()[is_enough]] = True
+    return pl.Series(found)
+
+
+def _written(tree: Tree) -> pl.DataFrame:
+    """Give the ways to write each node: `term` and `node`."""
+    is_leaf = np.ones(len(tree.parent), np.bool_)
+    is_leaf[tree.parent[1:]] = False
+    plain = tree.names.rename("term").to_frame().with_row_index("node")
+    marked = plain.with_columns(pl.format("<{}>", pl.col("term").str.replace_all(r"\s+", "_")).alias("term"))
+    return pl.concat([marked, plain.filter(pl.Series(is_leaf))])
+
+
+def _below(before: Histories, *, nodes: Ints, tree: Tree) -> tuple[Ints, Ints]:
+    """Count the users, and the occurrences, of terms at each of the nodes or below it."""
+    n_nodes = len(tree.parent)
+    node_of_word = tree.find_all(before.words).astype(np.int64)
+    is_known = node_of_word >= 0
+    at = np.zeros(n_nodes, np.int64)
+    np.add.at(at, node_of_word[is_known], before.n_occurrences[is_known])
+
+    is_asked = np.zeros(n_nodes, np.bool_)
+    is_asked[nodes] = True
+    lengths = np.diff(before.starts) - 1
+    owner = np.repeat(np.arange(lengths.size), lengths)
+    node = node_of_word[before.word_of_item[before.line[before.line >= 0]]]
+    pairs = [np.zeros(0, np.int64)]
+    while node.size:
+        owner, node = owner[node >= 0], node[node >= 0]
+        pairs.append(np.unique((owner * n_nodes + node)[is_asked[node]]))
+        node = tree.parent[node].astype(np.int64)
+    n_users = np.bincount(np.unique(np.concatenate(pairs)) % n_nodes, minlength=n_nodes)
+    return n_users[nodes], counts_below(at, tree=tree)[nodes]
+
+
+def invented(
+    log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None
+) -> tuple[int, list[Witness]]:
+    """Count what the released log has more of than the original, and point at it.
+
+    Users have new ids, so they cannot be matched. What can be seen: a term that is not in the original, or has more
+    users or more occurrences than there; more users or more rows. Under a promise with windows a user of the
+    original counts once per window, for that is how ids are given out anew.
+
+    Under a promise about items, nodes of the `taxonomy` may stand for what is below them; without it they are not
+    judged. The original is cut at blanks only if it is a transaction file.
+    """
+    by_blanks = promise.items and original.layout.format is Format.TRANSACTIONS
+    released = _counted(log, window=None, by_blanks=promise.items)
+    before = _counted(original, window=promise.window, by_blanks=by_blanks)
+    totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]
+    found = [
+        Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())
+        for now, then in totals
+        if now > then
+    ]
+    more = _more(released, before)
+    if more.height and not by_blanks:
+        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+        other = _counted(without_unknown(original), window=promise.window, by_blanks=False)
+        more = more.join(_more(released, other).select("term"), on="term", how="semi", maintain_order="left")
+    if promise.items and taxonomy is not None:
+        more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
+    elif promise.items:
+        more = more.filter(~is_marked())
+    found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
+    return more.height + sum(now > then for now, then in totals), found
+
+
+def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
+    """Give the terms that have more users or occurrences in the release than before."""
+    return (
+        released.terms.join(before.terms, on="term", how="left", suffix="_before")
+        .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
+        .filter(
+            (pl.col("n_users") > pl.col("n_users_before")) | (pl.col("n_occurrences") > pl.col("n_occurrences_before"))
+        )
+        .sort("n_users", "term")
+    )
+
+
+def without_unknown(log: QueryLog) -> QueryLog:
+    """Give the log with blanks for the code points that this Python does not know."""
+    queries = log.frame["query"]
+    strange = queries.filter(queries.str.contains(r"[^\x00-\x7f]")).unique()
+    blanked = ["".join(" " if category(c) == "Cn" else c for c in query) for query in strange]
+    return log.with_frame(log.frame.with_columns(query=queries.replace(strange, pl.Series(blanked, dtype=pl.String))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Counted:
+    """A log's histories, and for each term (column `term`) `n_users`, `n_occurrences` and its `item`."""
+
+    histories: Histories
+    terms: pl.DataFrame
+    n_owners: int
+
+
+def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> _Counted:
+    windows = window_column(log, window) if window and "time" in log.columns else None
+    histories = read_histories(log, windows=windows, by_blanks=by_blanks)
+    n_words = len(histories.words)
+    n_users = np.zeros(n_words, np.int64)
+    np.add.at(n_users, histories.word_of_item, histories.support)
+    # With windows a term is several items; any one of them will do to point at it.
+    item = np.zeros(n_words, np.int64)
+    item[histories.word_of_item] = np.arange(histories.support.size)
+    terms = pl.DataFrame(
+        {
+            "term": histories.words,
+            "n_users": n_users,
+            "n_occurrences": histories.n_occurrences,
+            "item": item,
+        }
+    )
+    return _Counted(histories=histories, terms=terms, n_owners=histories.starts.size - 1)
+
+
+def _term_witness(row: dict[str, int], histories: Histories) -> Witness:
+    what = "n_users" if row["n_users"] > row["n_users_before"] else "n_occurrences"
+    return histories.witness(
+        [row["item"]],
+        place=int(np.argmax(histories.line == row["item"])),
+        support=row[what],
+        needed=row[f"{what}_before"],
+        kind="invented",
+    )

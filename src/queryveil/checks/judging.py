@@ -1,0 +1,200 @@
+"""The verb: judge a release, whatever it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeAlias
+
+import polars as pl
+
+from queryveil.checks.arrivals import Classifier, arrivals_of
+from queryveil.checks.dp import uncovered, verify_dp
+from queryveil.checks.dp_manifest import claims_broken
+from queryveil.checks.invented import Tree, invented
+from queryveil.checks.kdelta import verify_kdelta
+from queryveil.checks.km import verify_km
+from queryveil.checks.plink import verify_linkability
+from queryveil.checks.swap import verify_swap
+from queryveil.checks.tokens import terms_of
+from queryveil.checks.transactions import verify_transactions
+from queryveil.checks.verdict import Verdict
+from queryveil.data import Format, Groups, Profiles, QueryLog, Tallies, Transactions
+from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
+from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
+from queryveil.guarantees import (
+    DifferentialPrivacy,
+    Guarantee,
+    KdeltaAnonymity,
+    KmAnonymity,
+    Linkability,
+    NoPromise,
+    SwapAnonymity,
+    TransactionAnonymity,
+)
+from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
+
+_NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
+_NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
+
+
+Original: TypeAlias = QueryLog | Transactions | Profiles | Path | str
+"""What a release was made from, or its file."""
+
+
+def verify(
+    release: Release | Path | str,
+    *,
+    original: Original | None = None,
+    taxonomy: Tree | None = None,
+    key: bytes | None = None,
+    classifier: Classifier | None = None,
+) -> Verdict:
+    """Judge the promise of a release, given as a value or as its folder.
+
+    With the `original`, or its file, also look for what the release holds and the original does not: a log where a log
+    was released, transactions where transactions were, a log or profiles where groups of profiles were. Where terms or
+    items have moved up in a `taxonomy`, this needs that taxonomy. Where queries have changed hands, nothing can be
+    judged without the original, the `key` if user ids are keyed, and the `classifier` if it was one of your own.
+    """
+    folder = None if isinstance(release, Release) else str(release)
+    release = release if isinstance(release, Release) else read_release(release)
+    promise, parameters = release.promise, release.manifest.parameters
+    match promise:
+        case TransactionAnonymity():
+            baskets = None if original is None else _as_transactions(original, unit=parameters.get("unit"))
+            return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+        case KdeltaAnonymity():
+            log = None if original is None else _as_log(original)
+            return _verify_kdelta(release, promise, original=log, folder=folder)
+        case Linkability():
+            people = None if original is None else _as_people(original)
+            return verify_linkability(release.groups, promise, original=people)
+        case SwapAnonymity():
+            if original is None:
+                raise BadInput(_NEEDS_ORIGINAL)
+            came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
+            return verify_swap(release.log, promise, original=came)
+        case DifferentialPrivacy():
+            log = None if original is None else _as_log(original)
+            return _verify_dp(release, promise, original=log, folder=folder)
+        case NoPromise():
+            raise NothingPromised(promise.reason)
+    return _verify_km(release, promise, original=original, taxonomy=taxonomy)
+
+
+def _verify_kdelta(
+    release: Release, promise: KdeltaAnonymity, *, original: QueryLog | None, folder: str | None
+) -> Verdict:
+    log, manifest = release.log, release.manifest
+    additions = manifest.parameters.get("additions") is not False
+    try:
+        return verify_kdelta(log, promise, clusters=manifest.query_clusters, original=original, additions=additions)
+    except BadInput as error:
+        # The manifest does not number the queries of this log.
+        if folder is None:
+            raise
+        raise BadRelease(folder, str(error)) from None
+
+
+def _verify_dp(
+    release: Release, promise: DifferentialPrivacy, *, original: QueryLog | None, folder: str | None
+) -> Verdict:
+    data = release.data if isinstance(release.data, QueryLog) else release.tallies
+    manifest = release.manifest
+    told = claims_broken(manifest, data, folder=None if folder is None else Path(folder))
+    notes = [] if folder is None else uncovered(Path(folder), manifest)
+    if SEEDED_NOISE in manifest.warnings:
+        notes.append(SEEDED_NOISE)
+    return verify_dp(data, promise, noise=manifest.noise, original=original).joined(
+        witnesses=told, n_violations=len(told), notes=notes
+    )
+
+
+def _verify_km(release: Release, promise: KmAnonymity, *, original: Original | None, taxonomy: Tree | None) -> Verdict:
+    unit = release.manifest.columns.time.unit
+    # A format with fixed columns has an empty one for times that were dropped.
+    without_times = unit is None and "time" in release.log.columns
+    data = release.log.with_frame(release.log.frame.drop("time")) if without_times else release.log
+    verdict = verify_km(data, promise, time_unit=unit)
+    if original is None:
+        return verdict
+    log = _as_log(original)
+    n_invented, witnesses = invented(release.log, original=log, promise=promise, taxonomy=taxonomy)
+    has_nodes = promise.items and taxonomy is None and _has_nodes(release.log)
+    return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
+
+
+def judge(
+    data: QueryLog | Transactions | Groups | Tallies,
+    promise: Guarantee,
+    *,
+    time_unit: timedelta | None = None,
+    clusters: str = "",
+    noise: Sequence[Noise] = (),
+) -> Verdict:
+    """Judge any promise of released data.
+
+    `time_unit` is what the times of a log were rounded to; `clusters` are the manifest's `query_clusters`, and `noise`
+    is its noise.
+    """
+    match promise, data:
+        case NoPromise(), _:
+            raise NothingPromised(promise.reason)
+        case SwapAnonymity(), QueryLog():
+            raise BadInput(_NEEDS_ORIGINAL)
+        case TransactionAnonymity(), Transactions():
+            return verify_transactions(data, promise)
+        case Linkability(), Groups():
+            return verify_linkability(data, promise)
+        case KdeltaAnonymity(), QueryLog():
+            return verify_kdelta(data, promise, clusters=clusters)
+        case KmAnonymity(), QueryLog():
+            return verify_km(data, promise, time_unit=time_unit)
+        case DifferentialPrivacy(), QueryLog() | Tallies():
+            return verify_dp(data, promise, noise=noise)
+    kinds = {
+        QueryLog: "a log",
+        Transactions: "transactions",
+        Groups: "groups of profiles",
+        Tallies: "queries with counts",
+    }
+    subjects = {TransactionAnonymity: Transactions, Linkability: Groups, DifferentialPrivacy: Tallies}
+    about, kind = kinds[subjects.get(type(promise), QueryLog)], kinds[type(data)]
+    raise BadInput(f"this promise is about {about}, and the data is {kind}")
+
+
+def _as_transactions(original: Original, *, unit: object) -> Transactions:
+    if isinstance(original, Transactions):
+        return original
+    if isinstance(original, Profiles):
+        raise BadParameter("original", "profiles", allowed="transactions or a log, because the release is transactions")
+    if not isinstance(original, QueryLog):
+        return read_transactions(original)
+    by_blanks = original.layout.format is Format.TRANSACTIONS
+    lists = [query.split() if by_blanks else terms_of(query) for query in original.frame["query"]]
+    rows = original.frame.select("user").with_columns(items=pl.Series(lists, dtype=pl.List(pl.String)))
+    if unit != "query":
+        rows = rows.group_by("user", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
+    return Transactions.from_frame(rows.select("items"))
+
+
+def _as_log(original: Original) -> QueryLog:
+    if isinstance(original, Transactions | Profiles):
+        found = "transactions" if isinstance(original, Transactions) else "profiles"
+        raise BadParameter("original", found, allowed="a log, because the release is one")
+    return original if isinstance(original, QueryLog) else read_log(original)
+
+
+def _as_people(original: Original) -> QueryLog | Profiles:
+    """Give the log or the profiles that groups were made from."""
+    if isinstance(original, Transactions):
+        raise BadParameter("original", "transactions", allowed="a log or profiles, because the release is of groups")
+    if isinstance(original, QueryLog | Profiles):
+        return original
+    return read_profiles(original) if are_profiles(original) else read_log(original)
+
+
+def _has_nodes(log: QueryLog) -> bool:
+    return bool(log.frame["query"].str.contains(r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)").any())

@@ -1,0 +1,188 @@
+"""Does a log keep (k, m)-anonymity? Judged fast, and by force."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from heapq import nsmallest
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from queryveil.checks.combinations import rare_combinations
+from queryveil.checks.histories import Histories, read_histories
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
+from queryveil.guarantees import KmAnonymity, parse_window
+from queryveil.progress import step
+
+
+def why_windows_blur(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
+    """Say why the windows of a promise cannot be told apart in this log, if so.
+
+    Then the promise is judged over the whole log. A log that keeps it within its windows keeps it there too, because
+    whoever shares a combination within a window shares it in the log; the reverse is not so.
+    """
+    if time_unit is not None and time_unit <= timedelta(0):
+        raise BadParameter("time_unit", time_unit, allowed="longer than nothing")
+    if promise.window is None:
+        return None
+    if "time" not in log.columns:
+        reason = "the log has no times"
+    elif time_unit is not None and parse_window(promise.window) % time_unit:
+        reason = f"times are rounded to {time_unit}"
+    else:
+        return None
+    return f"{reason}, so windows of {promise.window} cannot be told apart; judged over the whole log"
+
+
+def window_column(log: QueryLog, window: str) -> pl.Series:
+    """Give the number of each row's window, counted from 1970-01-01; null, a window of its own, without a time."""
+    length_us = parse_window(window) // timedelta(microseconds=1)
+    return (log.frame["time"].dt.epoch("us") // length_us).alias("window")
+
+
+def linked_windows(log: QueryLog, windows: pl.Series) -> tuple[int, list[Witness]]:
+    """Count the user ids that stand in more than one window, and point at the first of them."""
+    first_rows = (
+        pl.DataFrame({"user": log.frame["user"], "window": windows})
+        .with_row_index("row", offset=1)
+        .group_by("user", "window")
+        .agg(pl.col("row").min())
+    )
+    linked = (
+        first_rows.group_by("user")
+        .agg(pl.len().alias("n_windows"), pl.col("row").bottom_k(2).sort().alias("rows"))
+        .filter(pl.col("n_windows") > 1)
+        .sort("n_windows", pl.col("rows").list.first())
+    )
+    kept = linked.head(Verdict.N_KEPT)
+    return linked.height, [
+        linked_witness(n_windows, first_rows=rows) for n_windows, rows in kept.select("n_windows", "rows").iter_rows()
+    ]
+
+
+def linked_witness(n_windows: int, *, first_rows: list[int]) -> Witness:
+    """Point at a user id that stands in several windows."""
+    return Witness(kind="linked_windows", size=0, support=n_windows, needed=1, rows=tuple(first_rows[:2]), positions=())
+
+
+_N_STEPS = 20
+_SMALL = 100_000
+"""A line shorter than this is done in one step: starting the threads would take longer than the work."""
+
+
+def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None = None) -> Verdict:
+    """Judge the promise, exactly and fast.
+
+    `time_unit` is what the log's times were rounded to. Combinations are judged by rising size, up to the first size
+    that has violations.
+
+    >>> log = QueryLog.from_frame({"user": ["1", "2", "3"], "query": ["red kettle", "kettle, red!", "kettle"]})
+    >>> verify_km(log, KmAnonymity(k=2, m=2)).holds
+    True
+    >>> verify_km(log, KmAnonymity(k=3, m=2)).witnesses[0].in_words()
+    'a combination of 1 term is shared by 2 users, 3 are needed (row 1)'
+    """
+    step("histories")
+    blur = why_windows_blur(log, promise, time_unit=time_unit)
+    windows = window_column(log, promise.window) if promise.window and not blur else None
+    histories = read_histories(log, windows=windows, by_blanks=promise.items)
+    rare = _rare_histories(histories, k=promise.k) if promise.m is None else _smallest_rare(histories, promise)
+    verdict = Verdict(
+        promise=promise,
+        holds=rare.n == 0,
+        witnesses=tuple(sorted(rare.witnesses(histories, needed=promise.k))),
+        n_violations=rare.n,
+        n_users=log.n_users,
+        n_checked_users=histories.n_not_empty,
+        notes=(blur,) if blur else (),
+    )
+    if windows is None:
+        return verdict
+    n_linked, linked = linked_windows(log, windows)
+    return verdict.joined(witnesses=linked, n_violations=n_linked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Rare:
+    """A combination or history with too few users: its items, and a place of its first user in the line."""
+
+    support: int
+    items: tuple[int, ...]
+    place: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """How many are rare, and the rarest of them."""
+
+    kind: Kind
+    n: int
+    rarest: Iterable[_Rare]
+
+    def witnesses(self, histories: Histories, *, needed: int) -> Iterator[Witness]:
+        for rare in self.rarest:
+            yield histories.witness(rare.items, place=rare.place, support=rare.support, needed=needed, kind=self.kind)
+
+
+def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _Found:
+    """Find the combinations with fewer than k users, of the smallest size that has any."""
+    longest = int(np.diff(histories.starts).max(initial=1)) - 1
+    found = _rare_items(histories, k=promise.k)
+    if found.n or longest < 2:
+        return found
+    # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
+    tails = np.argsort(histories.line, kind="stable")[histories.starts.size - 1 :] + 1
+    for size in range(2, min(promise.m or longest, longest) + 1):
+        found = _rare_combinations(histories, tails, size=size, k=promise.k)
+        if found.n:
+            break
+    return found
+
+
+def _rare_items(histories: Histories, *, k: int) -> _Found:
+    """Size 1; items are numbered by rising support, so the rarest come first."""
+    n = int(np.count_nonzero(histories.support < k))
+    rarest = [
+        _Rare(support=int(histories.support[item]), items=(item,), place=int(np.argmax(histories.line == item)))
+        for item in range(min(n, Verdict.N_KEPT))
+    ]
+    return _Found(kind="combination", n=n, rarest=rarest)
+
+
+def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, size: int, k: int) -> _Found:
+    tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(histories.support)])
+    n_steps = _N_STEPS if histories.line.size > _SMALL else 1
+    n, rarest = 0, list[_Rare]()
+    for i in range(n_steps):
+        step(f"combinations of {size}", i / n_steps)
+        firsts = np.arange(i, histories.support.size, n_steps)
+        n_rare, supports, items, places = rare_combinations(histories.line, tails, tail_starts, firsts, size, k)
+        n += int(n_rare.sum())
+        rarest += [
+            _Rare(support=int(supports[at]), items=tuple(items[at].tolist()), place=int(places[at]))
+            for at in zip(*np.nonzero(supports < k), strict=True)
+        ]
+    return _Found(kind="combination", n=n, rarest=sorted(rarest)[: Verdict.N_KEPT])
+
+
+def _rare_histories(histories: Histories, *, k: int) -> _Found:
+    """For m=None: the non-empty histories that fewer than k users have, each as a whole."""
+    starts = histories.starts.tolist()
+    n_users, first_place = Counter[bytes](), dict[bytes, int]()
+    for start, end in pairwise(starts):
+        history = histories.line[start : end - 1].tobytes()
+        n_users[history] += 1
+        first_place.setdefault(history, start)
+    rare = [(len(history), n, history) for history, n in n_users.items() if history and n < k]
+    rarest = [
+        _Rare(support=n, items=tuple(np.frombuffer(history, np.int32).tolist()), place=first_place[history])
+        for _, n, history in nsmallest(Verdict.N_KEPT, rare)
+    ]
+    return _Found(kind="history", n=len(rare), rarest=rarest)

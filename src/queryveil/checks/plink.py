@@ -1,0 +1,194 @@
+"""Do groups of profiles keep p-linkability? Judged fast, and by force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from queryveil.checks.clusters import folded
+from queryveil.checks.histories import read_histories
+from queryveil.checks.invented import without_unknown
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import Groups, Profiles, QueryLog
+from queryveil.guarantees import Linkability
+
+
+def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: bool) -> tuple[int, list[Witness]]:
+    """Count the terms that more people hold than did, and the members that are too many.
+
+    A group that has a term has at least one holder of it; with `strict` as many as it says.
+    """
+    before = _read(original)
+    released = _released(groups, strict=strict, any_case=isinstance(original, Profiles))
+    more = _more(released, before)
+    if more.height and isinstance(original, QueryLog):
+        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+        other = _more(released, _read(without_unknown(original)))
+        more = more.join(other.select("term"), on="term", how="semi")
+    n_members = sum(groups.frame["members"].to_list())
+    found = []
+    if n_members > before.n_users:
+        found.append(
+            Witness(kind="invented_members", size=0, support=n_members, needed=before.n_users, rows=(), positions=())
+        )
+    n = len(found) + more.height
+    kept = more.sort("n", "row", "position").head(Verdict.N_KEPT)
+    found += [
+        Witness(kind="invented_term", size=1, support=now, needed=then, rows=(row,), positions=(position,))
+        for now, then, row, position in kept.select("n", "n_before", "row", "position").iter_rows()
+    ]
+    return n, found
+
+
+def known_holders() -> pl.Expr:
+    """Give the holders of a group's terms, null unless there is a number for each of them."""
+    is_known = pl.col("holders").list.drop_nulls().list.len() == pl.col("terms").list.len()
+    return pl.when(is_known).then("holders").alias("holders")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Before:
+    """How many users there were, and of each `term` how many held it (`n_before`)."""
+
+    n_users: int
+    terms: pl.DataFrame
+
+
+def _read(original: QueryLog | Profiles) -> _Before:
+    if isinstance(original, Profiles):
+        held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
+        held = held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
+        counted = held.group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
+        return _Before(n_users=original.n_users, terms=counted)
+    histories = read_histories(original)
+    n_users = np.zeros(len(histories.words), np.int64)
+    n_users[histories.word_of_item] = histories.support
+    counted = pl.DataFrame({"term": histories.words, "n_before": pl.Series(n_users).cast(pl.Int128)})
+    return _Before(n_users=original.n_users, terms=counted)
+
+
+def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
+    """Give the distinct terms (`term`), at least how many hold each (`n`), and the first place of each.
+
+    Terms of profiles are compared without case, blanks and ways to write an accent; those of a log are tokens already.
+    """
+    n_terms = pl.col("terms").list.len()
+    said = known_holders() if strict else pl.lit(None, pl.List(pl.Int64))
+    flat = (
+        groups.frame.with_row_index("row", offset=1)
+        .filter(n_terms > 0)
+        .with_columns(position=pl.int_ranges(1, n_terms + 1))
+        .select("row", "position", term="terms", n=said.fill_null(pl.lit(1, pl.Int64).repeat_by(n_terms)))
+        .explode("position", "term", "n")
+    )
+    if any_case:
+        flat = flat.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String))
+    at_least = pl.col("n").clip(lower_bound=1).cast(pl.Int128).sum()
+    return flat.group_by("term", maintain_order=True).agg(at_least, pl.first("row", "position"))
+
+
+def _more(released: pl.DataFrame, before: _Before) -> pl.DataFrame:
+    joined = released.join(before.terms, on="term", how="left").with_columns(pl.col("n_before").fill_null(0))
+    return joined.filter(pl.col("n") > pl.col("n_before"))
+
+
+Found: TypeAlias = tuple[int, list[Witness]]
+
+
+def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryLog | Profiles | None = None) -> Verdict:
+    """Judge the promise, exactly and fast.
+
+    As in the paper, violations are groups whose size is less than an average profile divided by p. With `strict` they
+    are terms with a larger share of holders than p, and groups that do not say how many hold each term. A group whose
+    counts cannot all be true is a violation too. With the `original`, a log or profiles, also look for terms that it
+    does not have, or has not as often, and for more members than it has users.
+
+    >>> from queryveil.data import GROUPS_SCHEMA
+    >>> rows = [(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], [3, 1])]
+    >>> groups = Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
+    >>> verify_linkability(groups, Linkability(p=0.4)).in_words()
+    'The promise holds for 3 users.'
+    >>> verify_linkability(groups, Linkability(p=0.4, strict=True)).witnesses[0].in_words()
+    'a term of a group is held by 3 of its members, 1 is allowed (row 1)'
+    """
+    n_terms = pl.col("terms").list.len().cast(pl.Int64)
+    frame = groups.frame.with_row_index("row", offset=1).with_columns(known_holders(), n_terms=n_terms)
+    p = Fraction(str(promise.p))
+    found = [_contradictions(frame, strict=promise.strict)]
+    found += [_unproven(frame), _linked_terms(frame, p=p)] if promise.strict else [_linked_groups(frame, p=p)]
+    if original is not None:
+        found.append(invented_terms(groups, original=original, strict=promise.strict))
+    n_checked = sum(frame.filter(pl.col("n_terms") > 0)["members"].to_list())
+    verdict = Verdict(
+        promise=promise,
+        holds=True,
+        witnesses=(),
+        n_violations=0,
+        n_users=sum(frame["members"].to_list()),
+        n_checked_users=n_checked,
+    )
+    return verdict.joined(
+        witnesses=[witness for _, witnesses in found for witness in witnesses], n_violations=sum(n for n, _ in found)
+    )
+
+
+def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
+    """Find the groups whose counts cannot all be true."""
+    members, size, n_terms = (pl.col(name).cast(pl.Int128) for name in ("members", "size", "n_terms"))
+    is_wrong = (size < n_terms) | (size > members * n_terms)
+    if strict:
+        # Where holders are missing, so is the answer, and that is another violation.
+        holders = pl.col("holders").cast(pl.List(pl.Int128))
+        adds_up = holders.list.sum() == size
+        in_range = (holders.list.min() >= 1) & (holders.list.max() <= members)
+        is_wrong |= ~(adds_up & in_range.fill_null(True)).fill_null(True)
+    return _groups(frame.filter(is_wrong), kind="contradiction", support="size", needed=pl.col("n_terms"))
+
+
+def _unproven(frame: pl.DataFrame) -> Found:
+    """Find the groups that do not say how many members hold each term."""
+    frame = frame.with_columns(none=pl.lit(0))
+    return _groups(
+        frame.filter(pl.col("holders").is_null()), kind="missing_holders", support="none", needed=pl.col("n_terms")
+    )
+
+
+def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
+    """Find the groups that are smaller than |U|avg / p, where |U|avg is the average profile size."""
+    if frame.height == 0:
+        return 0, []
+    average = Fraction(sum(frame["size"].to_list()), sum(frame["members"].to_list()))
+    # A group without any terms has no share that could be below p.
+    needed = max(1, -(-average // p))
+    too_small = frame.filter(pl.col("size").cast(pl.Int128) < pl.lit(needed, dtype=pl.Int128))
+    return _groups(too_small, kind="linked_group", support="size", needed=pl.lit(needed, dtype=pl.Int128))
+
+
+def _groups(frame: pl.DataFrame, *, kind: Kind, support: str, needed: pl.Expr) -> Found:
+    kept = frame.sort("members", support, "row").head(Verdict.N_KEPT)
+    rows = kept.select("members", support, needed.alias("needed"), "row").iter_rows()
+    return frame.height, [
+        Witness(kind=kind, size=members, support=found, needed=n, rows=(row,), positions=())
+        for members, found, n, row in rows
+    ]
+
+
+def _linked_terms(frame: pl.DataFrame, *, p: Fraction) -> Found:
+    """Find the terms that more than the share p of a group's members hold."""
+    most = [p.numerator * members // p.denominator for members in frame["members"].to_list()]
+    terms = (
+        frame.with_columns(most=pl.Series(most, dtype=pl.Int64), position=pl.int_ranges(1, pl.col("n_terms") + 1))
+        .filter(pl.col("holders").is_not_null() & (pl.col("n_terms") > 0))
+        .select("row", "most", "position", "holders")
+        .explode("position", "holders")
+    )
+    linked = terms.filter(pl.col("holders") > pl.col("most"))
+    kept = linked.sort("holders", "row", "position").head(Verdict.N_KEPT)
+    return linked.height, [
+        Witness(kind="linked_term", size=1, support=n, needed=allowed, rows=(row,), positions=(position,))
+        for row, allowed, position, n in kept.iter_rows()
+    ]

@@ -1,0 +1,239 @@
+"""Did queries change hands as promised? Judged fast, and by force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from queryveil.checks.arrivals import (
+    FEW_USERS,
+    SMALL_POOL,
+    SURPLUS_QUERY,
+    SURPLUS_ROW,
+    Arrivals,
+    Codes,
+    Ints,
+    as_written,
+    has_times,
+    latest_arrivals,
+    replay,
+)
+from queryveil.checks.clusters import folded_all
+from queryveil.checks.tokens import Numbered, number
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import QueryLog
+from queryveil.guarantees import SwapAnonymity
+from queryveil.progress import step
+
+NO_TIMES = "the release does not tell after which events rows left, so each pool is judged with all that ever came"
+
+
+def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
+    """Point at a row that breaks a rule."""
+    return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,), positions=())
+
+
+def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str, ...]:
+    """Say how many events must have been suppressed before the end, given what of each pool was never released.
+
+    >>> full_pools([12, 3, 0], max_pool=10)
+    ('full pools have lost at least 2 events, which are judged as if they had stayed',)
+    """
+    n_lost = 0 if max_pool is None else sum(max(0, n - max_pool) for n in n_left_over)
+    if n_lost == 0:
+        return ()
+    events = "1 event, which is judged as if it" if n_lost == 1 else f"{n_lost:,} events, which are judged as if they"
+    return (f"full pools have lost at least {events} had stayed",)
+
+
+class OwnQueries(NamedTuple):
+    """How many rows pair a user with a query of their own, and some of them."""
+
+    n: int
+    witnesses: list[Witness]
+
+
+def own_queries(
+    users: Numbered, texts: Numbered, *, earliest: Ints, latest: Ints, remembered: int | None
+) -> OwnQueries:
+    """Find rows whose user issued the query: ever, or for certain among the last `remembered` events when it left.
+
+    `users` and `texts` number those of the arrivals, and then those of the rows.
+    """
+    n_came = users.codes.size - earliest.size
+    queries = number(folded_all(texts.distinct)).codes[texts.codes]
+    pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
+    issued = pl.DataFrame({"pair": pairs[:n_came], "arrival": np.arange(n_came)})
+    rows = pl.DataFrame({"pair": pairs[n_came:], "earliest": earliest, "latest": latest}).with_row_index(
+        "row", offset=1
+    )
+    own = rows.join(issued, on="pair", how="semi", maintain_order="left")
+    issued = issued.join(own, on="pair", how="semi", maintain_order="left")
+    if remembered is not None:
+        own = _certain(own, issued=issued, remembered=remembered)
+    counted = own.join(issued.group_by("pair").agg(pl.len().alias("n")), on="pair")
+    kept = counted.sort("n", "row").head(Verdict.N_KEPT)
+    return OwnQueries(
+        counted.height,
+        [swap_witness("own_query", row=row, there=n, needed=0) for row, n in kept.select("row", "n").iter_rows()],
+    )
+
+
+def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
+    """Leave the rows whose pair is remembered at every arrival from the earliest to the latest.
+
+    A pair that is issued again before it is forgotten stays remembered: such issues are one chain, up to its `end`.
+    """
+    starts_anew = (pl.col("arrival") - pl.col("arrival").shift(1).over("pair") > remembered).fill_null(True)
+    chains = (
+        issued.sort("pair", "arrival")
+        .with_columns(chain=starts_anew.cum_sum())
+        .with_columns(end=pl.col("arrival").max().over("chain") + remembered - 1)
+        .sort("arrival")
+    )
+    found = own.sort("earliest", maintain_order=True).join_asof(
+        chains.select("pair", "end", "arrival"),
+        left_on="earliest",
+        right_on="arrival",
+        by="pair",
+        check_sortedness=False,
+    )
+    return found.filter(pl.col("end") >= pl.col("latest")).select(own.columns)
+
+
+def leaving_order(came: Codes, left: Codes, latest: Ints) -> Ints:
+    """Give an order of rows that keeps the promise if any does; `came` and `left` number users within their pool.
+
+    Rows go by their latest arrival, after which the pool holds most. Of those with the same one it does not matter who
+    is first: once all have left the same events remain, and before that more. What matters is how many users wait when
+    the last one leaves: those who remain, and that one. So a user of whom nothing remains goes last.
+
+    >>> came, left = np.array([0, 0, 1], np.int32), np.array([1, 0], np.int32)
+    >>> leaving_order(came, left, np.array([2, 2])).tolist()
+    [1, 0]
+    """
+    n = came.size + 1
+    asked = np.sort(came.astype(np.int64) * n + np.arange(came.size))
+    until = left.astype(np.int64) * n + latest
+    n_asked = np.searchsorted(asked, until, side="right") - np.searchsorted(asked, left.astype(np.int64) * n)
+    given = np.sort(until)
+    n_given = np.searchsorted(given, until, side="right") - np.searchsorted(given, left.astype(np.int64) * n - 1)
+    return np.lexsort((n_given == n_asked, latest))
+
+
+_KINDS: dict[int, Kind] = {
+    SMALL_POOL: "small_pool",
+    FEW_USERS: "few_users",
+    SURPLUS_ROW: "surplus_row",
+    SURPLUS_QUERY: "surplus_query",
+}
+
+
+def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrivals) -> Verdict:
+    """Judge the promise beside what came in.
+
+    When a row left is known only as far as its time tells, so what is looked for is a schedule that keeps the promise.
+    After a given arrival, what waits for a row is what came less the rows before it, whenever those left; and the
+    later the arrival, the more events, users and texts wait. So if any schedule allows a row, the earliest one does,
+    in which each row leaves as soon as it can and no later than in truth: a row that it cannot place is a violation.
+    Rows in no order are put into the one that `leaving_order` gives; if any order is allowed, that one is.
+
+    Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
+    has had as many rows of this category as queries of it; the text has left as often as it came; or the user
+    issued the query, with other blanks, case or accents too. On a stream the last counts only if it is certain: if
+    wherever the row left between its earliest and its latest arrival, the query was among the last remembered events.
+
+    Which events were suppressed is not known. They are judged as if they had stayed, so nothing is called broken that
+    is not, but a pool that was full and lost events may have been smaller than it seems.
+
+    >>> came = pl.DataFrame({"user": ["1", "2", "3"], "query": ["tea", "rye", "oats"], "category": [0, 0, 0]})
+    >>> released = QueryLog.from_frame({"user": ["2"], "query": ["tea"]})
+    >>> verify_swap(released, SwapAnonymity(k=3, l=2), original=Arrivals(frame=came)).holds
+    True
+    >>> verify_swap(released, SwapAnonymity(k=4, l=2), original=Arrivals(frame=came)).witnesses[0].in_words()
+    'a query left when at most 3 events waited, 4 are needed (row 1)'
+    """
+    step("numbers")
+    numbers = _number(released, original)
+    latest = latest_arrivals(released, original=original)
+    order = np.arange(latest.size) if original.in_order else leaving_order(numbers.came[1], numbers.left[1], latest)
+    latest = latest[order]
+    step("pools")
+    earliest, broken = replay(
+        numbers.came,
+        np.ascontiguousarray(numbers.left[:, order]),
+        latest,
+        numbers.n_pools,
+        int(max(numbers.came[1].max(initial=-1), numbers.left[1].max(initial=-1))) + 1,
+        len(numbers.texts.distinct),
+        promise.k,
+        promise.l,
+    )
+    broken[:, 0] = order[broken[:, 0]]
+    # Back to how the rows stand.
+    earliest, latest = (_at(order, each) for each in (earliest, latest))
+    step("own queries")
+    own = own_queries(numbers.users, numbers.texts, earliest=earliest, latest=latest, remembered=promise.remembered)
+    n_users = released.n_users
+    return Verdict(
+        promise=promise, holds=True, witnesses=(), n_violations=0, n_users=n_users, n_checked_users=n_users
+    ).joined(
+        witnesses=[*_witnesses(broken), *own.witnesses],
+        n_violations=len(broken) + own.n,
+        notes=_notes(released, original, numbers),
+    )
+
+
+def _at(order: Ints, values: Ints) -> Ints:
+    out = np.empty_like(values)
+    out[order] = values
+    return out
+
+
+class _Numbers(NamedTuple):
+    """Arrivals and rows as the kernel takes them; `users` and `texts` are those of the arrivals, then of the rows."""
+
+    came: Codes
+    left: Codes
+    users: Numbered
+    texts: Numbered
+    n_pools: int
+
+
+def _number(released: QueryLog, original: Arrivals) -> _Numbers:
+    came, left, n_came = original.frame, released.frame, original.frame.height
+    users = number(pl.concat([came["user"], left["user"]]))
+    texts = number(as_written(pl.concat([came["query"], left["query"]])))
+    pools = number(came["category"])
+    n_pools = max(1, len(pools.distinct))
+    pool_of = np.full(len(texts.distinct), -1, np.int64)
+    # Backwards, because of several values the last one stays: the first arrival of a text says its category.
+    pool_of[texts.codes[:n_came][::-1]] = pools.codes[::-1]
+    pool = np.concatenate([pools.codes, pool_of[texts.codes[n_came:]]])
+    members = number(pl.Series(users.codes * (n_pools + 1) + pool + 1)).codes
+    both = np.vstack([pool, members, texts.codes]).astype(np.int32)
+    came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
+    return _Numbers(came_codes, left_codes, users, texts, n_pools)
+
+
+def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
+    """Say what could not be judged."""
+    without_times = released.n_rows > 0 and not has_times(released, original=original)
+    pool = numbers.left[0]
+    n_left = np.bincount(pool[pool >= 0], minlength=numbers.n_pools)
+    n_over = np.bincount(numbers.came[0], minlength=numbers.n_pools) - n_left
+    return (*((NO_TIMES,) if without_times else ()), *full_pools(n_over.tolist(), max_pool=original.max_pool))
+
+
+def _witnesses(broken: Ints) -> list[Witness]:
+    """Give those that a verdict keeps."""
+    kinds = [_KINDS[kind] for kind in range(len(_KINDS))]
+    by_name = np.argsort(np.argsort(np.array(kinds)))
+    rows, kind, there, needed = broken.T
+    kept = np.lexsort((needed, rows, by_name[kind], there))[: Verdict.N_KEPT]
+    return [
+        swap_witness(kinds[kind[i]], row=int(rows[i]) + 1, there=int(there[i]), needed=int(needed[i])) for i in kept
+    ]

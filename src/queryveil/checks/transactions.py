@@ -1,0 +1,194 @@
+"""Is every transaction one of k identical ones? Judged fast, and by force.
+
+Transactions have new ids, so they cannot be matched. What can be seen: there are no more transactions and no more items
+than before, every item is known, and for every node of the taxonomy no more items stand at it or below it than before,
+because an item that moves up leaves the nodes below and never enters one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from queryveil.checks.invented import Ints, Tree, counts_below, nodes_named, nodes_of
+from queryveil.checks.tokens import number
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import Transactions
+from queryveil.guarantees import TransactionAnonymity
+
+Bools = npt.NDArray[np.bool_]
+
+_NO_TAXONOMY = "without the taxonomy only the numbers of transactions and items could be compared with the original"
+
+
+class Ungrounded(NamedTuple):
+    """What a release has and its original cannot account for."""
+
+    n: int
+    witnesses: list[Witness]
+    notes: tuple[str, ...]
+
+
+def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: Tree | None) -> Ungrounded:
+    """Count what the release has more of than the original, and point at it.
+
+    Items count once per distinct item that is neither a node nor an item of the original, per distinct item outside the
+    taxonomy that there is more of, and per node that has more at it and below it while none of its children has.
+    """
+    totals: list[tuple[Kind, int, int]] = [
+        ("invented_transactions", transactions.n_transactions, original.n_transactions),
+        ("invented_items", transactions.n_items, original.n_items),
+    ]
+    found = [
+        Witness(kind=kind, size=0, support=now, needed=then, rows=(), positions=())
+        for kind, now, then in totals
+        if now > then
+    ]
+    if taxonomy is None:
+        return Ungrounded(len(found), found, (_NO_TAXONOMY,))
+    more = _more_items(_counted(transactions), before=_counted(original), tree=taxonomy)
+    kept = more.sort("support", "row").head(Verdict.N_KEPT)
+    found += [
+        Witness(kind="invented_items", size=1, support=now, needed=then, rows=(row,), positions=(position,))
+        for now, then, row, position in kept.select("support", "needed", "row", "position").iter_rows()
+    ]
+    return Ungrounded(len(found) - kept.height + more.height, found, ())
+
+
+def _counted(transactions: Transactions) -> pl.DataFrame:
+    """Give the distinct items (`item`), how often each stands there (`n`) and where first (`row`, `position`)."""
+    rows = transactions.frame.with_row_index("row", offset=1)
+    lengths = rows["items"].list.len()
+    places = rows.select("row", pl.int_ranges(1, lengths + 1).alias("position"), pl.col("items").alias("item"))
+    flat = places.filter(lengths > 0).explode("position", "item")
+    return flat.group_by("item", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("n"), pl.first("row", "position")
+    )
+
+
+def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> pl.DataFrame:
+    """Give the items that there is too much of: `support`, `needed`, and a place."""
+    joined = released.join(before.select("item", n_before="n"), on="item", how="left", maintain_order="left")
+    # A word that is no name may stay if the original has it, wherever the taxonomy puts it.
+    is_from_before = joined["n_before"].is_not_null().to_numpy()
+    words = joined["item"]
+    node = np.where(is_from_before, nodes_of(words, tree=tree), nodes_named(words, tree=tree))
+    joined = joined.with_columns(node=pl.Series(node), needed=pl.col("n_before").fill_null(0))
+    outside = joined.filter((pl.col("node") < 0) & (pl.col("n") > pl.col("needed"))).with_columns(support="n")
+
+    inside = joined.filter(pl.col("node") >= 0)
+    now = _below(inside["node"].to_numpy(), inside["n"].to_numpy(), tree=tree)
+    then = _below(nodes_of(before["item"], tree=tree), before["n"].to_numpy(), tree=tree)
+    at = inside.unique("node", keep="first", maintain_order=True)
+    places = at["node"].to_numpy()
+    over = at.with_columns(support=pl.Series(now[places]), needed=pl.Series(then[places])).filter(
+        pl.Series(_lowest(now > then, tree=tree)[places])
+    )
+    columns = ["support", "needed", "row", "position"]
+    return pl.concat([outside.select(columns), over.select(columns)])
+
+
+def _below(nodes: Ints, n: Ints, *, tree: Tree) -> Ints:
+    at = np.zeros(len(tree.parent), np.int64)
+    np.add.at(at, nodes[nodes >= 0], n[nodes >= 0])
+    return counts_below(at, tree=tree)
+
+
+def _lowest(is_over: Bools, *, tree: Tree) -> Bools:
+    """Keep the marked nodes without a marked child; each of them has an item of the release at itself."""
+    lowest = is_over.copy()
+    children = np.flatnonzero(is_over)
+    lowest[tree.parent[children[children > 0]]] = False
+    return lowest
+
+
+def verify_transactions(
+    transactions: Transactions,
+    promise: TransactionAnonymity,
+    *,
+    original: Transactions | None = None,
+    taxonomy: Tree | None = None,
+) -> Verdict:
+    """Judge the promise: every bag of items, the empty one too, is held by at least k transactions.
+
+    Violations are distinct bags with fewer. With the `original` transactions also look for what a release cannot hold
+    if items have only moved up in the `taxonomy` or gone; see `verify.generalised`.
+
+    >>> baskets = Transactions.from_frame({"items": [["milk", "tea"], ["tea", "milk"], ["tea"]]})
+    >>> verify_transactions(baskets, TransactionAnonymity(k=2)).in_words()
+    'The promise is broken: 1 violation, for example a bag of 1 item is held by 1 transaction, 2 are needed (row 3).'
+    """
+    bags = (
+        _bags(transactions)
+        .to_frame("bag")
+        .with_row_index("row", offset=1)
+        .group_by("bag")
+        .agg(pl.len().alias("n"), pl.col("row").sort().head(Verdict.N_KEPT).alias("rows"))
+    )
+    rare = bags.filter(pl.col("n") < promise.k)
+    rarest = rare.sort(pl.col("bag").list.len(), "n", pl.col("rows").list.first()).head(Verdict.N_KEPT)
+    verdict = _verdict(
+        transactions,
+        promise,
+        n_violations=rare.height,
+        witnesses=[
+            _witness(len(bag), n, rows, needed=promise.k)
+            for bag, n, rows in rarest.select("bag", "n", "rows").iter_rows()
+        ],
+    )
+    if original is None:
+        return verdict
+    found = ungrounded(transactions, original=original, taxonomy=taxonomy)
+    return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=found.notes)
+
+
+def verify_transactions_by_force(transactions: Transactions, promise: TransactionAnonymity) -> Verdict:
+    """Judge the promise as `verify_transactions` does, by its definition.
+
+    >>> baskets = Transactions.from_frame({"items": [["milk", "tea"], ["tea", "milk"]]})
+    >>> verify_transactions_by_force(baskets, TransactionAnonymity(k=2)).holds
+    True
+    """
+    rows_of = defaultdict[tuple[str, ...], list[int]](list)
+    for row, items in enumerate(transactions.frame["items"].to_list(), start=1):
+        rows_of[tuple(sorted(items))].append(row)
+    rare = [
+        _witness(len(bag), len(rows), rows[: Verdict.N_KEPT], needed=promise.k)
+        for bag, rows in rows_of.items()
+        if len(rows) < promise.k
+    ]
+    return _verdict(transactions, promise, n_violations=len(rare), witnesses=sorted(rare)[: Verdict.N_KEPT])
+
+
+def _bags(transactions: Transactions) -> pl.Series:
+    """Give each transaction as a sorted list of numbers, one number for each distinct item."""
+    items = transactions.frame["items"]
+    numbered = number(items.explode(empty_as_null=False))
+    n_distinct = max(1, len(numbered.distinct))
+    starts = np.concatenate([[0], np.cumsum(items.list.len().to_numpy().astype(np.int64))])
+    # Sorted by row and then by item at once: Polars would sort every list for itself, which takes much longer.
+    keys = np.repeat(np.arange(len(items)), np.diff(starts)) * n_distinct + numbered.codes
+    keys.sort()
+    return pl.Series(pa.LargeListArray.from_arrays(pa.array(starts), pa.array(keys % n_distinct)))
+
+
+def _witness(size: int, n: int, rows: list[int], *, needed: int) -> Witness:
+    return Witness(kind="transaction", size=size, support=n, needed=needed, rows=tuple(rows), positions=())
+
+
+def _verdict(
+    transactions: Transactions, promise: TransactionAnonymity, *, n_violations: int, witnesses: list[Witness]
+) -> Verdict:
+    return Verdict(
+        promise=promise,
+        holds=n_violations == 0,
+        witnesses=tuple(witnesses),
+        n_violations=n_violations,
+        n_users=transactions.n_transactions,
+        n_checked_users=int((transactions.frame["items"].list.len() > 0).sum()),
+    )

@@ -1,0 +1,328 @@
+"""What a checker found, without any text of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import msgspec
+import polars as pl
+
+from queryveil.checks.dp_words import counts_in_words
+from queryveil.checks.tokens import terms_of
+from queryveil.data import Groups, QueryLog, Tallies, Transactions
+from queryveil.errors import BadInput
+from queryveil.guarantees import DifferentialPrivacy, Guarantee, KmAnonymity, TransactionAnonymity
+from queryveil.html_tables import Cell, facts
+
+Kind = Literal[
+    "combination",
+    "history",
+    "transaction",
+    "linked_windows",
+    "invented",
+    "invented_transactions",
+    "invented_items",
+    "wide_cluster",
+    "shares",
+    "invented_pair",
+    "linked_group",
+    "linked_term",
+    "missing_holders",
+    "contradiction",
+    "invented_members",
+    "invented_term",
+    "own_query",
+    "small_pool",
+    "few_users",
+    "surplus_row",
+    "surplus_query",
+    "no_noise",
+    "odd_noise",
+    "weak_noise",
+    "parts_epsilon",
+    "parts_delta",
+    "exact_count",
+    "small_count",
+    "small_click",
+    "untidy_query",
+    "stray_click",
+    "unasked_query",
+    "unmade_click",
+    "large_count",
+    "large_click",
+    "more_columns",
+    "odd_id",
+    "not_made_up",
+    "other_promise",
+    "other_parts",
+    "other_items",
+    "other_size",
+    "other_clicks",
+    "other_order",
+]
+_ABOUT_QUERIES: tuple[Kind, ...] = (
+    "wide_cluster",
+    "shares",
+    "invented_pair",
+    "own_query",
+    "small_pool",
+    "few_users",
+    "surplus_row",
+    "surplus_query",
+    "small_count",
+    "untidy_query",
+    "unasked_query",
+    "large_count",
+)
+"""What is shown of these are whole queries."""
+_ABOUT_CLICKS: tuple[Kind, ...] = ("small_click", "stray_click", "unmade_click", "large_click")
+"""Of these, a query and a URL."""
+_OF_COUNTS: tuple[Kind, ...] = get_args(Kind)[get_args(Kind).index("no_noise") :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Witness:
+    """One violation, by where it stands in the log that was judged.
+
+    `rows` are data rows, counted from 1; `positions` say which term of each row is meant, counted from 1.
+
+    - combination, history: `size` terms of one user that only `support` users share where `needed` should; for
+      each term the first of that user's rows that holds it.
+    - linked_windows: one user id in `support` windows where `needed` (1) is allowed; its first row in two of them.
+      No terms, so `size` is 0.
+    - invented: something that `support` users or rows have in the release and only `needed` in the original: a term
+      (`size` 1, with its first row), or with `size` 0 the users or rows as a whole.
+    - transaction: a bag of `size` items that only `support` rows hold where `needed` should; the first of these rows.
+    - invented_items: `support` items of a kind in the release, only `needed` in the original; with `size` 1 an item and
+      all below it in the taxonomy, with one place where it stands, with `size` 0 all items.
+    - invented_transactions: `support` transactions in the release, only `needed` in the original.
+    - wide_cluster: two of `size` queries of a cluster, with `support` URLs clicked for both and `needed` for either;
+      the first row of each of the two.
+    - shares: shares over `size` pairs of cluster and URL that only `support` users have where `needed` should; the
+      first row of each of these users.
+    - invented_pair: a query with its URL in `support` rows of the release, in `needed` of the original; its first row.
+
+    Of groups of profiles a row is a group.
+
+    - linked_group: a group of `size` members who bring in `support` terms where `needed` should be.
+    - linked_term: a term that `support` members of its group hold where `needed` may.
+    - missing_holders: a group of `size` members that does not say how many of them hold each of its `needed` terms.
+    - contradiction: a group whose counts cannot all be true: `size` members, `support` terms in all, `needed` distinct.
+    - invented_members: `support` members in the release, only `needed` users in the original.
+    - invented_term: a term that at least `support` members hold, only `needed` users in the original; its first place.
+
+    Where queries change hands, each is about one row (`size` 1).
+
+    - own_query: the user of the row issued its query, `support` times.
+    - small_pool, few_users: at most `support` events or users waited where `needed` should.
+    - surplus_row: the `support`-th row that the user has in a category, after `needed` queries at most.
+    - surplus_query: the `support`-th row with this text, which had been issued `needed` times at most.
+
+    Of noisy counts, with epsilons and deltas in units of 1e-15:
+
+    - no_noise: `support` counts, or all if 0, of which the manifest does not say what noise they got.
+    - odd_noise, weak_noise: a part of the noise (the row is its number) whose mechanism is none, or that has a delta of
+      `support` where `needed` is stated.
+    - parts_epsilon, parts_delta: those of all parts, `support`, are more than the promised `needed`.
+    - exact_count: the manifest tells of the log itself in `support` places.
+    - small_count, small_click: a count of `support`, below the lowest threshold, `needed`.
+    - untidy_query: a query that is not in its normal form. stray_click: a click of a query that was not released.
+    - unasked_query, unmade_click: `support` users of the original are behind it, where `needed` must be.
+    - large_count, large_click: a count of `support`, where noise on the users behind it gives at most `needed`.
+    - more_columns, odd_id: `support` columns or ids that rows made up from counts do not have.
+    - not_made_up: `support` rows of which the manifest does not say that all are made up.
+    - other_promise, other_parts, other_items, other_size: the manifest says `support` in one place, `needed` follows
+      from another, or from what was released.
+    - other_clicks: `support` clicks in the release, where the settings ask for some (`needed` 1) or for none.
+    - other_order: `support` rows are not where their counts and texts put them.
+    """
+
+    size: int
+    support: int
+    kind: Kind
+    rows: tuple[int, ...]
+    positions: tuple[int, ...]
+    needed: int
+
+    def in_words(self) -> str:
+        """Say the violation in one line."""
+        rows = f"row {self.rows[0]}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
+        if not self.rows:
+            rows = "counted on a cluster, which does not tell the rows"
+        if self.kind == "linked_windows":
+            return f"one user id stands in {_count(self.support, 'window')} ({rows})"
+        if self.kind == "invented":
+            what = f"a term ({rows})" if self.rows else "the log as a whole"
+            return f"{what} has {self.support} users or rows in the release, the original {self.needed}"
+        if self.kind == "transaction":
+            same = _count(self.support, "transaction")
+            return f"a bag of {_count(self.size, 'item')} is held by {same}, {self.needed} are needed ({rows})"
+        if self.kind in ("invented_items", "invented_transactions"):
+            what = f"an item and what is below it ({rows})" if self.rows else "the release as a whole"
+            noun = "transaction" if self.kind == "invented_transactions" else "item"
+            return f"{what} has {_count(self.support, noun)}, the original {self.needed}"
+        if self.kind not in ("combination", "history"):
+            return self._of_objects_or_groups(rows)
+        what = "whole history of " if self.kind == "history" else "combination of "
+        users = _count(self.support, "user")
+        return f"a {what}{_count(self.size, 'term')} is shared by {users}, {self.needed} are needed ({rows})"
+
+    def _of_objects_or_groups(self, rows: str) -> str:
+        n, needed = self.support, self.needed
+        match self.kind:
+            case "wide_cluster":
+                shared = f"share {n} of the {_count(needed, 'URL')} clicked for them"
+                return f"two queries of a cluster of {self.size:,} {shared} ({rows})"
+            case "shares":
+                cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
+                return f"shares over {cells} are those of {_count(n, 'user')}, {needed} are needed ({rows})"
+            case "invented_pair":
+                return f"a query with its URL stands in {_count(n, 'row')} of the release, in {needed} before ({rows})"
+            case "linked_group":
+                brought = f"bring in {_count(n, 'term')}, {needed} are needed"
+                return f"the members of a group ({self.size:,}) {brought} ({rows})"
+            case "linked_term":
+                allowed = f"{needed} {'is' if needed == 1 else 'are'} allowed"
+                return f"a term of a group is held by {n} of its members, {allowed} ({rows})"
+            case "missing_holders":
+                return f"a group of {_count(self.size, 'member')} does not say how many hold each term ({rows})"
+            case "contradiction":
+                return f"the counts of a group of {_count(self.size, 'member')} cannot all be true ({rows})"
+            case "invented_members":
+                return f"the release as a whole has {_count(n, 'member')}, the original {_count(needed, 'user')}"
+            case "invented_term":
+                return f"a term has at least {_count(n, 'holder')} in the release, {needed} in the original ({rows})"
+            case _:
+                return self._of_pools(rows)
+
+    def _of_pools(self, rows: str) -> str:
+        n, needed = self.support, self.needed
+        if self.kind in _OF_COUNTS:
+            return counts_in_words(self.kind, support=n, needed=needed, rows=self.rows)
+        match self.kind:
+            case "own_query":
+                return f"a user was given a query of their own ({rows})"
+            case "surplus_row":
+                return f"a user was given {_count(n, 'row')} of a category and had asked {needed} by then ({rows})"
+            case "surplus_query":
+                return f"a text was released {_count(n, 'time')} and issued {needed} by then ({rows})"
+            case _:
+                noun = "event" if self.kind == "small_pool" else "user"
+                return f"a query left when at most {_count(n, noun)} waited, {needed} are needed ({rows})"
+
+
+_HOLDS_MADE_UP = (
+    "The promise holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. "
+    "The rows are made up; their counts are not in the release."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a log keeps a promise, and where it does not.
+
+    `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
+    violated too and not counted; within each window by itself), or distinct histories, bags, ids, clusters, vectors of
+    shares, groups or terms of groups, rows where queries change hands (once for each rule that a row breaks), or what
+    is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
+    term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
+    groups each member, of noisy counts each count, or each row if it `is_made_up` from such counts. At most ten
+    witnesses are kept, the smallest first.
+    """
+
+    N_KEPT: ClassVar[int] = 10
+
+    promise: Guarantee
+    holds: bool
+    witnesses: tuple[Witness, ...]
+    n_violations: int
+    n_users: int
+    n_checked_users: int
+    notes: tuple[str, ...] = ()
+    is_made_up: bool = False
+
+    def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
+        """Give this verdict with further violations."""
+        kept = sorted([*self.witnesses, *witnesses])[: self.N_KEPT]
+        return Verdict(
+            promise=self.promise,
+            holds=self.holds and not n_violations,
+            witnesses=tuple(kept),
+            n_violations=self.n_violations + n_violations,
+            n_users=self.n_users,
+            n_checked_users=self.n_checked_users,
+            notes=(*self.notes, *notes),
+            is_made_up=self.is_made_up,
+        )
+
+    def in_words(self) -> str:
+        """Say the verdict in one line."""
+        if self.holds and self.is_made_up:
+            return _HOLDS_MADE_UP
+        if self.holds:
+            nouns = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}
+            noun = nouns.get(type(self.promise), "user")
+            limit = ", as far as it can be checked" if self.notes else ""
+            return f"The promise holds for {_count(self.n_users, noun)}{limit}."
+        count = _count(self.n_violations, "violation")
+        return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [
+            ("verdict", self.in_words()),
+            ("promise", self.promise.in_words()),
+            *(("violation", witness.in_words()) for witness in self.witnesses),
+            *(("note", note) for note in self.notes),
+        ]
+        return facts(rows, caption="The promise holds" if self.holds else "The promise is broken")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the verdict as plain values, for JSON."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    def show(self, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
+        """Give the terms or queries of each witness as text; `data` must be what was judged.
+
+        Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
+        """
+        lines = []
+        for witness in self.witnesses:
+            try:
+                terms = self._terms(witness, data)
+            except (IndexError, pl.exceptions.ColumnNotFoundError):
+                raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
+            lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
+        return lines
+
+    def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
+        if witness.kind in _ABOUT_CLICKS:
+            clicks = data.clicks if isinstance(data, Tallies) else data.frame
+            clicks = data.frame if clicks is None else clicks
+            return [clicks[name][witness.rows[0] - 1] for name in ("query", "url")]
+        if witness.kind in _ABOUT_QUERIES:
+            return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
+        if witness.kind == "transaction":
+            return sorted(_terms_in(data, witness.rows[0], items=True))
+        items = isinstance(self.promise, KmAnonymity) and self.promise.items
+        places = zip(witness.rows, witness.positions, strict=False)
+        return [_terms_in(data, row, items=items)[position - 1] for row, position in places]
+
+
+def _terms_in(data: QueryLog | Transactions | Groups | Tallies, row: int, *, items: bool) -> list[str]:
+    if not isinstance(data, QueryLog):
+        column = "items" if isinstance(data, Transactions) else "terms"
+        found: list[str] = data.frame[column][row - 1].to_list()
+        return found
+    return terms_of(data.frame["query"][row - 1], items=items)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _listed(rows: tuple[int, ...]) -> str:
+    shown = ", ".join(str(row) for row in rows[:5])
+    return f"{shown}, ..." if len(rows) > 5 else shown

@@ -1,0 +1,360 @@
+"""Runs side by side: what each exposes and keeps, which no other beats, and which is best under a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.suite import attackers
+from queryveil.comparison.judged import Ground, Judged
+from queryveil.comparison.methods import command
+from queryveil.comparison.plan import Plan
+from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
+from queryveil.html_tables import percent, table
+from queryveil.pairing import pseudonymised
+from queryveil.utility.score import Score
+
+
+def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Give the places of the points that no other has less exposure and more utility than, by exposure.
+
+    A point is an exposure (less is better) and a utility (more is better). One that is as good in one and better in the
+    other beats it; of equal ones all stay.
+
+    >>> frontier([(0.5, 0.9), (0.1, 0.4), (0.6, 0.8), (0.1, 0.3)])
+    [1, 0]
+    """
+    order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
+    kept: list[int] = []
+    best = float("-inf")
+    for i in order:
+        if points[i][1] > best or (kept and points[i] == points[kept[-1]]):
+            kept.append(i)
+            best = points[i][1]
+    return kept
+
+
+WORST = "worst"
+PEOPLE = "people"
+ACTIVE = "sybil"
+"""The attacker who adds users before a log is anonymized; no method that counts to k promises anything against it."""
+
+
+def check_exposure(name: str) -> None:
+    """Raise if there is no such attacker."""
+    attacker, n_known = _parted(name)
+    everybody = attackers(pseudonymised(QueryLog.from_frame({"user": [], "query": []})))
+    there = {(each.name, getattr(each, "n_known", None)) for each in everybody}
+    names = {each for each, _ in there}
+    if name != WORST and ((attacker, n_known) not in there if n_known is not None else attacker not in names):
+        shown = sorted({f"{each}:{n}" if n and each.endswith("_terms") else each for each, n in there})
+        raise BadParameter("exposure", name, allowed=f"{WORST} or one of {', '.join(shown)}")
+
+
+def exposure_in(judged: Judged, name: str) -> Exposure | None:
+    """Give what an attacker found, None if it did not run.
+
+    A name without a number stands for the setting that knows most. `worst` is who finds the largest share of people
+    among those who beat blind guessing, or among all if nobody does; but for the attacker who adds users.
+    """
+    if judged.attacks is None:
+        return None
+    found = [attempt.after for attempt in judged.attacks.attempts if attempt.after.n_targets]
+    if name == WORST:
+        # A share of rows or of hashed terms is another thing than a share of people.
+        of_people = [one for one in found if one.what == PEOPLE and one.attacker != ACTIVE]
+        better = [one for one in of_people if one.beats_chance] or of_people
+        return max(better, key=lambda one: (one.share, one.n_targets), default=None)
+    attacker, n_known = _parted(name)
+    fitting = [one for one in found if one.attacker == attacker and one.n_wrong == 0]
+    fitting = [one for one in fitting if n_known is None or one.n_known == n_known]
+    return max(fitting, key=lambda one: one.n_known or 0, default=None)
+
+
+def alarms(judged: Judged, *, limit: float) -> list[Exposure]:
+    """Give who beats blind guessing and finds more than the limit: the worst for people, who adds users, and the rest.
+
+    Of the rest, who look for rows or hashed terms, it is the one who finds most.
+    """
+    attempts = () if judged.attacks is None else judged.attacks.attempts
+    others = [one.after for one in attempts if one.after.what != PEOPLE and one.after.attacker != ACTIVE]
+    found = [
+        exposure_in(judged, WORST),
+        exposure_in(judged, ACTIVE),
+        max(others, key=lambda one: one.share, default=None),
+    ]
+    return [one for one in found if one is not None and one.beats_chance and one.share > limit]
+
+
+def reason_for(judged: Judged, name: str) -> str:
+    """Say why an exposure is not there."""
+    skipped = () if judged.attacks is None else judged.attacks.skipped
+    attacker, _ = _parted(name)
+    reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
+    return f"{attacker} does not apply: {reason}"
+
+
+def utility_in(judged: Judged, name: str) -> Score | None:
+    """Give the score of a name, None if it was not measured."""
+    return next((score for score in judged.scores if score.name == name), None)
+
+
+def label(found: Exposure) -> str:
+    """Give the name of an exposure, as in `--exposure`.
+
+    >>> one = Exposure.counted(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4)
+    >>> label(one)
+    'known_terms:4'
+    """
+    known = "" if found.n_known is None else f":{found.n_known}"
+    return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
+
+
+def _parted(name: str) -> tuple[str, int | None]:
+    """Part the attacker from what it knows.
+
+    >>> _parted("known_terms:4"), _parted("clock")
+    (('known_terms', 4), ('clock', None))
+    """
+    attacker, colon, number = name.partition(":")
+    if colon and not (number.isascii() and number.isdigit()):
+        raise BadParameter("exposure", name, allowed="an attacker and how much it knows, such as known_terms:4")
+    return attacker, int(number) if number else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One run: its `exposure` and `utility` by the chosen figures, or None and the reason in `missing`."""
+
+    judged: Judged
+    exposure: Exposure | None
+    utility: Score | None
+    missing: str = ""
+    is_on_frontier: bool = False
+    is_picked: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self.judged.name
+
+    @property
+    def seconds(self) -> float:
+        """What the run took, judging included."""
+        return sum(self.judged.seconds.values())
+
+    @property
+    def command(self) -> str:
+        """What to type to make such a release."""
+        run = self.judged.run
+        return "" if run is None else command(run.method, run.settings)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it has both figures, and its promise, if it makes one, was not broken."""
+        is_sound = self.judged.standing in ("holds", "promises nothing", "not judged")
+        return is_sound and self.exposure is not None and self.utility is not None
+
+    def is_under(self, limit: float) -> bool:
+        """Whether it keeps a promise and the upper end of its exposure is at most the limit."""
+        if self.judged.standing != "holds" or self.exposure is None or self.utility is None:
+            return False
+        return self.exposure.interval[1] <= limit
+
+    def to_dict(self) -> dict[str, object]:
+        """Give all figures, for machines."""
+        judged = self.judged
+        return {
+            "name": self.name,
+            "method": None if judged.run is None else judged.run.method,
+            "settings": {} if judged.run is None else judged.run.settings,
+            "promise": None if judged.promise is None else judged.promise.in_words(),
+            "standing": judged.standing,
+            "verdict": judged.verdict,
+            "failed": judged.failed or None,
+            "exposure": None if self.exposure is None else self.exposure.to_dict(),
+            "utility": None if self.utility is None else self.utility.to_dict(),
+            "missing": self.missing or None,
+            "on_frontier": self.is_on_frontier,
+            "picked": self.is_picked,
+            "command": self.command,
+            "seconds": judged.seconds,
+            "attacks": None if judged.attacks is None else judged.attacks.to_dict(),
+            "scores": [score.to_dict() for score in judged.scores],
+            "notes": list(judged.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """All runs by one exposure and one utility.
+
+    `original` is the log with nothing but its ids changed. Of the log's people, `n_users` were released and `n_public`
+    others stood for the public. A run is picked if it keeps its promise, at most `limit` of the targets are found in it
+    at the upper end of the 95 % interval, and it keeps most utility. What promises nothing is never picked. `left_out`
+    says which methods could not be run here, if nobody asked for them by name.
+    """
+
+    rows: tuple[Row, ...]
+    original: Judged
+    exposure: str
+    utility: str
+    limit: float
+    n_users: int
+    n_public: int
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> Comparison:
+        """Put results side by side as the plan asks."""
+        n_public = 0 if ground.public is None else ground.public.n_users
+        bare = tuple(Row(judged=judged, exposure=None, utility=None) for judged in found)
+        plain = cls(
+            rows=bare,
+            original=original,
+            exposure="",
+            utility="",
+            limit=1.0,
+            n_users=ground.log.n_users,
+            n_public=n_public,
+        )
+        return plain.by(exposure=plan.exposure, utility=plan.utility, limit=plan.limit)
+
+    def by(self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None) -> Comparison:
+        """Give the same runs by other figures or under another limit; nothing is run again."""
+        exposure, utility = exposure or self.exposure, utility or self.utility
+        limit = self.limit if limit is None else limit
+        measured = [row.judged for row in self.rows if row.judged.scores]
+        if measured and not any(utility_in(judged, utility) for judged in measured):
+            there = sorted({score.name for judged in measured for score in judged.scores})
+            raise BadParameter("utility", utility, allowed=f"one of {', '.join(there)}")
+        rows = [_row(row.judged, exposure=exposure, utility=utility) for row in self.rows]
+        places = [i for i, row in enumerate(rows) if row.is_comparable]
+        on = {places[i] for i in frontier([_point(rows[place]) for place in places])}
+        under = [i for i, row in enumerate(rows) if row.is_under(limit)]
+        best = max(under, key=lambda i: (_point(rows[i])[1], -_point(rows[i])[0]), default=None)
+        marked = tuple(replace(row, is_on_frontier=i in on, is_picked=i == best) for i, row in enumerate(rows))
+        return replace(self, rows=marked, exposure=exposure, utility=utility, limit=limit)
+
+    @property
+    def picked(self) -> Row | None:
+        """The best run under the limit, if there is one."""
+        return next((row for row in self.rows if row.is_picked), None)
+
+    @property
+    def frontier(self) -> tuple[Row, ...]:
+        """The runs that no other beats, the least exposed first."""
+        return tuple(sorted((row for row in self.rows if row.is_on_frontier), key=_point))
+
+    @property
+    def before(self) -> Exposure | None:
+        """The exposure of the log with nothing but its ids changed."""
+        return exposure_in(self.original, self.exposure)
+
+    @property
+    def broken(self) -> tuple[Row, ...]:
+        """The runs whose promise does not hold."""
+        return tuple(row for row in self.rows if row.judged.standing == "broken")
+
+    def in_words(self) -> str:
+        """Say in one line which run is best, or why none is."""
+        who = "the worst attacker" if self.exposure == WORST else self.exposure
+        most = f"{who} finds at most {percent(self.limit)} in (upper end of the 95 % interval)"
+        row = self.picked
+        if row is None or row.exposure is None or row.utility is None:
+            ends = [(row.exposure.interval[1], row.name) for row in self.rows if row.exposure and row.is_under(1.0)]
+            if not ends:
+                return f"No run keeps a promise and has both figures, {self.exposure} and {self.utility}."
+            high, name = min(ends)
+            return f"There is no run that keeps its promise and that {most}; least is up to {percent(high)}, in {name}."
+        return (
+            f"Of the runs that keep their promise and that {most}, {row.name} keeps most: {row.utility.title} "
+            f"{row.utility.written}, found {percent(row.exposure.share)} (up to {percent(row.exposure.interval[1])})."
+        )
+
+    def cautions(self) -> tuple[str, ...]:
+        """Say who else finds more than the limit in the run that was picked."""
+        if self.picked is None:
+            return ()
+        return tuple(
+            f"But {label(found)}, who knows {found.knows}, finds {percent(found.share)} of its {found.what} in "
+            f"{self.picked.name}; blind guessing finds {percent(found.chance_share)}."
+            for found in alarms(self.picked.judged, limit=self.limit)
+        )
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Give the columns and rows of a table for people."""
+        columns = ("run", "", "promise", _title(self.utility), "found", "95 % interval", "by chance", "seconds")
+        return columns, [_cells(row, names_attacker=self.exposure == WORST) for row in self.rows]
+
+    def notes(self) -> tuple[str, ...]:
+        """Say why figures are missing, and which are estimates."""
+        reasons: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.missing:
+                reasons.setdefault(row.missing, []).append(row.name)
+            elif row.judged.attacks is not None and not row.judged.attacks.exact:
+                reasons.setdefault("who is who was estimated, since ids do not tell it", []).append(row.name)
+        return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give all figures, for machines."""
+        return {
+            "exposure": self.exposure,
+            "utility": self.utility,
+            "limit": self.limit,
+            "n_users": self.n_users,
+            "n_public": self.n_public,
+            "picked": None if self.picked is None else self.picked.name,
+            "command": None if self.picked is None else self.picked.command,
+            "cautions": list(self.cautions()),
+            "left_out": list(self.left_out),
+            "frontier": [row.name for row in self.frontier],
+            "before": None if self.original.attacks is None else self.original.attacks.to_dict(),
+            "runs": [row.to_dict() for row in self.rows],
+        }
+
+    def _repr_html_(self) -> str:
+        columns, rows = self.table()
+        cells = [["" if cell == "-" else cell for cell in row] for row in rows]
+        notes = [(text,) for text in (*self.cautions(), *self.notes())]
+        return table(columns, rows=cells, caption=self.in_words()) + (table(("note",), rows=notes) if notes else "")
+
+
+def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
+    found, score = exposure_in(judged, exposure), utility_in(judged, utility)
+    missing = judged.failed
+    if not missing and found is None:
+        missing = reason_for(judged, exposure)
+    elif not missing and score is None:
+        missing = f"{_title(utility)} was not measured"
+    return Row(judged=judged, exposure=found, utility=score, missing=missing)
+
+
+def _point(row: Row) -> tuple[float, float]:
+    """Give exposure, of which less is better, and utility, of which more is."""
+    if row.exposure is None or row.utility is None:
+        return 1.0, float("-inf")
+    sign = 1.0 if row.utility.better == "more" else -1.0
+    return row.exposure.share, sign * row.utility.value
+
+
+def _cells(row: Row, *, names_attacker: bool) -> tuple[str, ...]:
+    found, score = row.exposure, row.utility
+    marks = ["best" if row.is_picked else "", "frontier" if row.is_on_frontier else "", "see note" * bool(row.missing)]
+    return (
+        row.name,
+        ", ".join(mark for mark in marks if mark),
+        row.judged.standing.upper() if row.judged.standing == "broken" else row.judged.standing,
+        "-" if score is None else score.written,
+        "-" if found is None else percent(found.share) + (f" by {label(found)}" if names_attacker else ""),
+        "-" if found is None else f"{percent(found.interval[0])} to {percent(found.interval[1])}",
+        "-" if found is None else percent(found.chance_share),
+        f"{row.seconds:.1f}",
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")

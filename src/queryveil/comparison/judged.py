@@ -1,0 +1,219 @@
+"""One run: anonymize, verify, attack and measure; what is left of it are figures."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.attacks.attacker import Given, Person
+from queryveil.attacks.suite import Attacks, attackers
+from queryveil.attacks.suite import run as attack
+from queryveil.checks.judging import verify
+from queryveil.comparison.methods import build_method
+from queryveil.comparison.plan import ORIGINAL, Run
+from queryveil.data import QueryLog
+from queryveil.errors import NothingPromised, QueryveilError
+from queryveil.guarantees import Guarantee, SwapAnonymity
+from queryveil.methods import Plink
+from queryveil.pairing import Paired, pseudonymised
+from queryveil.release import Counts, Release
+from queryveil.utility.measuring import measure
+from queryveil.utility.score import Score
+from queryveil.version import __version__
+
+_SPLIT_SEED = 2006
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Ground:
+    """The `log` that is released, and what attackers and measures are given beside it."""
+
+    log: QueryLog
+    public: QueryLog | None = None
+    people: Sequence[Person] = ()
+    values: pl.DataFrame | None = None
+    n_targets: int = 1000
+    seed: int | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A number for all of it: results of another log, or of other people to look for, are not taken for these."""
+        digest = hashlib.sha256()
+        for frame in (self.log.frame, None if self.public is None else self.public.frame, self.values):
+            digest.update(b"none" if frame is None else _of_frame(frame))
+        digest.update(msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed]))
+        return digest.hexdigest()
+
+    def fingerprint_of(self, run: Run | None) -> str:
+        """A number for one run on this ground; of None for the attacks on the log itself."""
+        what = None if run is None else (run.method, sorted(run.settings.items()))
+        text = msgspec.json.encode([self.fingerprint, what, __version__])
+        return hashlib.sha256(text).hexdigest()[:32]
+
+    def __repr__(self) -> str:
+        # Privacy: numbers only.
+        return f"Ground(log={self.log!r}, public={self.public!r}, n_people={len(self.people)})"
+
+
+def lay(
+    log: QueryLog,
+    *,
+    holdout: float,
+    public: QueryLog | None = None,
+    people: Sequence[Person] = (),
+    values: pl.DataFrame | None = None,
+    n_targets: int = 1000,
+    seed: int | None = None,
+) -> Ground:
+    """Leave the share `holdout` of the users out to stand for the public, unless a `public` log is given."""
+    if public is None and holdout > 0:
+        log, left_out = split(log, share=holdout, seed=_SPLIT_SEED if seed is None else seed)
+        public = left_out if left_out.n_rows else None
+    there = set(log.frame["user"].unique())
+    sought = tuple(person for person in people if person.user is None or person.user in there)
+    return Ground(log=log, public=public, people=sought, values=values, n_targets=n_targets, seed=seed)
+
+
+def split(log: QueryLog, *, share: float, seed: int) -> tuple[QueryLog, QueryLog]:
+    """Part the users by chance; the same log and seed give the same two parts, so that a comparison can be resumed."""
+    users = log.frame["user"].unique().sort()
+    n_out = round(share * len(users))
+    order = np.random.Generator(np.random.Philox(seed)).permutation(len(users))
+    out = users.gather(order[:n_out])
+    is_out = log.frame["user"].is_in(out.implode())
+    return log.with_frame(log.frame.filter(~is_out)), log.with_frame(log.frame.filter(is_out))
+
+
+def _of_frame(frame: pl.DataFrame) -> bytes:
+    names = msgspec.json.encode([(name, str(kind)) for name, kind in frame.schema.items()])
+    # Another Polars may count differently; then the runs are done again.
+    rows = frame.hash_rows(seed=1).to_numpy().tobytes()
+    return hashlib.sha256(names + pl.__version__.encode() + rows).digest()
+
+
+Standing = Literal["holds", "broken", "promises nothing", "not judged", "failed"]
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one run, without any text or id of the log.
+
+    `failed` says why it has no release, or why not all of it was judged; the rest is as far as it came. `run` is None
+    for the log itself with nothing but its ids changed, which is only attacked.
+    """
+
+    run: Run | None
+    fingerprint: str
+    standing: Standing
+    verdict: str = ""
+    promise: Guarantee | None = None
+    counts: Counts | None = None
+    attacks: Attacks | None = None
+    scores: tuple[Score, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: dict[str, float] = {}
+    failed: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return name_of(self.run)
+
+
+def name_of(run: Run | None) -> str:
+    """Give the name of a run; what is no run is the log itself."""
+    return ORIGINAL if run is None else run.name
+
+
+def judge(run: Run | None, ground: Ground) -> Judged:
+    """Do a run; what goes wrong becomes a part of the result, since other runs go on."""
+    found: dict[str, Any] = {"standing": "failed"}
+    seconds: dict[str, float] = {}
+    try:
+        if run is None:
+            _attack_original(ground, found, seconds)
+        else:
+            _judge(run, ground, found, seconds)
+    except (QueryveilError, MemoryError) as error:
+        found["failed"] = str(error) or "not enough memory"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
+        # Privacy: a message of a library may quote the log, so only the kind and the place are told.
+        place = extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        found["failed"] = f"a fault of queryveil itself ({where})"
+    return Judged(run=run, fingerprint=ground.fingerprint_of(run), seconds=seconds, **found)
+
+
+def _attack_original(ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
+    with _timed("attack", seconds):
+        paired = Paired.pseudonymised(ground.log)
+        given = Given(public=ground.public, people=ground.people, remake=pseudonymised)
+        crowd = attackers(paired.release, n_targets=ground.n_targets, seed=_seed(ground))
+        found["attacks"] = attack(crowd, paired, before=None, given=given)
+        found["standing"] = "promises nothing"
+
+
+def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
+    method = build_method(run.method, run.settings, values=ground.values, seed=ground.seed)
+    membership: pl.DataFrame | None = None
+    with _timed("anonymize", seconds):
+        if isinstance(method, Plink):
+            grouping = method.group(ground.log)
+            release, membership = grouping.release, grouping.membership
+        else:
+            release = method.anonymize(ground.log)
+    found |= {"promise": release.promise, "counts": release.manifest.counts, "standing": "not judged"}
+    with _timed("verify", seconds):
+        found |= _verdict(release, ground)
+    key: bytes | None = getattr(method, "key", None)
+    with _timed("pair", seconds):
+        progress.step("telling who is who")
+        paired = Paired.of(ground.log, release=release, key=key)
+    with _timed("attack", seconds):
+        given = Given(public=ground.public, people=ground.people, remake=method.anonymize, key=key)
+        crowd = attackers(release, n_targets=ground.n_targets, seed=_seed(ground))
+        found["attacks"] = attack(crowd, paired, before=None, given=given)
+    with _timed("measure", seconds):
+        progress.step("measuring")
+        measures = measure(ground.log, release, key=key, values=ground.values, membership=membership, paired=paired)
+        # What is no number has no place in a picture, nor in JSON.
+        found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
+
+
+def _verdict(release: Release, ground: Ground) -> dict[str, str]:
+    progress.step("verifying")
+    # Queries that changed hands are judged beside the original alone.
+    needs_original = isinstance(release.promise, SwapAnonymity)
+    try:
+        verdict = verify(release, original=ground.log if needs_original else None)
+    except NothingPromised as error:
+        return {"standing": "promises nothing", "verdict": str(error)}
+    return {"standing": "holds" if verdict.holds else "broken", "verdict": verdict.in_words()}
+
+
+def _seed(ground: Ground) -> int:
+    """Seek the same people in every release; who they are is nobody's secret."""
+    return 0 if ground.seed is None else ground.seed
+
+
+@contextmanager
+def _timed(name: str, seconds: dict[str, float]) -> Iterator[None]:
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] = round(time.perf_counter() - started, 3)

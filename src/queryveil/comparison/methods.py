@@ -1,0 +1,213 @@
+"""Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
+
+import msgspec
+import polars as pl
+
+from queryveil import methods
+from queryveil.data import QueryLog
+from queryveil.errors import BadParameter, QueryveilError
+from queryveil.guarantees import Guarantee, NoPromise
+from queryveil.release import Ids, Manifest, Release
+from queryveil.text.taxonomy import Taxonomy
+
+Setting: TypeAlias = str | int | float | bool | list[str] | None
+"""What a plan may say of a setting."""
+
+METHODS: Mapping[str, type[Any]] = {
+    "km": methods.Km,
+    "kdelta": methods.Kdelta,
+    "plink": methods.Plink,
+    "clump": methods.Clump,
+    "partition": methods.Partition,
+    "swap": methods.Swap,
+    "dp": methods.Dp,
+    "pseudonymise": methods.Pseudonymise,
+    "token_hash": methods.TokenHash,
+    "query_threshold": methods.QueryThreshold,
+}
+_NOT_SET = ("columns", "seed", "values", "key", "taxonomy", "classifier")
+"""What a plan cannot say, or not as a plain value."""
+_KEY_BYTES = 32
+_FREE = {"taxonomy": "wordnet", "classifier": "evidence or paper"}
+
+
+class Method(Protocol):
+    """Whatever makes a release of a log."""
+
+    @property
+    def promise(self) -> Guarantee:
+        """What a release will promise."""
+
+    def anonymize(self, log: QueryLog, /) -> Release:
+        """Give a release of the log that keeps the promise."""
+
+
+def build_method(
+    name: str, settings: Mapping[str, Setting], *, values: pl.DataFrame | None = None, seed: int | None = None
+) -> Method:
+    """Build a method whose releases can be judged: user ids are kept, so that who is who is known.
+
+    Settings are called as in Python; `time` and `keep` are those of the column policy. `values` are the term values for
+    km's targets bid, clicks, impressions and revenue.
+
+    >>> build_method("km", {"k": 5, "m": 2}).promise
+    KmAnonymity(k=5, m=2)
+    >>> build_method("km", {"q": 5})
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: a setting of km must be one of k, m, target, restore, window, bot_threshold,
+    taxonomy, time, keep, got q
+    """
+    check_name(name)
+    kind = METHODS[name]
+    types = settings_of(name)
+    for each in settings:
+        if each not in types:
+            raise BadParameter(f"a setting of {name}", each, allowed=f"one of {', '.join(types)}")
+    given = {each: _value(each, value, types[each]) for each, value in settings.items()}
+    taken: dict[str, Any] = {each: given[each] for each in given if each not in ("time", "keep")}
+    names = {field.name for field in fields(kind)}
+    if "seed" in names:
+        taken["seed"] = seed
+    if "values" in names and taken.get("target") in ("bid", "clicks", "impressions", "revenue"):
+        taken["values"] = values
+    if "key" in names:
+        taken["key"] = secrets.token_bytes(_KEY_BYTES)
+    if "columns" in names:
+        policy = {each: given[each] for each in ("time", "keep") if each in given}
+        # A window gives people a new id in each: there, who is who is estimated.
+        ids = Ids.FRESH if given.get("window") else Ids.KEEP
+        taken["columns"] = replace(_default(kind, "columns"), ids=ids, **policy)
+    method: Method = kind(**taken)
+    return method
+
+
+def check_name(name: str) -> None:
+    """Raise if there is no such method."""
+    if name not in METHODS:
+        raise BadParameter("method", name, allowed=f"one of {', '.join(METHODS)}")
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """Give the settings of a method that a plan may name, and their types.
+
+    >>> list(settings_of("partition"))
+    ['k', 'unit', 'taxonomy']
+    """
+    kind = METHODS[name]
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]
+    plain = {each: hints[each] for each in names if each not in _NOT_SET}
+    free = {each: str for each in _FREE if each in names}
+    columns = {"time": str, "keep": tuple[str, ...]} if "columns" in names else {}
+    return plain | free | columns
+
+
+def method_of(manifest: Manifest) -> Method | str:
+    """Rebuild the method that made a release, or say in half a sentence why that cannot be done.
+
+    Its user ids are kept, since whoever runs a method again wants to know who is who.
+    """
+    name, parameters = manifest.method, dict(manifest.parameters)
+    if name not in METHODS:
+        return "it was made by a method that is not known here"
+    if getattr(manifest.promise, "remembered", None) is not None:
+        return "it was made of a stream"
+    if parameters.get("taxonomy") == "own":
+        return "it was made with a taxonomy of your own"
+    if parameters.get("classifier") == "own tables":
+        return "it was made with a classifier of your own"
+    if parameters.get("target") in ("bid", "clicks", "impressions", "revenue"):
+        return "it was made with a table of term values"
+    if parameters.get("weights") == "given":
+        return "it was made of profiles, not of a log"
+    known = settings_of(name)
+    # Counts tell all that sessions made up from them do.
+    parameters.pop("synthesized", None)
+    if parameters.get("taxonomy") is None:
+        parameters.pop("taxonomy", None)
+    if "time" in known:
+        parameters |= {"time": str(manifest.columns.time), "keep": list(manifest.columns.kept)}  # type: ignore[dict-item]
+    try:
+        return build_method(name, parameters)
+    except QueryveilError:
+        return "its manifest names settings that this version does not know"
+
+
+def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
+    """Give what makes such a release of another log; None if that cannot be done."""
+    method = method_of(manifest)
+    return None if isinstance(method, str) else method.anonymize
+
+
+def promises_nothing(promise: Guarantee) -> bool:
+    """Say whether a promise is none."""
+    return isinstance(promise, NoPromise)
+
+
+def command(name: str, settings: Mapping[str, Setting]) -> str:
+    """Give what to type for a release made in this way.
+
+    >>> command("kdelta", {"k": 5, "additions": False, "same_texts": True, "bot_threshold": None})
+    'queryveil anonymize kdelta LOG -o DIR --k 5 --no-additions --same-texts --bots 0'
+    """
+    words = [f"queryveil anonymize {name.replace('_', '-')} LOG -o DIR"]
+    for setting, value in settings.items():
+        option = setting.replace("_", "-")
+        if setting in ("additions", "restore"):
+            words += [] if value else [f"--no-{option}"]
+        elif isinstance(value, bool):
+            words += [f"--{option}"] if value else []
+        elif setting == "bot_threshold":
+            words.append(f"--bots {value or 0}")
+        else:
+            text = ",".join(value) if isinstance(value, list) else "none" if value is None else str(value)
+            words.append(f"--{option} {text}")
+    if settings.get("target") in ("bid", "clicks", "impressions", "revenue"):
+        words.append("--values FILE")
+    return " ".join(words)
+
+
+def _value(name: str, value: Setting, kind: Any) -> Any:
+    if name == "taxonomy":
+        if value != "wordnet":
+            raise BadParameter(name, value, allowed="wordnet in a comparison")
+        return Taxonomy.wordnet()
+    if name == "keep" and isinstance(value, str):
+        value = value.split("+")
+    # TOML has no word for nothing.
+    value = None if value in ("none", "None") and type(None) in get_args(kind) else value
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        raise BadParameter(name, value, allowed=_in_words(kind)) from None
+
+
+def _in_words(kind: Any) -> str:
+    """Say what a type takes.
+
+    >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2])
+    ('a whole number or none', 'a number', 'one of 1, 2')
+    """
+    if isinstance(kind, UnionType):
+        return " or ".join(_in_words(each) for each in get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return f"one of {', '.join(kind)}"
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "none"}
+    return words.get(kind, "a list of texts")
+
+
+def _default(kind: type[Any], name: str) -> Any:
+    field = next(each for each in fields(kind) if each.name == name)
+    made: Any = field.default_factory() if callable(field.default_factory) else field.default
+    return made

@@ -1,0 +1,234 @@
+"""What to compare: which methods with which settings, and by which figures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from itertools import product
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from queryveil.comparison.methods import Setting, build_method, check_name
+from queryveil.errors import BadFile, BadParameter
+from queryveil.methods.dp._noise import has_extra
+
+ORIGINAL = "original"
+"""The log itself with nothing but its ids changed; it is attacked beside all runs."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One method with its settings, under a name of its own."""
+
+    name: str
+    method: str
+    settings: dict[str, Setting] = {}
+
+    @property
+    def slug(self) -> str:
+        """The name as it stands in a file's.
+
+        >>> Run(name="km k=10", method="km").slug
+        'km-k-10'
+        """
+        kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.name.lower())
+        return "-".join(part for part in kept.split("-") if part) or "run"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs side by side.
+
+    `holdout` is the share of users who are left out of all releases and stand for the public: a log of the same kind.
+    `exposure` names an attacker, with the number of facts it knows after a colon where that varies, or is `worst`: the
+    one who finds the largest share of people. `utility` names a measure. Best is the run that keeps most utility with
+    at most `limit` of the targets found, at the upper end of the 95 % interval.
+    """
+
+    runs: tuple[Run, ...]
+    holdout: float = 0.25
+    exposure: str = "likely_terms:4"
+    utility: str = "log_size_kept"
+    limit: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.holdout < 1:
+            raise BadParameter("holdout", self.holdout, allowed="0 or more and below 1")
+        if not (isfinite(self.limit) and 0 <= self.limit <= 1):
+            raise BadParameter("limit", self.limit, allowed="between 0 and 1")
+        if not self.runs:
+            raise BadParameter("a plan", "no run", allowed="a list of runs, one at least")
+        slugs = {ORIGINAL}
+        for run in self.runs:
+            # Two names that differ in signs alone would share a file.
+            if run.slug in slugs:
+                raise BadParameter("the name of a run", run.name, allowed="unlike that of any other run")
+            slugs.add(run.slug)
+
+    def check(self, *, values: pl.DataFrame | None = None) -> None:
+        """Raise if a run names a method or a setting that there is not; better before the work than in its middle."""
+        for run in self.runs:
+            try:
+                build_method(run.method, run.settings, values=values)
+            except BadParameter as error:
+                raise BadParameter(f"{run.name}: {error.name}", error.value, allowed=error.allowed) from None
+
+    def to_toml(self) -> str:
+        """Give the plan as a file of it."""
+        lines = [f"{name} = {_toml(getattr(self, name))}" for name in ("holdout", "exposure", "utility", "limit")]
+        for run in self.runs:
+            lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
+            lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in run.settings.items()]
+        return "\n".join(lines) + "\n"
+
+
+_DEFAULT: Mapping[str, tuple[dict[str, Setting], ...]] = {
+    "km": ({"k": 5, "m": 2}, {"k": 10, "m": 3}, {"k": 10, "m": 3, "taxonomy": "wordnet"}),
+    "kdelta": ({"k": 5}, {"k": 5, "same_texts": True}),
+    "plink": ({"p": 0.4}, {"p": 0.2, "strict": True}),
+    "clump": ({"k": 5}, {"k": 20}),
+    "partition": ({"k": 5},),
+    "swap": ({"k": 10}, {"k": 50}),
+    "dp": ({"epsilon": 1.0}, {"epsilon": 4.0, "max_queries": 1}),
+    "pseudonymise": ({},),
+    "token_hash": ({},),
+    "query_threshold": ({"k": 5},),
+}
+
+
+def default_plan() -> Plan:
+    """Give every method that can be run here with a few settings, and the baselines that promise nothing.
+
+    >>> len(default_plan().runs)
+    17
+    """
+    there = [name for name in _DEFAULT if name != "dp" or has_extra()]
+    return Plan(runs=tuple(run for name in there for run in _default_runs(name)))
+
+
+def left_out() -> tuple[str, ...]:
+    """Say which methods the default plan lacks, and how to get them."""
+    return () if has_extra() else ("dp is left out: pip install 'queryveil[dp]'",)
+
+
+def plan_of(methods: str | Iterable[str]) -> Plan:
+    """Read `km,clump` or `km:k=5:m=2,swap:k=20`; a method without settings is run with those of the default plan.
+
+    >>> [run.name for run in plan_of("clump,km:k=5:m=2").runs]
+    ['clump k=5', 'clump k=20', 'km k=5 m=2']
+    """
+    words = methods.split(",") if isinstance(methods, str) else list(methods)
+    runs: list[Run] = []
+    for word in (each.strip() for each in words):
+        name, *pairs = word.split(":")
+        # As the command is called, too.
+        name = name.replace("-", "_")
+        check_name(name)
+        if not pairs:
+            runs += _default_runs(name)
+            continue
+        parted = [pair.partition("=") for pair in pairs]
+        if not all(setting and equals for setting, equals, _ in parted):
+            raise BadParameter("methods", word, allowed="names with settings, such as km:k=5:m=2,clump")
+        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parted}))
+    return Plan(runs=tuple(runs))
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan from a TOML file; a list of values of a setting means one run for each."""
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadFile(str(path), f"the plan cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadFile(str(path), "the plan is not written in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(str(path), f"the plan is not TOML: {str(error).lower()}") from None
+    try:
+        return _plan(content)
+    except BadParameter as error:
+        raise BadFile(str(path), str(error)) from None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """A plan as its file has it."""
+
+    run: list[dict[str, Any]]
+    holdout: float = 0.25
+    exposure: str = "likely_terms:4"
+    utility: str = "log_size_kept"
+    limit: float = 0.05
+
+
+def _plan(content: dict[str, Any]) -> Plan:
+    try:
+        file = msgspec.convert(content, _File)
+    except msgspec.ValidationError as error:
+        there = ", ".join(_File.__struct_fields__)
+        raise BadParameter("a plan", str(error), allowed=f"made of {there}") from None
+    runs = [run for table in file.run for run in _runs(table)]
+    return Plan(runs=tuple(runs), holdout=file.holdout, exposure=file.exposure, utility=file.utility, limit=file.limit)
+
+
+def _runs(table: dict[str, Any]) -> list[Run]:
+    """Give one run, or one for each value where a setting has a list of them."""
+    method, name = table.get("method"), table.get("name")
+    if not isinstance(method, str):
+        raise BadParameter("a run", "one without a method", allowed='a table with method = "km" and its settings')
+    if not isinstance(name, str | None):
+        raise BadParameter("the name of a run", type(name).__name__, allowed="a text")
+    check_name(method)
+    settings = {each: value for each, value in table.items() if each not in ("method", "name")}
+    # What to keep is a list by nature.
+    many = [each for each, value in settings.items() if isinstance(value, list) and each != "keep"]
+    for each in many:
+        if any(isinstance(value, list | dict) for value in settings[each]):
+            raise BadParameter(f"{method}: {each}", "a list of lists", allowed="one value, or a list of values")
+    runs = []
+    for values in product(*(settings[each] for each in many)):
+        own = dict(zip(many, values, strict=True))
+        suffix = " ".join(f"{each}={value}" for each, value in own.items())
+        whole = " ".join(part for part in (name, suffix) if part) if name else None
+        runs.append(_run(method, settings | own, name=whole))
+    return runs
+
+
+def _default_runs(method: str) -> list[Run]:
+    return [_run(method, settings) for settings in _DEFAULT[method]]
+
+
+def _run(method: str, settings: Mapping[str, Setting], *, name: str | None = None) -> Run:
+    pairs = [each if value is True else f"{each}={_plain(value)}" for each, value in settings.items()]
+    return Run(name=name or " ".join([method, *pairs]), method=method, settings=dict(settings))
+
+
+def _plain(value: Setting) -> str:
+    return "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
+
+
+def _setting(text: str) -> Setting:
+    """Read a setting as it is typed.
+
+    >>> [_setting(text) for text in ("5", "0.4", "true", "none", "users")]
+    [5, 0.4, True, None, 'users']
+    """
+    words: dict[str, Setting] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _toml(value: Setting) -> str:
+    # TOML has no word for nothing; its texts are written as JSON's are.
+    return msgspec.json.encode("none" if value is None else value).decode()
+
+
+def _toml_key(name: str) -> str:
+    return name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)

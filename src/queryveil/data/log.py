@@ -1,0 +1,157 @@
+"""A query log as columns, whatever file or frame it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from queryveil.data.frames import Framed, to_frame
+from queryveil.errors import BadInput, BadParameter, MissingColumn
+from queryveil.html_tables import facts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+ROLES: Mapping[str, pl.DataType] = {
+    "user": pl.String(),
+    "query": pl.String(),
+    "time": pl.Datetime("us"),
+    "rank": pl.Int64(),
+    "url": pl.String(),
+}
+"""The columns that have a meaning here, and their types; any other column is carried along."""
+
+
+class Format(StrEnum):
+    """The kinds of file that hold query logs."""
+
+    AOL = "aol"
+    EXCITE = "excite"
+    CSV = "csv"
+    TSV = "tsv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    UBI = "ubi"
+    TRANSACTIONS = "transactions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a log's file was written, so that a release of it can look the same.
+
+    `names` gives the file's own name of each role (`{"user": "AnonID"}`), `columns` all its columns in order.
+    """
+
+    format: Format = Format.PARQUET
+    names: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    has_header: bool = True
+    time_format: str | None = None
+    compression: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What had to be done to read a log; it goes into the manifest of every release made from it."""
+
+    n_bad_rows_skipped: int = 0
+    n_latin1_rows: int = 0
+
+    def __add__(self, other: Reading) -> Reading:
+        return Reading(
+            n_bad_rows_skipped=self.n_bad_rows_skipped + other.n_bad_rows_skipped,
+            n_latin1_rows=self.n_latin1_rows + other.n_latin1_rows,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class QueryLog(Framed):
+    """A query log: one row per query (or click), never changed once made.
+
+    `frame` has at least `user` and `query`; `time`, `rank` and `url` where the source had them, and
+    whatever else it had. An empty query is `""`; other missing values are null.
+
+    Examples
+    --------
+    >>> log = QueryLog.from_frame({"user": ["u1", "u2"], "query": ["jaguar", "jaguar price"]})
+    >>> log
+    QueryLog(n_rows=2, n_users=2, columns=['user', 'query'])
+    """
+
+    frame: pl.DataFrame
+    layout: Layout = field(default_factory=Layout)
+    reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        for role in ("user", "query"):
+            if role not in self.frame.columns:
+                raise MissingColumn("the frame", role, found=self.frame.columns)
+            if self.frame[role].null_count():
+                raise BadInput(f"the {role} column has missing values; an empty query is the empty string")
+        for role, dtype in ROLES.items():
+            if role in self.frame.columns and self.frame.schema[role] != dtype:
+                raise BadInput(f"the {role} column must be {dtype}, found {self.frame.schema[role]}")
+
+    @classmethod
+    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
+        """Take a Polars, pandas or Arrow frame, or a dict of columns.
+
+        `columns` names the column of each role where it is not called by its role: `{"user": "client_id"}`.
+        """
+        frame = to_frame(data, what="a query log")
+        names = dict(columns or {})
+        if len(set(names.values())) < len(names):
+            raise BadParameter("columns", "one column for two roles", allowed="a different column for each role")
+        for role, name in names.items():
+            if role not in ROLES:
+                raise BadParameter("a role in columns", role, allowed=f"one of {', '.join(ROLES)}")
+            if name not in frame.columns:
+                raise MissingColumn("the frame", role, found=frame.columns)
+        clash = [role for role in names if role in frame.columns and role not in names.values()]
+        frame = frame.drop(clash).rename({name: role for role, name in names.items()})
+        casts = [_cast(frame, role) for role in ROLES if role in frame.columns]
+        try:
+            frame = frame.with_columns(casts)
+        except pl.exceptions.PolarsError:
+            # Privacy: the cause would quote the values, so it is dropped.
+            raise BadInput("a column of the frame cannot be read as text, time or number as its role asks") from None
+        if "user" in frame.columns and (frame["user"].str.strip_chars() == "").any():
+            raise BadInput("the user column has ids that are empty; every row needs a user")
+        return cls(frame=frame, layout=layout or Layout())
+
+    @property
+    def n_users(self) -> int:
+        """The number of distinct users."""
+        return self.frame["user"].n_unique()
+
+    def with_frame(self, frame: pl.DataFrame) -> QueryLog:
+        """Give the same log with other rows or columns."""
+        return replace(self, frame=frame)
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show queries.
+        return f"QueryLog(n_rows={self.n_rows}, n_users={self.n_users}, columns={self.columns})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: a notebook is saved and sent around, so counts only.
+        columns = ", ".join(self.columns)
+        return facts([("rows", self.n_rows), ("users", self.n_users), ("columns", columns)], caption="Query log")
+
+
+def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:
+    column, dtype = pl.col(role), frame.schema[role]
+    if role == "query":
+        return column.cast(pl.String).fill_null("")
+    if role == "time" and isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
+        return column.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(ROLES[role])
+    if role == "time" and dtype == pl.String:
+        return column.str.to_datetime(time_unit="us", strict=True)
+    if role == "time" and dtype not in (pl.Datetime, pl.Date, pl.Null):
+        raise BadInput(f"the time column must be times, dates or text, found {dtype}")
+    if role == "rank" and dtype.is_float() and (frame[role] % 1 != 0).any():
+        raise BadInput("the rank column must be whole numbers")
+    return column.cast(ROLES[role])

@@ -1,0 +1,116 @@
+"""Profiles: what each user is interested in, as terms with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from queryveil.data.frames import Framed, to_frame
+from queryveil.data.log import Reading
+from queryveil.errors import BadInput
+from queryveil.html_tables import facts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+PROFILES_SCHEMA: Mapping[str, pl.DataType] = {
+    "user": pl.String(),
+    "terms": pl.List(pl.String()),
+    "weights": pl.List(pl.Float64()),
+}
+"""The columns of profiles, and their types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Profiles(Framed):
+    """Terms with weights, one row per user, never changed once made.
+
+    `frame` has the columns `user`, `terms` and `weights`. A user stands there once, a term once in a profile, and
+    weights are above 0. A profile may have no terms.
+
+    Examples
+    --------
+    >>> Profiles.from_dicts({"u1": {"kitten": 1.0, "riding": 0.8}, "u2": {"pup": 0.6}})
+    Profiles(n_users=2, n_entries=3)
+    """
+
+    frame: pl.DataFrame
+    reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        if self.frame.schema != pl.Schema(PROFILES_SCHEMA):
+            raise BadInput(
+                "profiles have the columns user (text), terms (lists of text) and weights (lists of numbers)"
+            )
+        if self.frame.null_count().sum_horizontal().sum():
+            raise BadInput("a user, a list of terms or a list of weights is missing; an empty profile has empty lists")
+        if self.frame["user"].is_duplicated().any() or (self.frame["user"] == "").any():
+            raise BadInput("every user has one profile and an id that is not empty")
+        check_weighted(self.frame, what="profile")
+
+    @classmethod
+    def from_frame(cls, data: Any) -> Self:
+        """Take a Polars, pandas or Arrow frame with the columns user, terms and weights."""
+        frame = to_frame(data, what="a set of profiles")
+        missing = [name for name in PROFILES_SCHEMA if name not in frame.columns]
+        if missing:
+            raise BadInput(f"the frame has no column {missing[0]}; profiles have user, terms and weights")
+        try:
+            frame = frame.select(pl.col(name).cast(dtype) for name, dtype in PROFILES_SCHEMA.items())
+        except pl.exceptions.PolarsError:
+            # Privacy: the cause would quote the values, so it is dropped.
+            raise BadInput("users must be text, terms lists of text, and weights lists of numbers") from None
+        return cls(frame=frame)
+
+    @classmethod
+    def from_dicts(cls, profiles: Mapping[str, Mapping[str, float]]) -> Self:
+        """Take a dict of weights by term for each user."""
+        return cls.from_frame(
+            pl.DataFrame(
+                {
+                    "user": list(profiles),
+                    "terms": [list(weights) for weights in profiles.values()],
+                    "weights": [[float(weight) for weight in weights.values()] for weights in profiles.values()],
+                },
+                schema=PROFILES_SCHEMA,
+            )
+        )
+
+    @property
+    def n_users(self) -> int:
+        """The number of users."""
+        return self.frame.height
+
+    @property
+    def n_entries(self) -> int:
+        """The number of terms of all profiles, each counted as often as it stands there."""
+        return int(self.frame["terms"].list.len().sum())
+
+    def with_frame(self, frame: pl.DataFrame) -> Profiles:
+        """Give other profiles."""
+        return replace(self, frame=frame)
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show terms.
+        return f"Profiles(n_users={self.n_users}, n_entries={self.n_entries})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: counts only, as above.
+        return facts([("users", self.n_users), ("terms in all", self.n_entries)], caption="Profiles")
+
+
+def check_weighted(frame: pl.DataFrame, *, what: str) -> None:
+    """Raise unless every list of terms has distinct texts and as many weights, finite and above 0."""
+    terms, weights = frame["terms"], frame["weights"]
+    if (terms.list.len() != weights.list.len()).any():
+        raise BadInput(f"a {what} has another number of terms than of weights")
+    if (terms.list.n_unique() != terms.list.len()).any():
+        raise BadInput(f"a term stands twice in a {what}; add its weights up")
+    all_terms, all_weights = terms.explode(empty_as_null=False), weights.explode(empty_as_null=False)
+    if all_terms.null_count() or (all_terms == "").any():
+        raise BadInput(f"a term of a {what} is missing or empty; leave it out")
+    if all_weights.null_count() or not ((all_weights > 0) & all_weights.is_finite()).all():
+        raise BadInput(f"a weight of a {what} is not a number above 0; leave such terms out")

@@ -1,0 +1,96 @@
+"""Transactions: bags of items, one per user or per query, whatever file or frame they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from queryveil.data.frames import Framed, to_frame
+from queryveil.data.log import Layout, Reading
+from queryveil.errors import BadInput, BadParameter
+from queryveil.html_tables import facts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+TRANSACTIONS_SCHEMA: Mapping[str, pl.DataType] = {"id": pl.String(), "items": pl.List(pl.String())}
+"""The columns of transactions, and their types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Transactions(Framed):
+    """Bags of items: one row per transaction, never changed once made.
+
+    `frame` has the columns `id` and `items`. An item may stand in a transaction more than once; their order has no
+    meaning. A transaction may have no items; neither an item nor an id is the empty text.
+
+    Examples
+    --------
+    >>> Transactions.from_frame({"items": [["apple", "milk"], ["apple", "apple", "beef"]]})
+    Transactions(n_transactions=2, n_items=5)
+    """
+
+    frame: pl.DataFrame
+    layout: Layout = field(default_factory=Layout)
+    reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        if self.frame.schema != pl.Schema(TRANSACTIONS_SCHEMA):
+            raise BadInput("transactions have the columns id (text) and items (lists of text) and no other")
+        ids = self.frame["id"]
+        if ids.null_count() or (ids == "").any() or self.frame["items"].null_count():
+            raise BadInput("an id or a list of items is missing; a transaction without items has an empty list")
+        items = self.frame["items"].explode(empty_as_null=False, keep_nulls=True)
+        if items.null_count() or (items == "").any():
+            raise BadInput("an item is missing or empty; leave it out of its list")
+
+    @classmethod
+    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
+        """Take a Polars, pandas or Arrow frame, or a dict of columns; items are a column of lists.
+
+        `columns` names the columns of `id` and `items` where they are called otherwise; further columns are left out.
+        Without ids the transactions are numbered from 1. Items and ids that are numbers become their text.
+        """
+        frame = to_frame(data, what="a set of transactions")
+        names = {"id": "id", "items": "items", **(columns or {})}
+        for role in names:
+            if role not in TRANSACTIONS_SCHEMA:
+                raise BadParameter("a role in columns", role, allowed="id or items")
+        if names["items"] not in frame.columns or ("id" in (columns or {}) and names["id"] not in frame.columns):
+            raise BadInput(f"the frame has no such column among {', '.join(frame.columns)}; name id and items")
+        has_id = names["id"] in frame.columns
+        id_column = pl.col(names["id"]) if has_id else pl.int_range(1, pl.len() + 1)
+        try:
+            frame = frame.select(
+                id_column.cast(pl.String).alias("id"),
+                pl.col(names["items"]).cast(TRANSACTIONS_SCHEMA["items"]).alias("items"),
+            )
+        except pl.exceptions.PolarsError:
+            # Privacy: the cause would quote the values, so it is dropped.
+            raise BadInput("the ids must be text or numbers, and the items lists of them") from None
+        return cls(frame=frame, layout=layout or Layout())
+
+    @property
+    def n_transactions(self) -> int:
+        """The number of transactions."""
+        return self.frame.height
+
+    @property
+    def n_items(self) -> int:
+        """The number of items in all transactions, each counted as often as it stands there."""
+        return int(self.frame["items"].list.len().sum())
+
+    def with_frame(self, frame: pl.DataFrame) -> Transactions:
+        """Give other transactions with the same layout."""
+        return replace(self, frame=frame)
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show items.
+        return f"Transactions(n_transactions={self.n_transactions}, n_items={self.n_items})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: counts only, as above.
+        return facts([("transactions", self.n_transactions), ("items", self.n_items)], caption="Transactions")

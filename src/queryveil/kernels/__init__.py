@@ -1,1 +1,0 @@
-"""Compiled inner loops: arrays in, arrays out, no knowledge of logs or files."""

@@ -1,0 +1,103 @@
+"""At most so many things of each person, once each: what bounds the part that one person has in the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Bools, Int32s, Int64s, UInt64s
+from queryveil.errors import BadParameter
+
+
+@njit(cache=True, nogil=True)
+def take_largest(row_ptr: Int64s, keys: UInt64s, most: int) -> Bools:
+    """Mark the `most` largest keys of each row; of equal ones the first."""
+    taken = np.zeros(len(keys), np.bool_)
+    best = np.empty(most, np.int64)
+    for row in range(len(row_ptr) - 1):
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin <= most:
+            taken[begin:end] = True
+            continue
+        n_best = 0
+        for place in range(begin, end):
+            key = keys[place]
+            if n_best == most:
+                if key <= keys[best[most - 1]]:
+                    continue
+                n_best -= 1
+            slot = n_best
+            while slot > 0 and keys[best[slot - 1]] < key:
+                best[slot] = best[slot - 1]
+                slot -= 1
+            best[slot] = place
+            n_best += 1
+        for slot in range(most):
+            taken[best[slot]] = True
+    return taken
+
+
+class Choice(StrEnum):
+    """How a person's few queries are picked: at `random`, or those that the person asked most often (`frequent`)."""
+
+    RANDOM = "random"
+    FREQUENT = "frequent"
+
+
+def parse_choice(choose: str) -> Choice:
+    """Read the name of a way to pick."""
+    try:
+        return Choice(choose)
+    except ValueError:
+        raise BadParameter("choose", choose, allowed=f"one of {', '.join(Choice)}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contributions:
+    """The distinct items of each person, `items[row_ptr[p]:row_ptr[p + 1]]`, and how often each is there."""
+
+    row_ptr: Int64s
+    items: Int32s
+    times: Int32s
+
+    def without(self, is_out: Bools) -> Contributions:
+        """Give what is left of everybody's without some items."""
+        stays = ~is_out[self.items]
+        upto = np.append(0, np.cumsum(stays))
+        return Contributions(row_ptr=upto[self.row_ptr], items=self.items[stays], times=self.times[stays])
+
+    def counts(self, *, n_items: int, most: int, choose: Choice, rng: np.random.Generator) -> Int64s:
+        """Count for each item the people who picked it among their `most`.
+
+        Privacy: what a person picks depends on the person's own rows and on chance alone, never on what others ask.
+        """
+        keys = rng.integers(0, 2**64, len(self.items), dtype=np.uint64)
+        if choose is Choice.FREQUENT:
+            keys >>= np.uint64(32)
+            keys |= self.times.astype(np.uint64) << np.uint64(32)
+        return np.bincount(self.items[take_largest(self.row_ptr, keys, most)], minlength=n_items)
+
+
+def collect(owners: Int32s, items: Int32s) -> Contributions:
+    """Gather the rows of each person; a negative item is none.
+
+    >>> gathered = collect(np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 2], np.int32))
+    >>> gathered.row_ptr.tolist(), gathered.items.tolist(), gathered.times.tolist()
+    ([0, 1, 3], [2, 0, 2], [1, 1, 2])
+    """
+    there = items >= 0
+    pairs: UInt64s = owners[there].astype(np.uint64)
+    pairs <<= np.uint64(32)
+    pairs |= items[there].astype(np.uint64)
+    pairs.sort()
+    is_first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.zeros(0, np.bool_)
+    starts = np.flatnonzero(is_first)
+    times = np.diff(np.append(starts, len(pairs))).astype(np.int32)
+    pairs = pairs[is_first]
+    owner = (pairs >> np.uint64(32)).astype(np.int64)
+    n_owners = int(owner[-1]) + 1 if len(owner) else 0
+    row_ptr = np.append(0, np.cumsum(np.bincount(owner, minlength=n_owners)))
+    return Contributions(row_ptr=row_ptr, items=(pairs & np.uint64(0xFFFFFFFF)).astype(np.int32), times=times)

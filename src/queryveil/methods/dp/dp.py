@@ -1,0 +1,259 @@
+"""Differentially private queries with counts, and what was clicked for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.data import (
+    CLICKS_SCHEMA,
+    TALLIES_SCHEMA,
+    Bools,
+    Format,
+    Int32s,
+    Int64s,
+    QueryLog,
+    Tallies,
+    with_own_texts,
+)
+from queryveil.errors import BadParameter, MissingColumn
+from queryveil.formats import tallies_layout
+from queryveil.guarantees import DifferentialPrivacy
+from queryveil.methods.bots import bots_of, check_threshold
+from queryveil.methods.dp._bounding import Choice, Contributions, collect, parse_choice
+from queryveil.methods.dp._mechanisms import MOST_ITEMS, Mechanism, parse_mechanism, plans_for
+from queryveil.methods.dp._noise import check_extra, draw
+from queryveil.release import (
+    SEEDED_NOISE,
+    ColumnReport,
+    Counts,
+    Ids,
+    Manifest,
+    Noise,
+    Release,
+    TimeDetail,
+    versions,
+)
+from queryveil.rng import check_seed, generator
+from queryveil.settings import is_number, is_whole
+from queryveil.text.tokens import encode, normalise
+
+_MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
+_MUCH_DELTA = (
+    "delta above 0.001 promises next to nothing: of 1,000 people one or more may see a query leave that is theirs alone"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dp:
+    """Release queries with noisy counts of the people who asked them, if enough people did.
+
+    Promise: (epsilon, delta)-differential privacy of a person, with all of the person's rows.
+    Not promised: anything about people who act together, or about one person with several user ids.
+
+    Each person counts for at most `max_queries` queries, picked at random or by how often the person asked them
+    (`choose`). In two `rounds` people pick again, among what the first has not released. `clicks` is the part of
+    epsilon and delta that is spent on the URLs clicked for released queries, `max_clicks` of them for each person.
+    Without a seed noise is OpenDP's, which needs the extra `dp`.
+
+    Examples
+    --------
+    >>> from queryveil.testing import log_of
+    >>> log = log_of({f"persona{i}": ["red wine", f"wine {i}"] for i in range(400)})
+    >>> release = Dp(epsilon=1.0, delta=1e-5, max_queries=2, seed=7).anonymize(log)
+    >>> release.tallies.frame["query"].to_list()
+    ['red wine']
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    max_queries: int = 5
+    mechanism: Mechanism = Mechanism.AUTO
+    rounds: Literal[1, 2] = 1
+    choose: Choice = Choice.RANDOM
+    clicks: float = 0.0
+    max_clicks: int = 5
+    bot_threshold: int | None = 100
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanism", parse_mechanism(self.mechanism))
+        object.__setattr__(self, "choose", parse_choice(self.choose))
+        DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta)
+        for name, most in (("max_queries", self.max_queries), ("max_clicks", self.max_clicks)):
+            if not is_whole(most) or not 1 <= most <= MOST_ITEMS:
+                raise BadParameter(name, most, allowed=f"a whole number from 1 to {MOST_ITEMS}")
+        if not is_whole(self.rounds) or self.rounds not in (1, 2):
+            raise BadParameter("rounds", self.rounds, allowed="1 or 2")
+        if not is_number(self.clicks) or not 0 <= self.clicks < 1:
+            raise BadParameter("clicks", self.clicks, allowed="a part of the budget, 0 or more and below 1")
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
+        # A part of the budget may be too small for any noise; better said now than after reading a log.
+        _ = self.noise
+
+    @property
+    def promise(self) -> DifferentialPrivacy:
+        """What a release will promise."""
+        return DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def noise(self) -> tuple[Noise, ...]:
+        """How noise will be added: one entry for each round, and one for clicks. No data is needed to say this."""
+        return plans_for(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=self.mechanism,
+            rounds=self.rounds,
+            max_queries=self.max_queries,
+            clicks=self.clicks,
+            max_clicks=self.max_clicks,
+        )
+
+    def check(self, log: QueryLog) -> None:
+        """Raise if no release can be made of such a log here, before anything of a budget is spent."""
+        if self.clicks and log.layout.format is Format.TRANSACTIONS:
+            raise BadParameter("clicks", self.clicks, allowed="0 for transactions, whose items have no clicked URLs")
+        if self.clicks and "url" not in log.columns:
+            raise MissingColumn("the log", "url", found=log.columns)
+        if self.seed is None:
+            check_extra()
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of queries with counts that keeps the promise."""
+        self.check(log)
+        plans, rng = self.noise, generator(self.seed)
+        people = _people(log, bot_threshold=self.bot_threshold)
+        progress.step("reading queries")
+        owners, _ = encode(people["user"])
+        queries, texts = _queries(people["query"])
+        counts, is_out = self._rounds(collect(owners, queries), plans, n_items=len(texts), rng=rng)
+        frame = by_count(pl.DataFrame({"query": texts.filter(is_out), "count": counts[is_out]}, schema=TALLIES_SCHEMA))
+        clicks = None
+        if self.clicks:
+            progress.step("reading clicks")
+            items, pairs = _clicked(people["url"], queries, texts, is_out)
+            n_clicks, is_clicked = self._rounds(
+                collect(owners, items), plans, n_items=pairs.height, rng=rng, clicks=True
+            )
+            clicks = by_count(
+                pairs.filter(is_clicked).with_columns(count=n_clicks[is_clicked]).cast(pl.Schema(CLICKS_SCHEMA))
+            )
+        # Privacy: the layout of the log names its columns.
+        data = Tallies(frame=frame, clicks=clicks, layout=tallies_layout(log.layout))
+        return Release(data=data, manifest=self.manifest(data))
+
+    def _rounds(
+        self,
+        contributions: Contributions,
+        plans: tuple[Noise, ...],
+        *,
+        n_items: int,
+        rng: np.random.Generator,
+        clicks: bool = False,
+    ) -> tuple[Int64s, Bools]:
+        """Give the noisy counts of the items, and which of them leave."""
+        noisy, is_out = np.zeros(n_items, np.int64), np.zeros(n_items, np.bool_)
+        for plan in plans:
+            if (plan.what == "clicks") != clicks:
+                continue
+            # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
+            counts = contributions.without(is_out).counts(
+                n_items=n_items, most=plan.max_items, choose=self.choose, rng=rng
+            )
+            there = np.flatnonzero(counts >= plan.least)
+            with_noise = counts[there] + draw(plan, len(there), rng=None if self.seed is None else rng)
+            leaves = with_noise >= plan.threshold
+            noisy[there[leaves]] = with_noise[leaves]
+            is_out[there[leaves]] = True
+        return noisy, is_out
+
+    def manifest(self, data: Tallies) -> Manifest:
+        """Say how the counts were made, whoever made them."""
+        plans = self.noise
+        # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
+        # it has: one person can be the reason for a column.
+        return Manifest(
+            method="dp",
+            promise=self.promise,
+            parameters={
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "max_queries": self.max_queries,
+                "mechanism": str(self.mechanism),
+                "rounds": sum(plan.what == "queries" for plan in plans),
+                "choose": str(self.choose),
+                "clicks": self.clicks,
+                "max_clicks": self.max_clicks,
+                "bot_threshold": self.bot_threshold,
+            },
+            counts=Counts(n_rows_before=0, n_rows_after=data.n_queries, n_users_before=0, n_users_after=0),
+            removed={},
+            columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
+            noise=plans,
+            warnings=self._warnings(),
+            versions=versions() if self.seed is not None else versions("opendp"),
+        )
+
+    def _warnings(self) -> tuple[str, ...]:
+        # Privacy: of the settings alone; what the log would have to say is none of the manifest's business.
+        warned = (
+            (self.seed is not None, SEEDED_NOISE),
+            (self.epsilon > 10, _MUCH_EPSILON),
+            (self.delta > 1e-3, _MUCH_DELTA),
+        )
+        return tuple(warning for applies, warning in warned if applies)
+
+
+def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
+    """Give the rows of people; whether somebody is a program is told from that user's own rows."""
+    found = bots_of(log, threshold=bot_threshold)
+    people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
+    if log.layout.format is not Format.TRANSACTIONS:
+        return people
+    # An item of a transaction is what a query is in a log.
+    return people.select("user", pl.col("query").str.split(" ")).explode("query")
+
+
+def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
+    """Number the queries of the rows by their normal form, each distinct one looked at once; an empty one is -1."""
+    as_asked, distinct = encode(asked)
+    normal, texts = encode(normalise(distinct))
+    numbers = np.where(may_leave(texts).to_numpy(), np.arange(len(texts)), -1)
+    by_text = numbers.astype(np.int32)[normal]
+    return (by_text[as_asked] if len(distinct) else as_asked), texts
+
+
+def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) -> tuple[Int32s, pl.DataFrame]:
+    """Number the pairs of a released query and a URL of the rows, and give those pairs; other rows are -1."""
+    there = is_url(urls).to_numpy() & (queries >= 0)
+    there[there] = is_out[queries[there]]
+    url_codes, distinct = encode(urls.filter(there))
+    packed = pl.Series(queries[there].astype(np.int64) << 32 | url_codes)
+    items = np.full(len(queries), -1, np.int32)
+    items[there] = packed.rank("dense").to_numpy() - 1
+    pairs = packed.unique().sort()
+    frame = pl.DataFrame({"query": texts.gather(pairs // 2**32), "url": distinct.gather(pairs % 2**32)})
+    return items, frame
+
+
+def may_leave(texts: pl.Series) -> pl.Series:
+    """Say which queries, in their normal form, can be released at all."""
+    # NUL is a blank in some of the formats that a release is written in, and two queries would become one.
+    return (texts != "") & ~texts.str.contains("\0", literal=True)
+
+
+def is_url(urls: pl.Series) -> pl.Series:
+    """Say which URLs can be released at all."""
+    # What holds a blank is no URL, and some of the formats that a release is written in could not hold it.
+    return urls.str.contains(r"^[^\s\x00]+$").fill_null(value=False)
+
+
+def by_count(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give the rows in an order that tells nothing but what stands in them, with no text of others."""
+    texts = frame.columns[:-1]
+    return with_own_texts(frame.sort(["count", *texts], descending=[True, *(False for _ in texts)]))

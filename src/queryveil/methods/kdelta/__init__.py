@@ -1,0 +1,5 @@
+"""(k, delta)-anonymity of query clusters and URLs."""
+
+from queryveil.methods.kdelta.kdelta import Kdelta
+
+__all__ = ["Kdelta"]

@@ -1,0 +1,295 @@
+"""Clusters of queries for which people clicked the same URLs.
+
+A query loses URLs when rows are suppressed, so queries that were near in the log may be far in the release, and whoever
+checks the promise sees the release alone. Each cluster is clustered again by what is released. If that splits a cell,
+one part of it wins, and the rows of the others must go or get another query, which takes more URLs away from queries,
+so it goes on until no cell is split. A cluster that falls apart between its cells leaves all shares equal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Bools, Int32s, Int64s
+from queryveil.data.rows import group, order_of
+
+_EPSILON = 1e-12
+"""1 - 1/3 and its like are not exact: without a margin a distance of exactly delta could be above it."""
+_SCALE = 2**31
+
+
+@njit(cache=True, nogil=True)
+def grow_clusters(
+    ptr: Int64s,
+    urls: Int32s,
+    within: Int32s,
+    order: Int64s,
+    post_ptr: Int64s,
+    posts: Int32s,
+    similarity: float,
+) -> Int32s:
+    """Give each set's cluster: its sets, two and two, share at least `similarity` of their URLs (Jaccard).
+
+    The sets take turns by `order` as seeds, their URLs stand by falling rarity; `posts` are the sets with each URL by
+    rising size. Only sets with the same `within` get together. Sets are not empty, `similarity` is above 0.
+    """
+    n_sets = len(ptr) - 1
+    rank = np.empty(n_sets, np.int64)
+    rank[order] = np.arange(n_sets)
+    cluster_of = np.full(n_sets, -1, np.int32)
+    is_seeds = np.full(len(post_ptr) - 1, -1, np.int64)
+    seen = np.full(n_sets, -1, np.int64)
+    found, keys = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
+    taken = np.empty(n_sets, np.int64)
+    n_clusters = 0
+    for seed in order:
+        if cluster_of[seed] >= 0:
+            continue
+        cluster_of[seed] = n_clusters
+        for i in range(ptr[seed], ptr[seed + 1]):
+            is_seeds[urls[i]] = seed
+        seen[seed] = seed
+        n_found = _near(
+            seed, ptr, urls, within, post_ptr, posts, similarity, cluster_of, rank, is_seeds, seen, found, keys
+        )
+        n_taken = 0
+        for place in order_of(keys[:n_found]):
+            other = found[place]
+            fits = True
+            for i in range(n_taken):
+                if not _alike(taken[i], other, ptr, urls, similarity):
+                    fits = False
+                    break
+            if fits:
+                taken[n_taken] = other
+                n_taken += 1
+                cluster_of[other] = n_clusters
+        n_clusters += 1
+    return cluster_of
+
+
+@njit(cache=True, nogil=True)
+def _near(
+    seed: int,
+    ptr: Int64s,
+    urls: Int32s,
+    within: Int32s,
+    post_ptr: Int64s,
+    posts: Int32s,
+    similarity: float,
+    cluster_of: Int32s,
+    rank: Int64s,
+    is_seeds: Int64s,
+    seen: Int64s,
+    found: Int64s,
+    keys: Int64s,
+) -> int:
+    """Find the sets without a cluster that are near the seed, with keys that rise with distance, then with rank.
+
+    Two sets of sizes a and b are near only if they share s / (1 + s) * (a + b) URLs, so one of the few rarest of the
+    seed is among them: common URLs, whose lists are long, are looked up for the small sets alone.
+    """
+    n_found = 0
+    size = ptr[seed + 1] - ptr[seed]
+    for i in range(size):
+        url = urls[ptr[seed] + i]
+        place = post_ptr[url]
+        while place < post_ptr[url + 1]:
+            other_size = ptr[posts[place] + 1] - ptr[posts[place]]
+            end = _last_of_size(other_size, place, post_ptr[url + 1], ptr, posts)
+            needed = max(1, math.ceil(similarity / (1 + similarity) * (size + other_size) - 1e-9))
+            if needed > size:
+                break
+            if needed <= other_size and i <= size - needed:
+                for j in range(place, end):
+                    other = posts[j]
+                    if seen[other] == seed or cluster_of[other] >= 0 or within[other] != within[seed]:
+                        continue
+                    seen[other] = seed
+                    n_shared = 0
+                    for m in range(ptr[other], ptr[other + 1]):
+                        n_shared += is_seeds[urls[m]] == seed
+                    n_either = size + other_size - n_shared
+                    if n_shared >= similarity * n_either - _EPSILON:
+                        found[n_found] = other
+                        keys[n_found] = ((_SCALE - round(n_shared / n_either * _SCALE)) << 31) | rank[other]
+                        n_found += 1
+            place = end
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _last_of_size(size: int, first: int, last: int, ptr: Int64s, posts: Int32s) -> int:
+    """Give the place behind the last set of this size, by halving."""
+    while first < last:
+        middle = (first + last) // 2
+        if ptr[posts[middle] + 1] - ptr[posts[middle]] <= size:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _alike(one: int, other: int, ptr: Int64s, urls: Int32s, similarity: float) -> bool:
+    i, j, n_shared = ptr[one], ptr[other], 0
+    while i < ptr[one + 1] and j < ptr[other + 1]:
+        if urls[i] == urls[j]:
+            n_shared += 1
+            i += 1
+            j += 1
+        elif urls[i] < urls[j]:
+            i += 1
+        else:
+            j += 1
+    n_either = ptr[one + 1] - ptr[one] + ptr[other + 1] - ptr[other] - n_shared
+    return bool(n_shared >= similarity * n_either - _EPSILON)
+
+
+def cluster_queries(
+    query: Int32s, url: Int32s, *, n_queries: int, delta: float, within: Int32s | None = None
+) -> Int32s:
+    """Give each query's cluster, in which any two queries are within `delta` of each other; -1 without a row.
+
+    Row i asked `query[i]` and clicked `url[i]`, -1 for no click. Clusters grow from the query sets with most rows first
+    and take the nearest first. A query that nobody clicked a result of is a cluster by itself. Only queries with the
+    same `within` get together.
+
+    >>> query, url = np.array([0, 0, 1, 2, 3], np.int32), np.array([0, 1, 1, 2, -1], np.int32)
+    >>> cluster_queries(query, url, n_queries=4, delta=0.5).tolist()
+    [0, 0, 1, 2]
+    """
+    n_rows = np.bincount(query, minlength=n_queries)
+    within = np.zeros(n_queries, np.int32) if within is None else within
+    clicked, ptr, urls = _clicked(query, url)
+    out = np.full(n_queries, -1, np.int32)
+    if delta >= 1:
+        # Paper: no distance is above 1, so this is what its definition says.
+        out[clicked] = np.unique(within[clicked], return_inverse=True)[1]
+    else:
+        set_of, first = _equal_sets(ptr, urls, within[clicked])
+        cluster_of_set = _cluster_sets(
+            *_some(ptr, urls, first),
+            within=within[clicked][first],
+            n_rows=np.bincount(set_of, weights=n_rows[clicked], minlength=len(first)).astype(np.int64),
+            similarity=1 - delta,
+        )
+        out[clicked] = cluster_of_set[set_of]
+    alone = np.flatnonzero((n_rows > 0) & (out < 0))
+    out[alone] = np.arange(len(alone)) + out.max(initial=-1) + 1
+    return out
+
+
+def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Int64s, Int32s]:
+    """Give the queries with a click, and the URLs of each as compressed rows; URLs get numbers by falling rarity."""
+    is_click = url >= 0
+    n_urls = int(url.max(initial=-1)) + 1
+    edges = np.unique(query[is_click].astype(np.int64) * max(1, n_urls) + url[is_click])
+    queries, urls = edges // max(1, n_urls), edges % max(1, n_urls)
+    number = np.empty(n_urls, np.int32)
+    number[np.argsort(np.bincount(urls, minlength=n_urls), kind="stable")] = np.arange(n_urls)
+    urls = number[urls]
+    order = np.lexsort((urls, queries))
+    clicked, first = np.unique(queries, return_index=True)
+    return clicked, np.append(first, len(edges)).astype(np.int64), urls[order]
+
+
+def _equal_sets(ptr: Int64s, urls: Int32s, within: Int32s) -> tuple[Int64s, Int64s]:
+    """Number the different sets in the order in which they first appear; give that of each query, and the first query.
+
+    Queries with the same URLs are at distance 0 and equally far from all others, so only sets are compared.
+    """
+    number: dict[tuple[int, bytes], int] = {}
+    set_of = np.empty(len(ptr) - 1, np.int64)
+    bounds = ptr.tolist()
+    for i, where in enumerate(within.tolist()):
+        set_of[i] = number.setdefault((where, urls[bounds[i] : bounds[i + 1]].tobytes()), len(number))
+    return set_of, np.unique(set_of, return_index=True)[1]
+
+
+def _some(ptr: Int64s, urls: Int32s, rows: Int64s) -> tuple[Int64s, Int32s]:
+    """Give some of the rows, as compressed rows."""
+    length = np.diff(ptr)[rows]
+    out = np.concatenate([[0], np.cumsum(length)])
+    place = np.repeat(ptr[rows] - out[:-1], length) + np.arange(out[-1])
+    return out, urls[place]
+
+
+def _cluster_sets(ptr: Int64s, urls: Int32s, *, within: Int32s, n_rows: Int64s, similarity: float) -> Int32s:
+    size = np.diff(ptr)
+    owner = np.repeat(np.arange(len(size), dtype=np.int32), size)
+    posts = owner[np.lexsort((owner, size[owner], urls))]
+    post_ptr = np.concatenate([[0], np.cumsum(np.bincount(urls))]).astype(np.int64)
+    order = np.argsort(-n_rows, kind="stable")
+    return grow_clusters(ptr, urls, within, order, post_ptr, posts, similarity)
+
+
+_MAX_ROUNDS = 20
+"""After so many rounds the clusters at fault keep one query in each cell, which are then clusters of their own."""
+
+
+class Repair:
+    """The clusters of the queries, made anew round by round from the rows that are to be released.
+
+    `cluster` is each query's cluster in the log; `part` becomes the one it has in the release.
+    """
+
+    def __init__(self, cluster: Int32s, *, delta: float, max_rounds: int = _MAX_ROUNDS) -> None:
+        self.cluster, self.delta, self._max_rounds = cluster, delta, max_rounds
+        self.part: Int64s = cluster.astype(np.int64)
+        self._n_parts = int(cluster.max(initial=-1)) + 1
+        self._apart = np.zeros(self._n_parts, np.bool_)
+        self._n_rounds = 0
+
+    def split_off(self, query: Int32s, url: Int32s, cell: Int32s) -> Bools:
+        """Cluster the queries of these rows again; give the rows that are outside the winning part of their cell.
+
+        The rows are all that there are of their clusters.
+        """
+        if self.delta >= 1 or not len(query):
+            return np.zeros(len(query), np.bool_)
+        n_queries = len(self.cluster)
+        found = cluster_queries(query, url, n_queries=n_queries, delta=self.delta, within=self.cluster)
+        part = np.where(self._apart[self.cluster], n_queries + np.arange(n_queries), found)
+        self.part = np.where(found >= 0, part + self._n_parts, self.part)
+        self._n_parts = int(self.part.max()) + 1
+        lost = _outside_the_largest_part(cell, part[query])
+        self._n_rounds += 1
+        if self._n_rounds >= self._max_rounds:
+            self._apart[self.cluster[query[lost]]] = True
+        return lost
+
+    def exchange(self, query: Int32s, url: Int32s, cell: Int32s, *, rng: np.random.Generator) -> Int32s:
+        """Give the queries of the rows: those outside the winning part of their cell get one of that part's there."""
+        now = query.copy()
+        rows = np.arange(len(query))
+        while len(rows):
+            lost = self.split_off(now[rows], url[rows], cell[rows])
+            at_fault = np.zeros(len(self._apart), np.bool_)
+            at_fault[self.cluster[now[rows[lost]]]] = True
+            now[rows[lost]] = _others_of_the_cell(now[rows], cell[rows], lost, rng)
+            rows = rows[at_fault[self.cluster[now[rows]]]]
+        return now
+
+
+def _outside_the_largest_part(cell: Int32s, part: Int64s) -> Bools:
+    width = int(part.max()) + 1
+    pairs, pair_of, n_rows = np.unique(cell.astype(np.int64) * width + part, return_inverse=True, return_counts=True)
+    by_size = np.lexsort((np.arange(len(pairs)), -n_rows, pairs // width))
+    of_cell = pairs[by_size] // width
+    wins = np.zeros(len(pairs), np.bool_)
+    wins[by_size[np.flatnonzero(np.diff(of_cell, prepend=-1))]] = True
+    return ~wins[pair_of]
+
+
+def _others_of_the_cell(query: Int32s, cell: Int32s, lost: Bools, rng: np.random.Generator) -> Int32s:
+    """Draw for each lost row the query of a row of its cell that is not lost."""
+    stay = np.flatnonzero(~lost)
+    ptr, places = group(cell[stay], int(cell.max(initial=-1)) + 1)
+    needy = cell[lost]
+    if not len(needy):
+        return query[:0]
+    return query[stay[places[rng.integers(ptr[needy], ptr[needy + 1])]]]

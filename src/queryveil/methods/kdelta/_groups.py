@@ -1,0 +1,263 @@
+"""Groups of at least k users with alike shares, and the centroid of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from queryveil import progress
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data.rows import group
+from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
+from queryveil.methods.kdelta._objects import Holdings, totals
+
+
+@njit(cache=True, nogil=True)
+def form_groups(
+    order: Int64s,
+    ptr: Int64s,
+    cells: Int32s,
+    counts: Int64s,
+    n_rows: Int64s,
+    post_ptr: Int64s,
+    posts: Int64s,
+    k: int,
+) -> tuple[Int32s, Int64s]:
+    """Give each user's group and each group's seed; users left over, fewer than k, have the group -1.
+
+    By falling number of rows, the `order`, each user that is still free is a seed and takes the k-1 free users nearest
+    to it. Users who have no cell in common with the seed are equally far: of these it takes the ones with most rows,
+    which have no more than it has. `posts` are the places in `cells` of each cell and are used up.
+    """
+    n_users = len(order)
+    entry_user = np.empty(len(cells), np.int64)
+    for user in range(n_users):
+        entry_user[ptr[user] : ptr[user + 1]] = user
+    post_end = post_ptr[1:].copy()
+    group_of = np.full(n_users, -1, np.int32)
+    seeds = np.empty(n_users // k, np.int64)
+    overlap = np.zeros(n_users, np.int64)
+    touched = np.empty(n_users, np.int64)
+    best, best_value = np.empty(k - 1, np.int64), np.empty(k - 1)
+    n_groups = 0
+    for start in range(n_users):
+        seed = order[start]
+        if n_groups == len(seeds):
+            break
+        if group_of[seed] >= 0:
+            continue
+        seeds[n_groups] = seed
+        group_of[seed] = n_groups
+        n_touched = 0
+        for i in range(ptr[seed], ptr[seed + 1]):
+            cell, own = cells[i], counts[i]
+            end = post_ptr[cell]
+            for j in range(post_ptr[cell], post_end[cell]):
+                user = entry_user[posts[j]]
+                if group_of[user] >= 0:
+                    continue
+                posts[end] = posts[j]
+                end += 1
+                if overlap[user] == 0:
+                    touched[n_touched] = user
+                    n_touched += 1
+                overlap[user] += min(own * n_rows[user], counts[posts[j]] * n_rows[seed])
+            post_end[cell] = end
+        n_best = 0
+        for i in range(n_touched):
+            user = touched[i]
+            n_best = _insert(user, overlap[user] / n_rows[user], best, best_value, n_best, n_rows)
+            overlap[user] = 0
+        for i in range(n_best):
+            group_of[best[i]] = n_groups
+        n_missing = k - 1 - n_best
+        place = start
+        while n_missing > 0:
+            if group_of[order[place]] < 0:
+                group_of[order[place]] = n_groups
+                n_missing -= 1
+            place += 1
+        n_groups += 1
+    return group_of, seeds
+
+
+@njit(cache=True, nogil=True)
+def _insert(user: int, value: float, best: Int64s, best_value: Floats, n_best: int, n_rows: Int64s) -> int:
+    """Keep the best: by falling value, then by falling number of rows, then by number."""
+    place = n_best
+    while place > 0:
+        other = best[place - 1]
+        if best_value[place - 1] > value:
+            break
+        if best_value[place - 1] == value and (
+            n_rows[other] > n_rows[user] or (n_rows[other] == n_rows[user] and other < user)
+        ):
+            break
+        place -= 1
+    if place == len(best):
+        return n_best
+    n_best = min(n_best + 1, len(best))
+    for i in range(n_best - 1, place, -1):
+        best[i], best_value[i] = best[i - 1], best_value[i - 1]
+    best[place], best_value[place] = user, value
+    return n_best
+
+
+_MAX_ROUNDS = 8
+_LEAST_PROGRESS = 0.005
+"""Stop when a round of swaps saves less than this share of the edits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Centroids:
+    """What the users of each group are made equal to: counts of cells, as compressed rows."""
+
+    ptr: Int64s
+    cells: Int32s
+    counts: Int64s
+
+    @property
+    def n_rows(self) -> Int64s:
+        """The sum of the counts of each."""
+        return totals(self.ptr, self.counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grouping:
+    """The group of each user, and the centroid of each group."""
+
+    group_of: Int32s
+    centroids: Centroids
+
+
+def form(holdings: Holdings, *, k: int) -> Grouping:
+    """Group as the paper does: whoever has most rows is a centroid and takes the k-1 nearest.
+
+    Fewer than k left over join the nearest centroid. There are at least k users.
+    """
+    progress.step("grouping users")
+    h, n_rows = holdings, holdings.n_rows
+    order = np.argsort(-n_rows, kind="stable")
+    group_of, seeds = form_groups(order, h.ptr, h.cells, h.counts, n_rows, *group(h.cells, h.n_cells), k)
+    rest = np.flatnonzero(group_of < 0)
+    group_of[rest] = nearest_centroids(rest, seeds, h.ptr, h.cells, h.counts, n_rows, h.n_cells)
+    return Grouping(group_of=group_of, centroids=users_as_centroids(h, seeds))
+
+
+def users_as_centroids(holdings: Holdings, users: Int64s) -> Centroids:
+    """Give the counts of some users, each over their greatest common divisor."""
+    h = holdings
+    length = np.diff(h.ptr)[users]
+    ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+    place = np.repeat(h.ptr[users] - ptr[:-1], length) + np.arange(ptr[-1])
+    divisor = steps_of(h.ptr, h.counts)[users]
+    return Centroids(ptr=ptr, cells=h.cells[place], counts=h.counts[place] // np.repeat(divisor, length))
+
+
+def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator) -> Grouping:
+    """Lower the number of rows to add and to suppress: other centroids, then users swapped between groups, in turns."""
+    # Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which may be no user's.
+    h, n_rows = holdings, holdings.n_rows
+    group_of = grouping.group_of.copy()
+    member_ptr, members = group(group_of, len(grouping.centroids.ptr) - 1)
+    best, cost = cheapest_centroids(h, member_ptr, members)
+    for n_round in range(_MAX_ROUNDS):
+        progress.step("swapping users", n_round / _MAX_ROUNDS)
+        before, order = cost, rng.permutation(h.n_users)
+        swap_users(
+            order, group_of, member_ptr, members, h.ptr, h.cells, h.counts, n_rows,
+            best.ptr, best.cells, best.counts, *by_cell(best, n_cells=h.n_cells),
+        )  # fmt: skip
+        best, cost = cheapest_centroids(h, member_ptr, members)
+        if before - cost <= _LEAST_PROGRESS * before:
+            break
+    return Grouping(group_of=group_of, centroids=best)
+
+
+def cheapest_centroids(holdings: Holdings, member_ptr: Int64s, members: Int64s) -> tuple[Centroids, int]:
+    """Give the centroids for which the groups need fewest edits, and how many."""
+    h = holdings
+    ptr, cells, counts, costs = choose_centroids(member_ptr, members, h.ptr, h.cells, h.counts, h.n_rows)
+    return Centroids(ptr=ptr, cells=cells, counts=counts), int(costs.sum())
+
+
+def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Int64s, Int32s, Int64s]:
+    """Give for each cell the groups whose centroid has it, and its count there."""
+    owner = np.repeat(np.arange(len(centroids.ptr) - 1, dtype=np.int32), np.diff(centroids.ptr))
+    ptr, places = group(centroids.cells, n_cells)
+    return ptr, owner[places], centroids.counts[places]
+
+
+def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
+    """Give each user the multiple of the centroid that is nearest to the rows it has.
+
+    Of two equally near it is the smaller one; everybody gets it once at least. Then all of a group have equal shares.
+    """
+    centroids = grouping.centroids
+    step = centroids.n_rows[grouping.group_of]
+    times, rest = np.divmod(holdings.n_rows, step)
+    times = np.maximum(1, times + (2 * rest > step))
+    return multiply(centroids, grouping.group_of, times, n_cells=holdings.n_cells)
+
+
+def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
+    """Give each user the centroid's shares of the rows it has, rounded up, as the paper does."""
+    # Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
+    centroids = grouping.centroids
+    step = centroids.n_rows[grouping.group_of]
+    whole = multiply(centroids, grouping.group_of, holdings.n_rows, n_cells=holdings.n_cells)
+    counts = -(-whole.counts // step[whole.entry_user])
+    return Holdings(ptr=whole.ptr, cells=whole.cells, counts=counts, n_cells=whole.n_cells)
+
+
+def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:
+    """Give each user its group's centroid so many times; nothing to users without a group or with 0 times."""
+    group_of = np.where(times > 0, group_of, -1)
+    length = np.where(group_of >= 0, np.diff(centroids.ptr, append=0)[group_of], 0)
+    ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+    first = np.where(group_of >= 0, centroids.ptr[group_of], 0)
+    place = np.repeat(first - ptr[:-1], length) + np.arange(ptr[-1])
+    return Holdings(
+        ptr=ptr,
+        cells=centroids.cells[place],
+        counts=centroids.counts[place] * np.repeat(times, length),
+        n_cells=n_cells,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """How many rows are added and suppressed."""
+
+    n_added: int
+    n_suppressed: int
+
+
+def edits_between(have: Holdings, want: Holdings) -> Edits:
+    """Count the rows to add and to suppress."""
+    difference = want.counts - matching(want, have)
+    n_added = int(difference[difference > 0].sum())
+    n_kept = int(want.counts.sum()) - n_added
+    return Edits(n_added=n_added, n_suppressed=int(have.counts.sum()) - n_kept)
+
+
+def matching(these: Holdings, others: Holdings) -> Int64s:
+    """Give the others' count for each entry of these, 0 where they have none."""
+    width = max(1, these.n_cells)
+    keys = others.entry_user * width + others.cells
+    wanted = these.entry_user * width + these.cells
+    if not len(keys):
+        return np.zeros(len(wanted), np.int64)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, others.counts[place], 0)
+
+
+def distances_left(want: Holdings, have: Holdings, grouping: Grouping) -> Floats:
+    """Give D between each user's new shares and those of the group's centroid."""
+    ones = np.ones(have.n_users, np.int64)
+    centroid = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
+    share = want.counts / want.n_rows[want.entry_user]
+    aim = centroid.counts / centroid.n_rows[centroid.entry_user]
+    return np.bincount(want.entry_user, weights=np.abs(share - aim), minlength=have.n_users) / 2

@@ -1,0 +1,123 @@
+"""A log as numbers: who asked what and clicked what, and how often in each cell of a cluster and a URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Bools, Int32s, Int64s
+from queryveil.text.tokens import encode, normalise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Objects:
+    """Rows with a query: the place of each in the frame, and numbers for its user, query and URL (-1: no click)."""
+
+    place: Int64s
+    user: Int32s
+    query: Int32s
+    url: Int32s
+    texts: pl.Series
+    urls: pl.Series
+    n_users: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.place)
+
+    def keep(self, rows: Bools) -> Objects:
+        """Give some of the rows."""
+        return Objects(
+            place=self.place[rows],
+            user=self.user[rows],
+            query=self.query[rows],
+            url=self.url[rows],
+            texts=self.texts,
+            urls=self.urls,
+            n_users=self.n_users,
+        )
+
+    def n_users_by(self, numbers: Int32s, *, n_numbers: int) -> Int64s:
+        """Give the number of distinct users with each of the numbers that the rows have."""
+        pairs = np.unique(numbers.astype(np.int64) * max(1, self.n_users) + self.user)
+        return np.bincount(pairs // max(1, self.n_users), minlength=n_numbers)
+
+
+def totals(ptr: Int64s, counts: Int64s) -> Int64s:
+    """Give the sum of each of the compressed rows.
+
+    >>> totals(np.array([0, 2, 2]), np.array([3, 4])).tolist()
+    [7, 0]
+    """
+    total: Int64s = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    out: Int64s = total[ptr[1:]] - total[ptr[:-1]]
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Holdings:
+    """How many rows each user has in each cell, as compressed rows of ascending cells."""
+
+    ptr: Int64s
+    cells: Int32s
+    counts: Int64s
+    n_cells: int
+
+    @property
+    def n_users(self) -> int:
+        """The number of users."""
+        return len(self.ptr) - 1
+
+    @property
+    def n_rows(self) -> Int64s:
+        """The number of rows of each user."""
+        return totals(self.ptr, self.counts)
+
+    @property
+    def entry_user(self) -> Int64s:
+        """The user of each entry."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.ptr))
+
+
+def read_objects(frame: pl.DataFrame) -> Objects:
+    """Number the users, queries and URLs of the rows that have a query."""
+    as_asked, distinct = encode(frame["query"])
+    normal, texts = encode(normalise(distinct))
+    query = normal[as_asked] if len(distinct) else as_asked
+    url, urls = _clicked_urls(frame)
+    user, users = encode(frame["user"])
+    found = Objects(
+        place=np.arange(frame.height), user=user, query=query, url=url, texts=texts, urls=urls, n_users=len(users)
+    )
+    return found.keep((texts != "").to_numpy()[query] if frame.height else np.zeros(0, np.bool_))
+
+
+def _clicked_urls(frame: pl.DataFrame) -> tuple[Int32s, pl.Series]:
+    if "url" not in frame.columns:
+        return np.full(frame.height, -1, np.int32), pl.Series([], dtype=pl.String)
+    codes, urls = encode(frame["url"].fill_null(""))
+    is_url = (urls.str.strip_chars() != "").to_numpy()
+    number = np.where(is_url, np.cumsum(is_url) - 1, -1).astype(np.int32)
+    return (number[codes] if len(urls) else codes), urls.filter(is_url)
+
+
+def cells_of(cluster: Int32s, url: Int32s) -> tuple[Int32s, int]:
+    """Number the pairs of cluster and URL that the rows have."""
+    width = int(url.max(initial=-1)) + 2
+    found, cell = np.unique(cluster.astype(np.int64) * width + url + 1, return_inverse=True)
+    return cell.astype(np.int32), len(found)
+
+
+def hold(user: Int32s, cell: Int32s, *, n_users: int, n_cells: int) -> Holdings:
+    """Count each user's rows in each cell.
+
+    >>> hold(np.array([1, 0, 1]), np.array([0, 1, 0]), n_users=2, n_cells=2).counts.tolist()
+    [1, 2]
+    """
+    pairs, counts = np.unique(user.astype(np.int64) * max(1, n_cells) + cell, return_counts=True)
+    owner, cells = pairs // max(1, n_cells), pairs % max(1, n_cells)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_users))]).astype(np.int64)
+    return Holdings(ptr=ptr, cells=cells.astype(np.int32), counts=counts.astype(np.int64), n_cells=n_cells)

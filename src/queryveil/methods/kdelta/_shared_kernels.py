@@ -1,0 +1,318 @@
+"""Groups of users with cells in common, and what all of a group can keep if nothing may be added."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import order_of
+
+
+@njit(cache=True, nogil=True)
+def gather_sharing(
+    order: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, post_ptr: Int64s, posts: Int64s, k: int
+) -> tuple[Int32s, int]:
+    """Give each user's group of exactly k, -1 for those without one, and the number of groups.
+
+    By `order` each free user is a seed; it takes the free user who shares most rows with what the group still has in
+    common, until there are k. `posts` are the places in `cells` of each cell and are used up.
+    """
+    n_users = len(order)
+    entry_user = np.empty(len(cells), np.int64)
+    for user in range(n_users):
+        entry_user[ptr[user] : ptr[user + 1]] = user
+    post_end = post_ptr[1:].copy()
+    group_of = np.full(n_users, -1, np.int32)
+    overlap = np.zeros(n_users, np.int64)
+    touched, taken = np.empty(n_users, np.int64), np.empty(k, np.int64)
+    n_groups = 0
+    for seed in order:
+        if group_of[seed] >= 0:
+            continue
+        taken[0] = seed
+        group_of[seed] = n_groups
+        n_taken = 1
+        common, least = cells[ptr[seed] : ptr[seed + 1]].copy(), counts[ptr[seed] : ptr[seed + 1]].copy()
+        n_common = len(common)
+        while n_taken < k:
+            n_common = _only_shared(
+                common, least, n_common, k - n_taken, n_groups, entry_user, group_of, post_ptr, post_end, posts
+            )
+            best = _most_sharing(
+                common, least, n_common, entry_user, group_of, counts, post_ptr, post_end, posts, overlap, touched
+            )
+            if best < 0:
+                break
+            group_of[best] = n_groups
+            taken[n_taken] = best
+            n_taken += 1
+            n_common = _lower(common, least, n_common, cells[ptr[best] : ptr[best + 1]], counts[ptr[best] :])
+        if n_taken == k:
+            n_groups += 1
+        else:
+            for i in range(n_taken):
+                group_of[taken[i]] = -1
+    return group_of, n_groups
+
+
+@njit(cache=True, nogil=True)
+def _only_shared(
+    common: Int32s,
+    least: Int64s,
+    n_common: int,
+    n_needed: int,
+    n_groups: int,
+    entry_user: Int64s,
+    group_of: Int32s,
+    post_ptr: Int64s,
+    post_end: Int64s,
+    posts: Int64s,
+) -> int:
+    """Keep the cells that enough free users have; a cell with fewer cannot stay in common. Gives how many are left."""
+    n_left = 0
+    for i in range(n_common):
+        n_free, end = 0, post_ptr[common[i]]
+        for j in range(post_ptr[common[i]], post_end[common[i]]):
+            group = group_of[entry_user[posts[j]]]
+            n_free += group < 0
+            # The group that is growing may yet fall apart; whoever is in another never comes back.
+            if group < 0 or group == n_groups:
+                posts[end] = posts[j]
+                end += 1
+        post_end[common[i]] = end
+        if n_free >= n_needed:
+            common[n_left], least[n_left] = common[i], least[i]
+            n_left += 1
+    return n_left
+
+
+@njit(cache=True, nogil=True)
+def _most_sharing(
+    common: Int32s,
+    least: Int64s,
+    n_common: int,
+    entry_user: Int64s,
+    group_of: Int32s,
+    counts: Int64s,
+    post_ptr: Int64s,
+    post_end: Int64s,
+    posts: Int64s,
+    overlap: Int64s,
+    touched: Int64s,
+) -> int:
+    """Give the free user who shares most rows with the cells in common, -1 if nobody shares any."""
+    n_touched = 0
+    for i in range(n_common):
+        for j in range(post_ptr[common[i]], post_end[common[i]]):
+            user = entry_user[posts[j]]
+            if group_of[user] < 0:
+                if overlap[user] == 0:
+                    touched[n_touched] = user
+                    n_touched += 1
+                overlap[user] += min(least[i], counts[posts[j]])
+    best = -1
+    for i in range(n_touched):
+        user = touched[i]
+        if best < 0 or overlap[user] > overlap[best] or (overlap[user] == overlap[best] and user < best):
+            best = user
+    for i in range(n_touched):
+        overlap[touched[i]] = 0
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _lower(common: Int32s, least: Int64s, n_common: int, theirs: Int32s, their_counts: Int64s) -> int:
+    """Lower the counts in common to those of one more user, both by ascending cell; give the number of cells left."""
+    n_left, j = 0, 0
+    for i in range(n_common):
+        while j < len(theirs) and theirs[j] < common[i]:
+            j += 1
+        if j < len(theirs) and theirs[j] == common[i]:
+            common[n_left], least[n_left] = common[i], min(least[i], their_counts[j])
+            n_left += 1
+    return n_left
+
+
+@njit(cache=True, nogil=True)
+def gather_by_cell(
+    group_of: Int32s, n_groups: int, ptr: Int64s, cells: Int32s, post_ptr: Int64s, posts: Int64s, k: int
+) -> int:
+    """Put the users without a group together by the cell that most of them have, in place; give the number of groups.
+
+    A cell that fewer than k of them have makes no group. `posts` are the users with each cell.
+    """
+    n_free = np.zeros(len(post_ptr) - 1, np.int64)
+    for user in range(len(group_of)):
+        if group_of[user] < 0:
+            for i in range(ptr[user], ptr[user + 1]):
+                n_free[cells[i]] += 1
+    while len(n_free) > 0:
+        cell = np.argmax(n_free)
+        if n_free[cell] < k:
+            break
+        for user in posts[post_ptr[cell] : post_ptr[cell + 1]]:
+            if group_of[user] < 0:
+                group_of[user] = n_groups
+                for i in range(ptr[user], ptr[user + 1]):
+                    n_free[cells[i]] -= 1
+        n_groups += 1
+    return n_groups
+
+
+@njit(cache=True, nogil=True)
+def times_within(user: int, ptr: Int64s, cells: Int32s, counts: Int64s, profile: Int32s, amount: Int64s) -> int:
+    """Give how many times a user has the whole of a profile."""
+    times, i = 2**62, ptr[user]
+    for j in range(len(profile)):
+        while i < ptr[user + 1] and cells[i] < profile[j]:
+            i += 1
+        if i == ptr[user + 1] or cells[i] != profile[j]:
+            return 0
+        times = min(times, int(counts[i] // amount[j]))
+    return times if len(profile) else 0
+
+
+@njit(cache=True, nogil=True)
+def join_fitting(
+    users: Int64s,
+    group_of: Int32s,
+    ptr: Int64s,
+    cells: Int32s,
+    counts: Int64s,
+    profile_ptr: Int64s,
+    profile: Int32s,
+    amount: Int64s,
+    by_first_ptr: Int64s,
+    by_first: Int64s,
+) -> None:
+    """Put each of the users into the group of whose profile it keeps most, in place, if it has one whole.
+
+    `by_first` are the groups by the first cell of their profile.
+    """
+    for user in users:
+        most = 0
+        for i in range(ptr[user], ptr[user + 1]):
+            for group in by_first[by_first_ptr[cells[i]] : by_first_ptr[cells[i] + 1]]:
+                first, last = profile_ptr[group], profile_ptr[group + 1]
+                times = times_within(user, ptr, cells, counts, profile[first:last], amount[first:last])
+                kept = times * amount[first:last].sum() if times else 0
+                if kept > most:
+                    most, group_of[user] = kept, group
+
+
+@njit(cache=True, nogil=True)
+def times_of_all(
+    group_of: Int32s,
+    ptr: Int64s,
+    cells: Int32s,
+    counts: Int64s,
+    profile_ptr: Int64s,
+    profile: Int32s,
+    amount: Int64s,
+) -> Int64s:
+    """Give how many times each user has the whole of its group's profile; 0 without a group."""
+    times = np.zeros(len(group_of), np.int64)
+    for user in range(len(group_of)):
+        if group_of[user] >= 0:
+            first, last = profile_ptr[group_of[user]], profile_ptr[group_of[user] + 1]
+            times[user] = times_within(user, ptr, cells, counts, profile[first:last], amount[first:last])
+    return times
+
+
+@njit(cache=True, nogil=True)
+def choose_profiles(
+    member_ptr: Int64s, members: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_cells: int
+) -> tuple[Int64s, Int32s, Int64s]:
+    """Give each group's profile, counts of cells that each member has once at least, as compressed rows.
+
+    Of three ways it takes the one that keeps most rows: the least counts of the members, each of the cells that they
+    have most of once, or one cell alone. A group without a cell in common has an empty profile.
+    """
+    n_groups = len(member_ptr) - 1
+    out_ptr = np.zeros(n_groups + 1, np.int64)
+    longest = 0
+    for group in range(n_groups):
+        first = members[member_ptr[group]] if member_ptr[group] < member_ptr[group + 1] else -1
+        longest += ptr[first + 1] - ptr[first] if first >= 0 else 0
+    out, amount = np.empty(longest, np.int32), np.empty(longest, np.int64)
+    n_sharing, place = np.zeros(n_cells, np.int64), np.empty(n_cells, np.int64)
+    n = 0
+    for group in range(n_groups):
+        mine = members[member_ptr[group] : member_ptr[group + 1]]
+        if len(mine):
+            shared, table = _table(mine, ptr, cells, counts, n_sharing, place)
+            if len(shared):
+                profile = _best_profile(table)
+                for j in range(len(shared)):
+                    if profile[j] > 0:
+                        out[n], amount[n] = shared[j], profile[j]
+                        n += 1
+        out_ptr[group + 1] = n
+    return out_ptr, out[:n].copy(), amount[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def _table(
+    mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_sharing: Int64s, place: Int64s
+) -> tuple[Int32s, Int64s]:
+    """Give the cells that all members have, ascending, and each member's counts there."""
+    for user in mine:
+        for i in range(ptr[user], ptr[user + 1]):
+            n_sharing[cells[i]] += 1
+    shared = cells[ptr[mine[0]] : ptr[mine[0] + 1]].copy()
+    n_shared = 0
+    for i in range(len(shared)):
+        if n_sharing[shared[i]] == len(mine):
+            place[shared[i]] = n_shared
+            shared[n_shared] = shared[i]
+            n_shared += 1
+    table = np.empty((len(mine), n_shared), np.int64)
+    for m in range(len(mine)):
+        for i in range(ptr[mine[m]], ptr[mine[m] + 1]):
+            if n_sharing[cells[i]] == len(mine):
+                table[m, place[cells[i]]] = counts[i]
+    for user in mine:
+        for i in range(ptr[user], ptr[user + 1]):
+            n_sharing[cells[i]] = 0
+    return shared[:n_shared], table
+
+
+@njit(cache=True, nogil=True)
+def _best_profile(table: Int64s) -> Int64s:
+    n_members, n_shared = table.shape
+    least, total, divisor = np.empty(n_shared, np.int64), np.zeros(n_shared, np.int64), 0
+    for j in range(n_shared):
+        least[j] = table[:, j].min()
+        total[j] = table[:, j].sum()
+        a, b = divisor, least[j]
+        while b:
+            a, b = b, a % b
+        divisor = a
+    best = least // divisor
+    kept = 0
+    for m in range(n_members):
+        times = table[m, 0] // best[0]
+        for j in range(1, n_shared):
+            times = min(times, table[m, j] // best[j])
+        kept += times * best.sum()
+
+    times_of = np.full(n_members, 2**62, np.int64)
+    by_least = order_of(-least)
+    n_ones = 0
+    for length in range(1, n_shared + 1):
+        kept_now = 0
+        for m in range(n_members):
+            times_of[m] = min(times_of[m], table[m, by_least[length - 1]])
+            kept_now += times_of[m] * length
+        if kept_now > kept:
+            kept, n_ones = kept_now, length
+    alone = np.argmax(total)
+    if total[alone] > kept:
+        best[:] = 0
+        best[alone] = 1
+    elif n_ones:
+        best[:] = 0
+        for i in range(n_ones):
+            best[by_least[i]] = 1
+    return best

@@ -1,0 +1,260 @@
+"""k-delta-anonymity by adding and suppressing queries: Hong, He, Vaidya, Adam and Atluri."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.data import Format, Int32s, Int64s, QueryLog
+from queryveil.errors import BadInput, BadParameter
+from queryveil.guarantees import KdeltaAnonymity, NoPromise
+from queryveil.methods.bots import bots_of, caveats, check_threshold
+from queryveil.methods.kdelta._clusters import cluster_queries
+from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
+from queryveil.methods.kdelta._objects import Objects, read_objects
+from queryveil.release import ColumnPolicy, Counts, Manifest, Release, TimeDetail
+from queryveil.rng import check_seed, generator
+
+_N_TOP = 50
+"""Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
+
+
+def losses(original: Objects, query: Int32s, url: Int32s, *, people: Objects) -> dict[str, float]:
+    """Compare the distinct queries and URLs of the original log with those of released rows.
+
+    `people` are the rows without those of programs: a query that only they and one person asked is that person's.
+    """
+    measures: dict[str, float] = {}
+    for name, before, after in (("queries", original.query, query), ("urls", original.url, url)):
+        n_rows = np.bincount(before[before >= 0])
+        n_left = np.bincount(after[after >= 0], minlength=len(n_rows))
+        n_distinct = int((n_rows > 0).sum())
+        if name == "urls" and not n_distinct:
+            continue
+        measures[f"share_of_distinct_{name}_lost"] = (
+            round(1 - int((n_left > 0).sum()) / n_distinct, 6) if n_distinct else 0.0
+        )
+        measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(n_rows) & _top(n_left))
+    asked_by = people.n_users_by(people.query, n_numbers=len(people.texts))
+    measures["queries_of_one_user"] = int((asked_by[np.unique(query)] == 1).sum())
+    return measures
+
+
+def _top(n_rows: Int64s) -> set[int]:
+    order = np.argsort(-n_rows, kind="stable")[:_N_TOP]
+    return set(order[n_rows[order] > 0].tolist())
+
+
+def name_clusters(query: Int32s, part: Int64s, texts: pl.Series) -> str:
+    """Number the clusters of the released queries, in the order of their texts, as one text.
+
+    Privacy: the numbers follow from the order of the texts, so they say which queries are alike and nothing else.
+
+    >>> name_clusters(np.array([0, 1, 2]), np.array([9, 5, 9]), pl.Series(["c", "a", "b"]))
+    '1 2 2'
+    """
+    present = np.unique(query)
+    order = texts.gather(present).arg_sort().to_numpy()
+    parts = part[present[order]]
+    _, first, place = np.unique(parts, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(1, len(first) + 1)
+    return " ".join(map(str, number[place].tolist()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Kdelta:
+    """Add and suppress queries until k users have the same shares of queries and clicked URLs.
+
+    Promise: every user has the same shares of rows in each pair of a query cluster and a URL as at least k-1 others,
+    and in the released log any two queries of a cluster differ in at most `delta` of their clicked URLs.
+    Not promised: anything about times and the number of a user's rows; nor that a query was asked by more than one
+    person, unless `min_query_users` asks for it.
+
+    Queries are released in lower case with single blanks. Mode `exact` keeps the promise; `paper` rounds as the paper
+    does and promises nothing. Without `additions` no row is made up: users keep what their group shares. With
+    `same_texts` a group shares the texts of its queries too, and that is promised. `centroids`
+    are the shares that need fewest edits (`best`) or those of the users with most rows (`paper`). Clusters of fewer
+    than `min_cluster_users` users, queries of fewer than `min_query_users`, and users with more than `bot_threshold`
+    queries in a session are left out first.
+
+    Examples
+    --------
+    >>> rows = {"user": ["u1", "u2", "u3"], "query": ["red wine", "wine", "wine"], "url": ["w.example"] * 3}
+    >>> release = Kdelta(k=3).anonymize(QueryLog.from_frame(rows))
+    >>> release.promise
+    KdeltaAnonymity(k=3, delta=0.5)
+    >>> release.manifest.query_clusters
+    '1 1'
+    """
+
+    k: int = 5
+    delta: float = 0.5
+    mode: str = "exact"
+    additions: bool = True
+    same_texts: bool = False
+    centroids: str = "best"
+    min_cluster_users: int = 2
+    min_query_users: int = 1
+    bot_threshold: int | None = 100
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        KdeltaAnonymity(k=self.k, delta=self.delta)
+        if self.mode not in ("exact", "paper"):
+            raise BadParameter("mode", self.mode, allowed="exact or paper")
+        if self.centroids not in ("best", "paper"):
+            raise BadParameter("centroids", self.centroids, allowed="best or paper")
+        if self.mode == "paper" and not (self.additions and not self.same_texts):
+            raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
+        for name in ("min_cluster_users", "min_query_users"):
+            if getattr(self, name) < 1:
+                raise BadParameter(name, getattr(self, name), allowed="1 or more")
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
+
+    @property
+    def promise(self) -> KdeltaAnonymity | NoPromise:
+        """What a release will promise."""
+        if self.mode == "paper":
+            return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
+        if self.same_texts:
+            return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True)
+        return KdeltaAnonymity(k=self.k, delta=self.delta)
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The columns, besides the query, that the promise covers: they leave without being asked for."""
+        return ("url",)
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of the log that keeps the promise."""
+        self.columns.check(log.columns)
+        if log.layout.format is Format.TRANSACTIONS:
+            raise BadInput("kdelta is for logs of queries; for transactions there are km, clump and partition")
+        rng = generator(self.seed)
+        progress.step("reading queries")
+        original = read_objects(log.frame)
+        removed: dict[str, int] = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
+        people = self._people(log, original, removed)
+        objects, cluster = self._without_rare(people, removed)
+        outcome = self._make_equal(objects, cluster, rng) if log.n_rows else nothing(cluster)
+        progress.step("writing rows")
+        url = objects.url[outcome.rows.source]
+        frame = _frame(log.frame, objects, outcome, url)
+        out = self.columns.apply(frame, outcome.rows.user, rng=rng, protected=self.protected)
+        n_users = out["user"].n_unique()
+        removed |= {
+            "rows_suppressed": outcome.n_suppressed,
+            "users_left_empty": log.n_users - removed["bot_users"] - n_users,
+        }
+        measures = outcome.measures | losses(original, outcome.query, url, people=people)
+        manifest = Manifest(
+            method="kdelta",
+            promise=self.promise,
+            parameters={
+                "k": self.k,
+                "delta": self.delta,
+                "mode": self.mode,
+                "additions": self.additions,
+                "same_texts": self.same_texts,
+                "centroids": self.centroids,
+                "min_cluster_users": self.min_cluster_users,
+                "min_query_users": self.min_query_users,
+                "bot_threshold": self.bot_threshold,
+            },
+            counts=Counts(
+                n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
+            ),
+            removed=removed,
+            changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
+            measures=measures,
+            query_clusters="" if self.same_texts else name_clusters(outcome.query, outcome.part, objects.texts),
+            columns=self.columns.report(log.columns, protected=self.protected),
+            warnings=tuple(self._warnings(log, original, outcome, int(measures["queries_of_one_user"]))),
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _people(self, log: QueryLog, objects: Objects, removed: dict[str, int]) -> Objects:
+        """Leave programs out, and count the rows that have no query."""
+        found = bots_of(log, threshold=self.bot_threshold)
+        stays = (~log.frame["user"].is_in(found.implode())).to_numpy()
+        people = objects.keep(stays[objects.place])
+        removed |= {"bot_users": len(found), "bot_rows": int((~stays).sum())}
+        removed["rows_without_query"] = int(stays.sum()) - people.n_rows
+        return people
+
+    def _without_rare(self, objects: Objects, removed: dict[str, int]) -> tuple[Objects, Int32s]:
+        """Leave rare queries and rare clusters out; give each query's cluster too."""
+        n_queries = len(objects.texts)
+        asked_by = objects.n_users_by(objects.query, n_numbers=n_queries)
+        common = objects.keep(asked_by[objects.query] >= self.min_query_users)
+        progress.step("clustering queries")
+        if self.same_texts and not self.additions:
+            # Nothing may be exchanged, so users must share the texts themselves.
+            cluster = np.arange(n_queries, dtype=np.int32)
+        else:
+            cluster = cluster_queries(common.query, common.url, n_queries=n_queries, delta=self.delta)
+        of_row = cluster[common.query]
+        asked_by = common.n_users_by(of_row, n_numbers=n_queries)
+        kept = common.keep(asked_by[of_row] >= self.min_cluster_users)
+        removed["rows_of_rare_queries"] = objects.n_rows - common.n_rows
+        removed["rows_of_rare_clusters"] = common.n_rows - kept.n_rows
+        return kept, cluster
+
+    def _make_equal(self, objects: Objects, cluster: Int32s, rng: np.random.Generator) -> Outcome:
+        table = Table(objects, cluster)
+        if not self.additions:
+            return equal_by_suppression(table, k=self.k, delta=self.delta, rng=rng)
+        return equal_by_edits(
+            table,
+            k=self.k,
+            delta=self.delta,
+            rounded=self.mode == "paper",
+            best=self.centroids == "best",
+            same_texts=self.same_texts,
+            rng=rng,
+        )
+
+    def _warnings(self, log: QueryLog, original: Objects, outcome: Outcome, n_of_one_user: int) -> list[str]:
+        found = self.columns.warnings(log.columns, protected=self.protected)
+        if outcome.n_added:
+            found.append(f"rows that were made up, copies of other users' rows: {outcome.n_added:,}")
+        if outcome.n_added and "time" in log.columns and self.columns.time is TimeDetail.KEEP:
+            found.append("made-up rows can be recognised: their exact times are those of other rows of the same user")
+        others = [name for name in self.columns.report(log.columns, protected=self.protected).kept if name != "rank"]
+        if outcome.n_added and others:
+            found.append("copied rows may be recognised by the columns that were kept")
+        if log.n_rows and not (original.url >= 0).any():
+            found.append("no clicks: queries are alike only if their texts are the same")
+        if n_of_one_user:
+            found.append(
+                f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
+                "--min-query-users 2 drops them" + ("" if self.same_texts else ", --same-texts shares them")
+            )
+        return found + caveats(
+            log.reading,
+            seeded=self.seed is not None,
+            shuffled="users and rows",
+            cannot_tell_bots=self.bot_threshold is not None and "time" not in log.columns,
+        )
+
+
+def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s) -> pl.DataFrame:
+    """Give the released rows with all columns of the log."""
+    rows = outcome.rows
+    place, time_place = objects.place[rows.source], objects.place[rows.time_source]
+    # Privacy: a time or a user's name is never copied along; both are those of the row's new owner.
+    out = frame[pl.Series(place)].with_columns(
+        user=frame["user"].gather(time_place), query=objects.texts.gather(outcome.query)
+    )
+    if "time" in frame.columns:
+        out = out.with_columns(time=frame["time"].gather(time_place))
+    if "url" in frame.columns:
+        number = pl.Series(url).to_frame("number").select(pl.when(pl.col("number") >= 0).then("number")).to_series()
+        out = out.with_columns(url=objects.urls.gather(number).cast(pl.String))
+    return out

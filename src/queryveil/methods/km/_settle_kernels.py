@@ -1,0 +1,340 @@
+"""The heart of km: make every small combination with one given term frequent, or give the term up.
+
+A *block* is what is left of the histories of the users who have one term, the *pivot*: a row per user, that is
+the places `first[row]` to `last[row]` in `terms`, in one order for all rows. `settle` visits the combinations of
+the pivot with one or more of the others and, where fewer than k rows have one, deletes its least liked member from
+that row: the pivot (the row leaves the block) or one of the others. Deletions go on until none is needed.
+
+Counting goes depth first, one prefix at a time, in a dense array: what FP-growth and Eclat do for frequent
+sets, without storing any.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Int8s, Int32s, Int64s, UInt64s
+
+ROW_DEAD = np.int8(0)
+ROW_OPEN = np.int8(1)
+ROW_FIXED = np.int8(2)
+"""A row that counts but is never touched; an open one may lose the pivot or another term."""
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    ranks: Int32s,
+    pivot_rank: int,
+    k: int,
+    m: int,
+    count: Int32s,
+    random_state: UInt64s,
+    graves: Int64s,
+) -> int:
+    """Delete in place until every combination of up to m terms with the pivot has k rows.
+
+    `ranks[t]` says how much term t is liked, the lowest goes first; `random_state[0] != 0` asks for a random
+    victim instead. `count` is work space, a zero for each rank, and is zero again after. The places of deleted
+    terms go to `graves`; their number is the result.
+    """
+    n_graves = 0
+    rows = np.empty(len(row_state), np.int32)
+    while True:
+        n = 0
+        for row in range(len(row_state)):
+            if row_state[row] != ROW_DEAD:
+                rows[n] = row
+                n += 1
+        if n < k:
+            for row in rows[:n]:
+                if row_state[row] == ROW_OPEN:
+                    row_state[row] = ROW_DEAD
+            return n_graves
+        if m == 1:
+            return n_graves
+        n_deleted, n_graves = _round(
+            rows[:n],
+            first,
+            last,
+            terms,
+            row_state,
+            alive,
+            ranks,
+            pivot_rank,
+            k,
+            m,
+            count,
+            random_state,
+            graves,
+            n_graves,
+        )
+        if n_deleted == 0:
+            return n_graves
+
+
+@njit(cache=True, nogil=True)
+def _round(
+    all_rows: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    ranks: Int32s,
+    pivot_rank: int,
+    k: int,
+    m: int,
+    count: Int32s,
+    random_state: UInt64s,
+    graves: Int64s,
+    n_graves: int,
+) -> tuple[int, int]:
+    """Visit every combination once, depth first; give the number of deletions and of graves.
+
+    A loop over levels, since Numba cannot cache a function that calls itself.
+    """
+    prefix = np.full(m, -1, np.int32)
+    before = first[all_rows] - 1
+    n_deleted, n_graves = _check(
+        1, all_rows, before, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k, count, random_state,
+        graves, n_graves,
+    )  # fmt: skip
+    if m == 2 or _all_common(all_rows, first, last, terms, row_state, alive, k, m, count):
+        return n_deleted, n_graves
+    n_terms = len(ranks)
+    start = np.zeros((m, n_terms + 1), np.int64)
+    rows = np.empty((m, len(terms)), np.int32)
+    places = np.empty((m, len(terms)), np.int64)
+    _by_next_term(all_rows, before, last, terms, row_state, alive, start[1], rows[1], places[1])
+    level = 1
+    while level >= 1:
+        prefix[level] += 1
+        t = prefix[level]
+        if t == n_terms:
+            level -= 1
+            continue
+        if start[level, t] == start[level, t + 1]:
+            continue
+        some_rows = rows[level, start[level, t] : start[level, t + 1]]
+        some_places = places[level, start[level, t] : start[level, t + 1]]
+        n_now, n_graves = _check(
+            level + 1, some_rows, some_places, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k,
+            count, random_state, graves, n_graves,
+        )  # fmt: skip
+        n_deleted += n_now
+        if level + 2 < m:
+            level += 1
+            prefix[level] = -1
+            _by_next_term(
+                some_rows, some_places, last, terms, row_state, alive, start[level], rows[level], places[level]
+            )
+    return n_deleted, n_graves
+
+
+@njit(cache=True, nogil=True)
+def _check(
+    size: int,
+    rows: Int32s,
+    places: Int64s,
+    prefix: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    ranks: Int32s,
+    pivot_rank: int,
+    k: int,
+    count: Int32s,
+    random_state: UInt64s,
+    graves: Int64s,
+    n_graves: int,
+) -> tuple[int, int]:
+    """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
+    for i in range(len(rows)):
+        if _holds(rows[i], places[i], size, prefix, first, last, terms, row_state, alive):
+            for j in range(places[i] + 1, last[rows[i]]):
+                count[terms[j]] += alive[j]
+    n_deleted = 0
+    again = True
+    while again:
+        again = False
+        for i in range(len(rows)):
+            row, place = rows[i], places[i]
+            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, first, last, terms, row_state, alive):
+                continue
+            for j in range(place + 1, last[row]):
+                if alive[j] == 0 or count[terms[j]] >= k:
+                    continue
+                n_deleted += 1
+                victim = _victim(row, place, j, size, prefix, first, last, terms, ranks, pivot_rank, random_state)
+                if victim >= 0:
+                    graves[n_graves] = victim
+                    n_graves += 1
+                    alive[victim] = 0
+                else:
+                    row_state[row] = ROW_DEAD
+                if victim == j:
+                    count[terms[j]] -= 1
+                    again = again or count[terms[j]] > 0
+                    continue
+                # The row no longer has the prefix: none of its combinations with it count any more.
+                for z in range(place + 1, last[row]):
+                    if alive[z]:
+                        count[terms[z]] -= 1
+                        again = again or count[terms[z]] == k - 1
+                break
+    for i in range(len(rows)):
+        for j in range(places[i] + 1, last[rows[i]]):
+            count[terms[j]] = 0
+    return n_deleted, n_graves
+
+
+@njit(cache=True, nogil=True)
+def _all_common(
+    rows: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    k: int,
+    m: int,
+    count: Int32s,
+) -> bool:
+    """Say whether every combination must have k rows, because even the rarest terms lack only few.
+
+    Many long histories that are alike would take the cube of their length otherwise.
+    """
+    n_rows = 0
+    for row in rows:
+        if row_state[row] != ROW_DEAD:
+            n_rows += 1
+            for j in range(first[row], last[row]):
+                count[terms[j]] += alive[j]
+    lacks = np.zeros(m - 1, np.int64)
+    for row in rows:
+        for j in range(first[row], last[row]):
+            if count[terms[j]] > 0:
+                lack = n_rows - count[terms[j]]
+                count[terms[j]] = 0
+                place = np.argmin(lacks)
+                lacks[place] = max(lacks[place], lack)
+    return bool(n_rows - lacks.sum() >= k)
+
+
+@njit(cache=True, nogil=True)
+def _by_next_term(
+    rows: Int32s,
+    places: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+    start: Int64s,
+    next_rows: Int32s,
+    next_places: Int64s,
+) -> None:
+    """Sort the rows by each term that comes after the prefix; a term that no open row has needs no look."""
+    n_terms = len(start) - 1
+    wanted = np.zeros(n_terms, np.int8)
+    for i in range(len(rows)):
+        if row_state[rows[i]] == ROW_OPEN:
+            for j in range(places[i] + 1, last[rows[i]]):
+                wanted[terms[j]] |= alive[j]
+    start[:] = 0
+    for i in range(len(rows)):
+        if row_state[rows[i]] != ROW_DEAD:
+            for j in range(places[i] + 1, last[rows[i]]):
+                start[terms[j] + 1] += alive[j] & wanted[terms[j]]
+    for t in range(n_terms):
+        start[t + 1] += start[t]
+    fill = start[:-1].copy()
+    for i in range(len(rows)):
+        if row_state[rows[i]] != ROW_DEAD:
+            for j in range(places[i] + 1, last[rows[i]]):
+                t = terms[j]
+                if alive[j] & wanted[t]:
+                    next_rows[fill[t]], next_places[fill[t]] = rows[i], j
+                    fill[t] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _holds(
+    row: int,
+    place: int,
+    size: int,
+    prefix: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    row_state: Int8s,
+    alive: Int8s,
+) -> bool:
+    """Say whether the row still has every term of the prefix."""
+    if row_state[row] == ROW_DEAD:
+        return False
+    if size == 1:
+        return True
+    if alive[place] == 0:
+        return False
+    for i in range(1, size - 1):
+        if alive[_find(prefix[i], row, first, last, terms)] == 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _find(term: int, row: int, first: Int64s, last: Int64s, terms: Int32s) -> int:
+    for place in range(first[row], last[row]):
+        if terms[place] == term:
+            return place
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _victim(
+    row: int,
+    place: int,
+    newest: int,
+    size: int,
+    prefix: Int32s,
+    first: Int64s,
+    last: Int64s,
+    terms: Int32s,
+    ranks: Int32s,
+    pivot_rank: int,
+    random_state: UInt64s,
+) -> int:
+    """Give the place of the term to delete from the row, or -1 for the pivot."""
+    if random_state[0] != 0:
+        pick = _draw(random_state) % (size + 1)
+        if pick == 0:
+            return -1
+        if pick == size:
+            return newest
+        return place if pick == size - 1 else _find(prefix[pick], row, first, last, terms)
+    victim, lowest = -1, pivot_rank
+    if ranks[terms[newest]] < lowest:
+        victim, lowest = newest, ranks[terms[newest]]
+    for i in range(1, size):
+        if ranks[prefix[i]] < lowest:
+            victim, lowest = _find(prefix[i], row, first, last, terms), ranks[prefix[i]]
+    return victim
+
+
+@njit(cache=True, nogil=True)
+def _draw(state: UInt64s) -> np.int64:
+    """Give the next number of a xorshift generator: quality enough to choose a victim, and it repeats by seed."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return np.int64(x >> np.uint64(33))

@@ -1,0 +1,215 @@
+"""Count combinations of terms in histories: which are frequent, and who stands alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from queryveil.data import Int8s, Int32s, Int64s
+from queryveil.data.rows import sort_in_place
+
+
+@njit(cache=True, nogil=True)
+def _block(
+    pivot: int, row_ptr: Int64s, terms: Int32s, entry_user: Int32s, posting_ptr: Int64s, postings: Int64s, local: Int32s
+) -> tuple[Int64s, Int32s, Int32s]:
+    """Give the commoner terms beside the pivot as compressed rows over local numbers, and the terms these mean."""
+    entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+    block_ptr = np.zeros(len(entries) + 1, np.int64)
+    for i in range(len(entries)):
+        block_ptr[i + 1] = block_ptr[i] + row_ptr[entry_user[entries[i]] + 1] - entries[i] - 1
+    rest = np.empty(block_ptr[-1], np.int32)
+    met = np.empty(block_ptr[-1], np.int32)
+    n_met = 0
+    for i in range(len(entries)):
+        for j in range(block_ptr[i + 1] - block_ptr[i]):
+            t = terms[entries[i] + 1 + j]
+            rest[block_ptr[i] + j] = t
+            if local[t] == 0:
+                local[t] = 1
+                met[n_met] = t
+                n_met += 1
+    meaning = met[:n_met].copy()
+    sort_in_place(meaning)
+    for i in range(n_met):
+        local[meaning[i]] = i
+    for j in range(len(rest)):
+        rest[j] = local[rest[j]]
+    for t in meaning:
+        local[t] = 0
+    return block_ptr, rest, meaning
+
+
+@njit(cache=True, nogil=True)
+def count_in_frequent(
+    row_ptr: Int64s, terms: Int32s, entry_user: Int32s, posting_ptr: Int64s, postings: Int64s, k: int, m: int
+) -> Int64s:
+    """Count, for each term and size up to m, the users of the frequent combinations of that size that hold it."""
+    n_terms = len(posting_ptr) - 1
+    totals = np.zeros((n_terms, m), np.int64)
+    local = np.zeros(n_terms, np.int32)
+    for pivot in range(n_terms):
+        n_users = posting_ptr[pivot + 1] - posting_ptr[pivot]
+        if n_users < k:
+            continue
+        totals[pivot, 0] += n_users
+        if m > 1:
+            block_ptr, rest, meaning = _block(pivot, row_ptr, terms, entry_user, posting_ptr, postings, local)
+            _add_block(pivot, block_ptr, rest, meaning, k, m, totals)
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def _add_block(pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: int, m: int, totals: Int64s) -> None:
+    """Add the frequent combinations whose rarest term is the pivot, depth first."""
+    n_local = len(meaning)
+    start = np.zeros((m, n_local + 1), np.int64)
+    rows = np.empty((m, len(rest)), np.int32)
+    places = np.empty((m, len(rest)), np.int64)
+    prefix = np.full(m, -1, np.int64)
+    all_rows = np.arange(len(block_ptr) - 1).astype(np.int32)
+    _spread(all_rows, block_ptr[:-1] - 1, block_ptr, rest, start[1], rows[1], places[1])
+    level = 1
+    while level >= 1:
+        prefix[level] += 1
+        t = prefix[level]
+        if t == n_local:
+            level -= 1
+            continue
+        first, last = start[level, t], start[level, t + 1]
+        if last - first < k:
+            continue
+        totals[pivot, level] += last - first
+        for i in range(1, level + 1):
+            totals[meaning[prefix[i]], level] += last - first
+        if level + 1 < m:
+            some_rows, some_places = rows[level, first:last], places[level, first:last]
+            level += 1
+            prefix[level] = -1
+            _spread(some_rows, some_places, block_ptr, rest, start[level], rows[level], places[level])
+
+
+@njit(cache=True, nogil=True)
+def _spread(
+    some_rows: Int32s,
+    some_places: Int64s,
+    block_ptr: Int64s,
+    rest: Int32s,
+    start: Int64s,
+    rows: Int32s,
+    places: Int64s,
+) -> None:
+    """Sort rows by each of the terms that follow a place in them."""
+    start[:] = 0
+    for i in range(len(some_rows)):
+        for j in range(some_places[i] + 1, block_ptr[some_rows[i] + 1]):
+            start[rest[j] + 1] += 1
+    for t in range(len(start) - 1):
+        start[t + 1] += start[t]
+    fill = start[:-1].copy()
+    for i in range(len(some_rows)):
+        for j in range(some_places[i] + 1, block_ptr[some_rows[i] + 1]):
+            t = rest[j]
+            rows[fill[t]], places[fill[t]] = some_rows[i], j
+            fill[t] += 1
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def mark_alone(
+    row_ptr: Int64s,
+    terms: Int32s,
+    entry_user: Int32s,
+    posting_ptr: Int64s,
+    postings: Int64s,
+    k: int,
+    m: int,
+    work: Int32s,
+    alone: Int8s,
+) -> None:
+    """Mark the users with a combination of up to m terms (1 to 3) that fewer than k users have.
+
+    `work` is zeroed work space, a number per term for each thread. Users marked before are not looked at again.
+    """
+    n_threads = work.shape[0]
+    n_terms = len(posting_ptr) - 1
+    for thread in prange(n_threads):
+        local = work[thread]
+        for pivot in range(thread, n_terms, n_threads):
+            entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+            if len(entries) < k:
+                for e in entries:
+                    alone[entry_user[e]] = 1
+                continue
+            if m == 1 or _all_marked(entries, entry_user, alone):
+                continue
+            block_ptr, rest, meaning = _block(pivot, row_ptr, terms, entry_user, posting_ptr, postings, local)
+            _mark_block(entries, entry_user, block_ptr, rest, len(meaning), k, m, alone)
+
+
+@njit(cache=True, nogil=True)
+def _all_marked(entries: Int64s, entry_user: Int32s, alone: Int8s) -> bool:
+    for e in entries:
+        if alone[entry_user[e]] == 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _mark_block(
+    entries: Int64s, entry_user: Int32s, block_ptr: Int64s, rest: Int32s, n_local: int, k: int, m: int, alone: Int8s
+) -> None:
+    n = len(entries)
+    start = np.zeros(n_local + 1, np.int64)
+    rows = np.empty(len(rest), np.int32)
+    places = np.empty(len(rest), np.int64)
+    _spread(np.arange(n).astype(np.int32), block_ptr[:-1] - 1, block_ptr, rest, start, rows, places)
+    count = np.zeros(n_local, np.int32)
+    for t in range(n_local):
+        some = rows[start[t] : start[t + 1]]
+        if len(some) < k:
+            for row in some:
+                alone[entry_user[entries[row]]] = 1
+            continue
+        if m == 2 or _all_marked(entries[some], entry_user, alone):
+            continue
+        for i in range(start[t], start[t + 1]):
+            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
+                count[rest[j]] += 1
+        for i in range(start[t], start[t + 1]):
+            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
+                if count[rest[j]] < k:
+                    alone[entry_user[entries[rows[i]]]] = 1
+        for i in range(start[t], start[t + 1]):
+            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
+                count[rest[j]] = 0
+
+
+@njit(cache=True, nogil=True)
+def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int32s, Int32s, Int64s]:
+    """Write the rows in labels, ascending; a term whose label is -1 is left out.
+
+    Gives the new row pointers, labels, users, and the place in `terms` that each entry came from.
+    """
+    n_users = len(row_ptr) - 1
+    n_kept = 0
+    for t in terms:
+        n_kept += label[t] >= 0
+    new_ptr = np.zeros(n_users + 1, np.int64)
+    keys = np.empty(n_kept, np.int64)
+    users = np.empty(n_kept, np.int32)
+    n = 0
+    for user in range(n_users):
+        for j in range(row_ptr[user], row_ptr[user + 1]):
+            if label[terms[j]] >= 0:
+                # The low half remembers the place within the row, so that one sort carries both.
+                keys[n] = (np.int64(label[terms[j]]) << 32) | (j - row_ptr[user])
+                users[n] = user
+                n += 1
+        new_ptr[user + 1] = n
+        sort_in_place(keys[new_ptr[user] : n])
+    labels = np.empty(n_kept, np.int32)
+    source = np.empty(n_kept, np.int64)
+    for i in range(n_kept):
+        labels[i] = keys[i] >> 32
+        source[i] = row_ptr[users[i]] + (keys[i] & 0xFFFFFFFF)
+    return new_ptr, labels, users, source

@@ -1,0 +1,263 @@
+"""(k, m)-anonymity by deleting terms: Burghardt, Böhm, Guttmann and Clifton."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.data import Format, Int32s, Int64s, QueryLog, Reading
+from queryveil.errors import BadParameter
+from queryveil.guarantees import KmAnonymity, parse_window
+from queryveil.methods.bots import caveats, check_threshold, without_bots
+from queryveil.methods.clump.bags import name_of
+from queryveil.methods.km._deletion import Target, check_values, parse_target, term_values
+from queryveil.methods.km._generalise import generalise, items_of, loss
+from queryveil.methods.km._search import Wish, choose
+from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.rng import check_seed, generator
+from queryveil.text import Tokens, tokenize
+from queryveil.text.histories import Histories, collect, rewrite
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.text.tokens import encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Km:
+    """Delete terms until every small combination is shared by k users.
+
+    Promise: (k, m)-anonymity of the terms each user keeps. With `m=None` whole histories are shared by k users;
+    with a `window` ("1d") each stretch of time is anonymized by itself and users get a new id in each.
+    Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
+
+    What should stay is the `target`; bid, clicks, impressions and revenue read `values`, a table with the columns
+    term, bid, clicks, impressions. Users with more than `bot_threshold` queries in a session are left out. With a
+    `taxonomy` a term moves up to what it is a kind of before it is deleted; only the target log_size is for that.
+
+    Examples
+    --------
+    >>> from queryveil.testing import tiny_log
+    >>> release = Km(k=2, m=1).anonymize(tiny_log())
+    >>> release.promise
+    KmAnonymity(k=2, m=1)
+    """
+
+    k: int = 10
+    m: int | None = 3
+    target: Target = Target.LOG_SIZE
+    values: pl.DataFrame | None = field(default=None, repr=False)
+    restore: bool = True
+    taxonomy: Taxonomy | None = field(default=None, repr=False)
+    window: str | None = None
+    bot_threshold: int | None = 100
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", parse_target(self.target))
+        KmAnonymity(k=self.k, m=self.m, window=self.window)
+        if self.taxonomy is not None and self.target is not Target.LOG_SIZE:
+            raise BadParameter("target", str(self.target), allowed="log_size with a taxonomy")
+        if self.taxonomy is not None and self.m is None:
+            raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
+        check_values(self.target, self.values)
+        check_threshold(self.bot_threshold)
+        check_seed(self.seed)
+        if self.window is not None and self.columns.ids is Ids.KEEP:
+            raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
+        unit = self.columns.time.unit
+        if self.window is not None and unit is not None and parse_window(self.window) % unit:
+            raise BadParameter(
+                "window",
+                self.window,
+                allowed="a multiple of the released times: whole days, or whole hours with --time hour",
+            )
+
+    @property
+    def promise(self) -> KmAnonymity:
+        """What a release will promise."""
+        return KmAnonymity(k=self.k, m=self.m, window=self.window, items=self.taxonomy is not None)
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of the log that keeps the promise."""
+        self.columns.check(log.columns)
+        rng = generator(self.seed)
+        removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
+        people = without_bots(log, threshold=self.bot_threshold, removed=removed)
+        progress.step("reading terms")
+        by_blanks = log.layout.format is Format.TRANSACTIONS
+        tokens = tokenize(people["query"], by_blanks=by_blanks)
+        owners, n_owners = self._owners(people)
+        histories = collect(tokens, owners, n_users=n_owners)
+        window_of_entry = self._window_of_entry(histories, people, owners)
+        outcome = (
+            self._delete(histories, tokens, window_of_entry, rng)
+            if self.taxonomy is None
+            else self._generalise(histories, tokens, self.taxonomy, window_of_entry, rng)
+        )
+
+        progress.step("writing queries")
+        texts = rewrite(tokens, owners, histories, outcome.word, outcome.words)
+        stays = (texts != "").to_numpy()
+        frame = people.with_columns(texts)
+        if self.window is not None and self.columns.ids is Ids.KEYED:
+            frame = frame.with_columns(pl.col("user") + "\0" + windows_of(frame, self.window).cast(pl.String))
+        out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
+
+        n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())
+        gone = outcome.word < 0
+        removed |= {
+            "rows_without_terms_before": n_empty,
+            "rows_without_terms_left": people.height - out.height - n_empty,
+            "term_occurrences": int(histories.counts[gone].sum()),
+            "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
+        }
+        counts = Counts(
+            n_rows_before=log.n_rows,
+            n_rows_after=out.height,
+            n_users_before=log.n_users,
+            n_users_after=out["user"].n_unique(),
+        )
+        manifest = self.manifest(
+            log.columns,
+            by_blanks=by_blanks,
+            reading=log.reading,
+            counts=counts,
+            removed=removed,
+            changed=outcome.changed,
+            measures=outcome.measures,
+            notes=outcome.warnings,
+        )
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _delete(
+        self, histories: Histories, tokens: Tokens, window_of_entry: Int64s | None, rng: np.random.Generator
+    ) -> _Outcome:
+        worth, n_without_value = term_values(tokens.vocabulary, target=self.target, values=self.values)
+        kept = np.zeros(len(histories.terms), np.bool_)
+        for mine in _by_window(window_of_entry, len(kept)):
+            part, terms = histories.part(mine)
+            wish = Wish(target=self.target, worth=worth[terms], restore=self.restore)
+            kept[mine] = choose(part, wish, k=self.k, m=self.m, rng=rng)
+        notes = []
+        if n_without_value:
+            notes.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
+        return _Outcome(word=np.where(kept, histories.terms, -1), words=tokens.vocabulary, warnings=tuple(notes))
+
+    def _generalise(
+        self,
+        histories: Histories,
+        tokens: Tokens,
+        taxonomy: Taxonomy,
+        window_of_entry: Int64s | None,
+        rng: np.random.Generator,
+    ) -> _Outcome:
+        items = items_of(tokens.vocabulary, taxonomy)
+        start = items.of_term[histories.terms]
+        standing = start.copy()
+        for mine in _by_window(window_of_entry, len(start)):
+            part, _ = histories.part(mine)
+            standing[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
+        moved = (standing >= 0) & (standing != start)
+        notes = []
+        if items.n_unknown_terms:
+            notes.append(f"terms that the taxonomy does not know, kept or deleted as they are: {items.n_unknown_terms}")
+        return _Outcome(
+            word=standing,
+            words=items.names,
+            warnings=tuple(notes),
+            changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
+            measures={"loss": round(loss(standing, start, items), 6)},
+        )
+
+    def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, int]:
+        """Number the histories: one per user, or per user and window."""
+        users, distinct = encode(frame["user"])
+        if self.window is None:
+            return users, len(distinct)
+        windows = windows_of(frame, self.window).to_numpy()
+        _, stretch = np.unique(windows, return_inverse=True)
+        found, owners = np.unique(users.astype(np.int64) * (len(windows) + 1) + stretch, return_inverse=True)
+        return owners.astype(np.int32), len(found)
+
+    def _window_of_entry(self, histories: Histories, frame: pl.DataFrame, owners: Int32s) -> Int64s | None:
+        if self.window is None:
+            return None
+        window_of_owner = np.empty(histories.n_users, np.int64)
+        window_of_owner[owners] = windows_of(frame, self.window).to_numpy()
+        return window_of_owner[histories.entry_user]
+
+    def manifest(
+        self,
+        columns: list[str],
+        *,
+        by_blanks: bool,
+        reading: Reading,
+        counts: Counts,
+        removed: dict[str, int],
+        changed: dict[str, int] | None = None,
+        measures: dict[str, float] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Manifest:
+        """Say what was done to a log with these columns, whoever did it."""
+        warnings = [*self.columns.warnings(columns), *notes]
+        warnings += caveats(
+            reading,
+            seeded=self.seed is not None,
+            shuffled="users and rows",
+            cannot_tell_bots=self.bot_threshold is not None and "time" not in columns,
+        )
+        if self.window is not None and self.columns.time is TimeDetail.DROP:
+            warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
+        return Manifest(
+            method="km",
+            promise=msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None),
+            parameters={
+                "k": self.k,
+                "m": self.m,
+                "target": str(self.target),
+                "restore": self.restore,
+                "taxonomy": None if self.taxonomy is None else name_of(self.taxonomy),
+                "window": self.window,
+                "bot_threshold": self.bot_threshold,
+            },
+            counts=counts,
+            removed=removed,
+            changed=changed or {},
+            measures=measures or {},
+            columns=self.columns.report(columns),
+            warnings=tuple(warnings),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Outcome:
+    """What stands for each entry: a place in `words`, or -1; and what there is to say of it."""
+
+    word: Int32s
+    words: pl.Series
+    warnings: tuple[str, ...] = ()
+    changed: dict[str, int] = field(default_factory=dict)
+    measures: dict[str, float] = field(default_factory=dict)
+
+
+def _by_window(window_of_entry: Int64s | None, n_entries: int) -> list[Int64s]:
+    """Give the entries of each window, in ascending order."""
+    if window_of_entry is None:
+        return [np.arange(n_entries)]
+    order = np.argsort(window_of_entry, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(window_of_entry[order])) + 1)
+
+
+def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
+    """Number the window of each row; rows without a time share the number -1."""
+    if "time" not in frame.columns:
+        raise BadParameter("window", window, allowed="left out for a log without times")
+    microseconds: Int64s = frame["time"].to_physical().fill_null(-1).to_numpy()
+    length = parse_window(window) // parse_window("1h") * 3_600_000_000
+    number = np.where(frame["time"].is_null().to_numpy(), -(2**40), microseconds // length)
+    return pl.Series(number)

@@ -1,0 +1,299 @@
+"""The anonymizer: a pool for each category, in which queries change hands (Pamies-Estrems et al., algorithm 2)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Int8s, Int64s, UInt64s
+from queryveil.errors import BadInput, BadParameter
+from queryveil.guarantees import SwapAnonymity
+from queryveil.methods.swap import _pool_kernels
+from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
+from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, move_all, no_one_waiting
+from queryveil.methods.swap._pool_state import HeldRows, PoolState
+from queryveil.rng import check_seed
+from queryveil.text.classifier import CATEGORIES
+
+BLOCK = 8192
+
+
+class RandomNumbers:
+    """One long row of random 64-bit numbers, taken from the front.
+
+    With a `secret` of a fixed length they are the same again, and nobody without it can tell them from chance; a `seed`
+    is for runs that anybody may repeat.
+    """
+
+    def __init__(self, *, seed: int | None = None, n_taken: int = 0, secret: bytes | None = None) -> None:
+        self._seed, self._secret = seed, secret
+        self._n_blocks, skipped = divmod(n_taken, BLOCK)
+        self._ready = np.zeros(0, np.uint64)
+        self.n_taken = n_taken - skipped
+        self.look()
+        self.take(skipped)
+
+    def look(self, *, at_least: int = 1) -> UInt64s:
+        """Give the numbers that come next, without taking them."""
+        if len(self._ready) < at_least:
+            n_blocks = -(-(at_least - len(self._ready)) // BLOCK)
+            self._ready = np.concatenate([self._ready, *(self._block() for _ in range(n_blocks))])
+        return self._ready
+
+    def take(self, n: int) -> None:
+        """Take n of those that were looked at."""
+        self._ready = self._ready[n:]
+        self.n_taken += n
+
+    def _block(self) -> UInt64s:
+        number = self._n_blocks
+        self._n_blocks += 1
+        if self._secret is not None:
+            data = hashlib.shake_256(self._secret + number.to_bytes(8, "little")).digest(8 * BLOCK)
+            return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
+        if self._seed is None:
+            return np.frombuffer(os.urandom(8 * BLOCK), np.uint64)
+        # A block has a seed of its own, so that a run can go on in the middle.
+        block: UInt64s = np.random.Philox(np.random.SeedSequence([self._seed, number])).random_raw(BLOCK)
+        return block
+
+
+N_POOLS = len(CATEGORIES) + 1
+"""A pool for each category and one for queries that have none."""
+_FIRST_ROOM = 1000
+"""Room for more in a pool is made when it is needed, however large k is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    """When a pool lets go of an event: it holds k events of l users (of k users if l is None).
+
+    `growth` is by how much k grows in a pool where nothing can leave (δ in the paper), up to `max_pool` events: beyond
+    that the oldest is suppressed. `remembered` is how many events the memory of who issued what goes back; None is for
+    a log that is added at once.
+    """
+
+    k: int = 10
+    l: int | None = None  # noqa: E741 - as in the papers
+    growth: float = 1.2
+    max_pool: int = 10_000
+    remembered: int | None = 32_000_000
+
+    def __post_init__(self) -> None:
+        self.promise  # noqa: B018 - it checks k, l and remembered
+        if not isinstance(self.growth, int | float) or not math.isfinite(self.growth) or self.growth <= 1:
+            raise BadParameter("growth", self.growth, allowed="above 1")
+        if not isinstance(self.max_pool, int) or not self.k <= self.max_pool <= 2**31:
+            raise BadParameter("max_pool", self.max_pool, allowed=f"at least k ({self.k}), at most 2,147,483,648")
+
+    @property
+    def n_distinct(self) -> int:
+        """How many distinct users a pool needs."""
+        return self.k if self.l is None else self.l
+
+    @property
+    def promise(self) -> SwapAnonymity:
+        """What holds for whatever leaves the pools."""
+        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Swapped:
+    """What left the pools, in that order, and what the store keeps for the memory of who issued what.
+
+    `released` has the columns of the events, the user being the one the query was given to, and `arrival`: the row of
+    the events that set it free. `issued` are the hashes of the events' pairs, of this `generation`.
+    """
+
+    released: pl.DataFrame
+    n_suppressed: int = 0
+    generation: int = 0
+    issued: bytes = field(default=b"")
+
+    def __repr__(self) -> str:
+        # Privacy: the rows stay out of it.
+        return f"Swapped(n_released={self.released.height}, n_suppressed={self.n_suppressed})"
+
+
+class Pools:
+    """Users and queries that wait apart, a pool for each category.
+
+    >>> sports = pl.DataFrame({"user": ["a", "b"], "query": ["monza tickets", "tennis titles"], "category": [14, 14]})
+    >>> pools = Pools(PoolSettings(k=2), seed=1)
+    >>> pools.add(sports)
+    Swapped(n_released=1, n_suppressed=0)
+    >>> pools
+    Pools(n_waiting=1)
+    """
+
+    def __init__(self, settings: PoolSettings, *, seed: int | None = None, secret: bytes | None = None) -> None:
+        check_seed(seed)
+        self.settings = settings
+        self._rules = _pool_kernels.Rules(settings.n_distinct, float(settings.growth), settings.max_pool)
+        self._numbers = RandomNumbers(seed=seed, secret=secret)
+        self._key: UInt64s = self._numbers.look(at_least=2)[:2] | np.array([0, 1], np.uint64)
+        self._numbers.take(2)
+        self._issued = IssuedPairs(remembered=settings.remembered)
+        self._held = HeldRows()
+        capacity = 1 << min(settings.k, _FIRST_ROOM).bit_length()
+        self._waiting = no_one_waiting(N_POOLS, capacity=capacity, needed=settings.k)
+
+    @property
+    def waiting(self) -> Int64s:
+        """How many events wait in each pool."""
+        sizes: Int64s = self._waiting.totals[:, SIZE].copy()
+        return sizes
+
+    @property
+    def k_now(self) -> Int64s:
+        """How many events each pool must hold by now."""
+        needed: Int64s = self._waiting.totals[:, NEEDED].copy()
+        return needed
+
+    def __repr__(self) -> str:
+        # Privacy: what waits stays out of it.
+        return f"Pools(n_waiting={int(self.waiting.sum())})"
+
+    def add(self, events: pl.DataFrame) -> Swapped:
+        """Let events arrive in their order; each sets at most one free.
+
+        All of them count as issued before the first is released.
+        """
+        pool = _checked(events)
+        if events.height == 0:
+            return Swapped(released=_with_arrival(events, np.zeros(0, np.int64)), generation=self._issued.generation)
+        users, texts = hash_users(events["user"], key=self._key), hash_queries(events["query"], key=self._key)
+        pairs = pair_hashes(users, texts)
+        self._issued.put(pairs)
+        first_user, first_query = self._held.append(events)
+        given, n_suppressed = self._let_arrive(_pool_kernels.Arrivals(pool, users, texts, first_user, first_query))
+        released = self._held.take(given.query_row, given.user_row)
+        self._held.forget(self._waiting)
+        return Swapped(
+            released=_with_arrival(released, given.arrival),
+            n_suppressed=n_suppressed,
+            generation=self._issued.generation,
+            issued=pairs.astype("<u8", copy=False).tobytes(),
+        )
+
+    def drain(self) -> Swapped:
+        """Release what may still leave when nothing more arrives, one after the other; `arrival` is 0."""
+        total = int(self.waiting.sum())
+        given, n_given = _room_for(total), 0
+        for pool in range(N_POOLS):
+            is_done = False
+            while not is_done:
+                numbers = self._numbers.look(at_least=_pool_kernels.NUMBERS_NEEDED)
+                is_done, n_given, n_taken = _pool_kernels.release_rest(
+                    pool, self._waiting, self._rules, self.settings.k,
+                    self._issued.older, self._issued.newest, numbers, given, n_given,
+                )  # fmt: skip
+                self._numbers.take(n_taken)
+        given = _first(given, n_given)
+        released = self._held.take(given.query_row, given.user_row)
+        self._held.forget(self._waiting)
+        return Swapped(
+            released=_with_arrival(released, np.zeros(n_given, np.int64)), generation=self._issued.generation
+        )
+
+    def clear(self) -> int:
+        """Suppress all that waits, and give how many events that are."""
+        n_left = int(self.waiting.sum())
+        needed = self.k_now
+        self._waiting = no_one_waiting(N_POOLS, capacity=self._waiting.user_row.shape[1], needed=0)
+        self._waiting.totals[:, NEEDED] = needed
+        self._held = HeldRows()
+        return n_left
+
+    def to_bytes(self) -> bytes:
+        """Give what waits, in its order, for `from_bytes`; the memory of who issued what is kept apart."""
+        users, queries = self._held.in_places(self._waiting)
+        return PoolState.pack(
+            key=self._key,
+            needed=self.k_now,
+            generation=self._issued.generation,
+            n_newest=self._issued.n_newest,
+            room=self._issued.room,
+            n_numbers=self._numbers.n_taken,
+            users=users,
+            queries=queries,
+        )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        issued: Iterable[tuple[int, bytes]],
+        settings: PoolSettings,
+        seed: int | None = None,
+        secret: bytes | None = None,
+    ) -> Pools:
+        """Give the pools as they were; `issued` are generations with what `Swapped` had for them."""
+        state = PoolState.unpack(data)
+        pools = cls(settings, seed=seed, secret=secret)
+        pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)
+        pools._key = state.key_numbers
+        pools._issued = IssuedPairs(remembered=settings.remembered, generation=state.generation)
+        pools._issued.restore(issued, n_newest=state.n_newest, room=state.room)
+        pools._held, pools._waiting = HeldRows.from_places(
+            # A pool that needs more than it may hold would never let go of anything again.
+            *state.frames(),
+            n_pools=N_POOLS,
+            needed=state.needed,
+            bounds=(settings.k, settings.max_pool),
+        )
+        return pools
+
+    def _let_arrive(self, arrivals: _pool_kernels.Arrivals) -> tuple[_pool_kernels.Given, int]:
+        n = len(arrivals.pool)
+        given, at, n_given, n_suppressed = _room_for(n), 0, 0, 0
+        while at < n:
+            if self._waiting.totals[arrivals.pool[at], SIZE] == self._waiting.user_row.shape[1]:
+                self._make_room()
+            wanted = min(2 * (n - at), 16 * BLOCK) + _pool_kernels.NUMBERS_NEEDED
+            at, n_given, n_taken, n_dropped = _pool_kernels.swap(
+                arrivals, at, self._waiting, self._rules, self._issued.older, self._issued.newest,
+                self._numbers.look(at_least=wanted), given, n_given,
+            )  # fmt: skip
+            self._numbers.take(n_taken)
+            n_suppressed += n_dropped
+        return _first(given, n_given), n_suppressed
+
+    def _make_room(self) -> None:
+        capacity = 2 * self._waiting.user_row.shape[1]
+        roomier = no_one_waiting(N_POOLS, capacity=capacity, needed=self.settings.k)
+        move_all(self._waiting, roomier)
+        self._waiting = roomier
+
+
+def _checked(events: pl.DataFrame) -> Int8s:
+    """Raise if events cannot be pooled; give their pools."""
+    for name in ("user", "query", "category"):
+        if name not in events.columns:
+            raise BadInput(f"events need a column {name}; make them with queryveil.methods.swap.preparing.prepare")
+        if events[name].null_count():
+            raise BadInput(f"the {name} column of the events has missing values; leave such rows out")
+    pool = events["category"].to_numpy()
+    if len(pool) and not (pool.dtype.kind in "iu" and pool.min() >= 0 and pool.max() < N_POOLS):
+        raise BadInput(f"the category column of the events must have numbers from 0 to {N_POOLS - 1}")
+    return pool.astype(np.int8)
+
+
+def _room_for(n: int) -> _pool_kernels.Given:
+    return _pool_kernels.Given(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64))
+
+
+def _first(given: _pool_kernels.Given, n: int) -> _pool_kernels.Given:
+    return _pool_kernels.Given(*(each[:n] for each in given))
+
+
+def _with_arrival(released: pl.DataFrame, arrival: Int64s) -> pl.DataFrame:
+    kept = [column for column in released if column.name != "arrival"]
+    return pl.DataFrame([*kept, pl.Series("arrival", arrival, dtype=pl.Int64)])

@@ -1,0 +1,193 @@
+"""Queries that change hands within their category: Pamies-Estrems, Castella-Roca and Viejo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.data import Format, Int64s, QueryLog
+from queryveil.errors import BadInput, BadParameter
+from queryveil.guarantees import SwapAnonymity
+from queryveil.methods.bots import caveats
+from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.swap.preparing import Prepared, check_unclassified, prepare
+from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release
+from queryveil.rng import check_seed, generator
+from queryveil.text.classifier import Classifier, Kind
+from queryveil.text.tokens import encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Swap:
+    """Give each query to another user who asked for the same kind of thing, so that profiles keep their shape.
+
+    Promise: every row left a pool of its category that held at least k events of at least l distinct users, no row
+    pairs a user with a query that this user issued anywhere in the log, and nobody has more rows in a category than
+    before.
+    Not promised: that a query's text does not tell who asked it: texts leave as they are, without identifiers that were
+    recognised. Who asks for what kind of thing, and about when, is what a release is meant to show.
+
+    `l` is k if None; the paper asks for 2. Rows arrive by `order`: by `time` (a log without times is shuffled) or as
+    they stand in the `file`, and bear the time of the arrival that set them free. In which order they left is not told.
+    Where all who wait are the same, a pool's k grows by `growth` (δ in the paper); over `max_pool` events the oldest is
+    suppressed. What waits at the end is suppressed, or with `drain="release"` released as far as the promise allows.
+    A query without a category goes to a pool of its own, or with `unclassified="drop"` is left out. `classifier` is
+    `evidence` (also if None), `paper`, or one with tables of your own.
+
+    Examples
+    --------
+    >>> rows = {"user": ["u1", "u2", "u3"], "query": ["tennis titles", "soccer scores", "champions league final"]}
+    >>> release = Swap(k=2, seed=1).anonymize(QueryLog.from_frame(rows))
+    >>> release.promise
+    SwapAnonymity(k=2, l=2)
+    >>> release.manifest.removed["rows_suppressed"]
+    1
+    """
+
+    k: int = 10
+    l: int | None = None  # noqa: E741 - as in the papers
+    growth: float = 1.2
+    max_pool: int = 10_000
+    drain: str = "suppress"
+    unclassified: str = "pool"
+    order: str = "time"
+    classifier: Classifier | Kind | str | None = field(default=None, repr=False)
+    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    seed: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._settings()
+        check_unclassified(self.unclassified)
+        if self.drain not in ("suppress", "release"):
+            raise BadParameter("drain", self.drain, allowed="suppress or release")
+        if self.order not in ("time", "file"):
+            raise BadParameter("order", self.order, allowed="time or file")
+        if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
+            raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
+        check_seed(self.seed)
+
+    @property
+    def promise(self) -> SwapAnonymity:
+        """What a release will promise."""
+        return self._settings().promise
+
+    def anonymize(self, log: QueryLog) -> Release:
+        """Give a release of the log that keeps the promise."""
+        self.columns.check(log.columns)
+        if log.layout.format is Format.TRANSACTIONS:
+            raise BadInput("swap is for logs of queries; for transactions there are km, clump and partition")
+        rng = generator(self.seed)
+        progress.step("classifying")
+        classifier = _classifier(self.classifier)
+        prepared = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=self.unclassified)
+        arrivals = self._order(log.frame, prepared.rows, rng)
+        events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
+        progress.step("swapping")
+        pools = Pools(self._settings(), seed=self.seed)
+        released, n_suppressed = self._release(pools, events)
+        owners, _ = encode(released["user"])
+        out = self.columns.apply(_rows(log.frame, released, events["row"]), owners, rng=rng)
+        manifest = self._manifest(log, prepared, out, n_suppressed=n_suppressed, largest_k=int(pools.k_now.max()))
+        return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _settings(self) -> PoolSettings:
+        return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=None)
+
+    def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
+        """Give the order in which the prepared rows arrive."""
+        if self.order == "file":
+            return np.arange(len(rows))
+        if not _has_times(frame):
+            return rng.permutation(len(rows))
+        times = pl.DataFrame({"time": frame["time"].gather(rows)}).with_row_index("place")
+        in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
+        return in_order.cast(pl.Int64).to_numpy()
+
+    def _release(self, pools: Pools, events: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """Let all events arrive at once, so that what a user issues later counts as issued too."""
+        swapped = pools.add(events)
+        released = swapped.released
+        if self.drain == "release":
+            # What leaves at the end was set free by the last arrival.
+            last = pl.lit(max(0, events.height - 1), dtype=pl.Int64)
+            drained = pools.drain().released.with_columns(arrival=last)
+            released = pl.concat([released, drained], how="diagonal_relaxed") if drained.height else released
+        return released, swapped.n_suppressed + pools.clear()
+
+    def _manifest(
+        self, log: QueryLog, prepared: Prepared, out: pl.DataFrame, *, n_suppressed: int, largest_k: int
+    ) -> Manifest:
+        n_users = out["user"].n_unique()
+        n_found = sum(prepared.identifiers.values())
+        n_ready = prepared.frame.height + prepared.n_unclassified_dropped
+        n_categorised = prepared.frame.height - prepared.category_counts.get("Unclassified", 0)
+        return Manifest(
+            method="swap",
+            promise=self.promise,
+            parameters={
+                "k": self.k,
+                "l": self._settings().n_distinct,
+                "growth": self.growth,
+                "max_pool": self.max_pool,
+                "drain": self.drain,
+                "unclassified": self.unclassified,
+                "order": self.order,
+                "classifier": _name_of(_classifier(self.classifier)),
+            },
+            counts=Counts(
+                n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
+            ),
+            removed={
+                "bad_rows_skipped": log.reading.n_bad_rows_skipped,
+                "rows_without_query": prepared.n_empty,
+                "rows_of_identifiers": prepared.n_emptied,
+                "rows_unclassified": prepared.n_unclassified_dropped,
+                "rows_suppressed": n_suppressed,
+                "users_left_empty": log.n_users - n_users,
+                "identifiers": n_found,
+            }
+            | {f"identifiers_by_{rule.replace(' ', '_')}": n for rule, n in prepared.by_rule.items()},
+            changed={"queries_exchanged": out.height},
+            measures={"categorised": n_categorised / max(1, n_ready), "largest_k": largest_k},
+            columns=self.columns.report(log.columns),
+            warnings=tuple(self._warnings(log, prepared, n_suppressed)),
+        )
+
+    def _warnings(self, log: QueryLog, prepared: Prepared, n_suppressed: int) -> list[str]:
+        found = self.columns.warnings(log.columns)
+        if self.columns.report(log.columns).kept:
+            found.append("columns that were kept go with the query to its new user")
+        if self.columns.ids is Ids.FRESH:
+            found.append("user ids are fresh: who got whose query cannot be verified; with --ids keyed it can")
+        if n_suppressed:
+            found.append(
+                f"rows suppressed as no pool of k events and l users set them free: {n_suppressed:,} of "
+                f"{prepared.frame.height:,}"
+            )
+        return found + caveats(
+            log.reading, seeded=self.seed is not None, shuffled="users and queries", cannot_tell_bots=False
+        )
+
+
+def _classifier(chosen: Classifier | Kind | str | None) -> Classifier:
+    return chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen or Kind.EVIDENCE)
+
+
+def _name_of(classifier: Classifier) -> str:
+    return str(classifier.kind) if classifier.table is Classifier().table else "own tables"
+
+
+def _has_times(frame: pl.DataFrame) -> bool:
+    return "time" in frame.columns and frame["time"].null_count() < frame.height
+
+
+def _rows(frame: pl.DataFrame, released: pl.DataFrame, arrived: pl.Series) -> pl.DataFrame:
+    """Give the released rows with all columns of the log."""
+    out = frame[released["row"]].with_columns(user=released["user"], query=released["query"])
+    if "time" in frame.columns:
+        # Privacy: the time is that of the arrival; when the query itself was asked would lead back to who did.
+        out = out.with_columns(time=frame["time"].gather(arrived.gather(released["arrival"])))
+    return out

@@ -1,0 +1,107 @@
+"""What may stand for a term in a release whose items moved up in a taxonomy: the term itself, and all above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Bools, Floats, Int64s, Transactions
+from queryveil.data.rows import group
+from queryveil.guarantees import KmAnonymity
+from queryveil.release import Release
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.text.taxonomy.tree import places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Cover:
+    """The released items by the node of the taxonomy that they name: node n has `items[ptr[n]:ptr[n + 1]]`.
+
+    Items are places in `vocabulary`, of which `released` marks those that the release has; `node` has the node of each
+    text there, -1 for what the taxonomy does not know.
+    """
+
+    taxonomy: Taxonomy
+    vocabulary: pl.Series
+    released: Bools
+    node: Int64s
+    ptr: Int64s
+    items: Int64s
+
+    @classmethod
+    def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Cover:
+        """Find the nodes of the released texts: names of nodes in one word, in angle brackets or without."""
+        names = taxonomy.names.cast(pl.String).str.replace_all(r"\s", "_")
+        is_first = names.is_first_distinct()
+        texts = vocabulary.filter(pl.Series(released)).str.replace(r"^<(.*)>$", "${1}")
+        place = places(texts, table=names.filter(is_first))
+        node = np.append(np.flatnonzero(is_first.to_numpy()), -1)[place]
+        known = node >= 0
+        ptr, order = group(node[known].astype(np.int32), taxonomy.n_nodes)
+        items = np.flatnonzero(released)[known]
+        nodes = taxonomy.find_all(vocabulary).astype(np.int64) if len(vocabulary) else node
+        nodes[items] = node[known]
+        return cls(taxonomy=taxonomy, vocabulary=vocabulary, released=released, node=nodes, ptr=ptr, items=items[order])
+
+    @property
+    def n_unknown(self) -> int:
+        """The number of released texts that are no node."""
+        return int(self.released.sum()) - len(self.items)
+
+    def losses(self) -> Floats:
+        """Give what is lost of a term that each text of the vocabulary stands for, from 0 to 1."""
+        return np.where(self.node >= 0, self.taxonomy.loss[self.node], 0.0)
+
+    def covering(self, terms: pl.Series) -> tuple[Int64s, Int64s]:
+        """Give the items that may stand for each term, each once, as compressed rows: the term itself and all above.
+
+        >>> food = Taxonomy.from_pairs([("fruit", "food"), ("pear", "fruit"), ("milk", "food")])
+        >>> texts = pl.Series(["pear", "milk", "fruit", "food", "dog"])
+        >>> cover = Cover.of(texts, released=np.array([True, False, True, True, True]), taxonomy=food)
+        >>> ptr, items = cover.covering(pl.Series(["milk", "pear", "dog", "cat"]))
+        >>> ptr.tolist(), texts.gather(items).to_list()
+        ([0, 1, 4, 5, 5], ['food', 'pear', 'fruit', 'food', 'dog'])
+        """
+        own = places(terms, table=self.vocabulary).astype(np.int64)
+        node = self.taxonomy.find_all(terms).astype(np.int64) if len(terms) else own
+        own = np.where(np.append(self.released, False)[own], own, -1)
+        # The name of a node is that node, though it may be a word of another.
+        node = np.where(own >= 0, np.append(self.node, -1)[own], node)
+        pairs = [(np.flatnonzero(own >= 0), own[own >= 0])]
+        parent = np.append(self.taxonomy.parent, -1)
+        while (node >= 0).any():
+            pairs.append(self._at(node))
+            node = parent[node]
+        term, item = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        distinct = np.unique(term * max(1, len(self.vocabulary)) + item)
+        term, item = np.divmod(distinct, max(1, len(self.vocabulary)))
+        counts = np.bincount(term, minlength=len(terms))
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item
+
+    def _at(self, node: Int64s) -> tuple[Int64s, Int64s]:
+        """Give the items at some nodes, and which of the nodes each is at; -1 is no node."""
+        asked = np.flatnonzero(node >= 0)
+        first = self.ptr[node[asked]]
+        lengths = self.ptr[node[asked] + 1] - first
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return np.repeat(asked, lengths), self.items[np.repeat(first, lengths) + within]
+
+    def __repr__(self) -> str:
+        return f"Cover(n_items={len(self.items)})"
+
+
+def moves_up(release: Release) -> bool:
+    """Tell whether an item of the release may stand for what is below it in a taxonomy."""
+    has_items = isinstance(release.data, Transactions) or isinstance(release.promise, KmAnonymity)
+    return has_items and release.manifest.parameters.get("taxonomy") is not None
+
+
+def taxonomy_of(release: Release, *, given: Taxonomy | None) -> Taxonomy | None:
+    """Give the taxonomy that items moved up in: the one that is given, or WordNet if the release says so."""
+    if not moves_up(release):
+        return None
+    if given is None and release.manifest.parameters.get("taxonomy") == "wordnet":
+        return Taxonomy.wordnet()
+    return given

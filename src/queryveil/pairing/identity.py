@@ -1,0 +1,319 @@
+"""Who is who: which people of the original stand behind the users of a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numba import njit
+
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data.rows import group
+from queryveil.pairing.ancestors import Cover
+from queryveil.text.histories import Histories, spread
+
+
+@njit(cache=True, nogil=True)
+def _shared_weight(cells: Int64s, others: Int64s, weight: Floats) -> float:
+    """Sum the weights of what two ascending lists have in common."""
+    total, i, j = 0.0, 0, 0
+    while i < len(cells) and j < len(others):
+        if cells[i] == others[j]:
+            total += weight[cells[i]]
+            i += 1
+            j += 1
+        elif cells[i] < others[j]:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def most_alike(
+    row_ptr: Int64s,
+    cells: Int64s,
+    other_ptr: Int64s,
+    other_cells: Int64s,
+    posting_ptr: Int64s,
+    postings: Int32s,
+    weight: Floats,
+    most_looked_at: int,
+) -> tuple[Int64s, Int32s]:
+    """Give, for each row, the other rows that share the most weight with it, as compressed rows.
+
+    A row is compared with those that share its rarest cell, and with those of its next rarest cells as long as no more
+    than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending;
+    `posting_ptr` and `postings` give the others by cell. A row without a cell in common has none.
+    """
+    n_rows, n_others = len(row_ptr) - 1, len(other_ptr) - 1
+    seen_by = np.full(n_others, -1, np.int64)
+    best = np.empty(n_others, np.int32)
+    found_ptr = np.zeros(n_rows + 1, np.int64)
+    found = np.empty(max(16, n_rows), np.int32)
+    for row in range(n_rows):
+        mine = cells[row_ptr[row] : row_ptr[row + 1]]
+        taken = np.zeros(len(mine), np.bool_)
+        n_looked_at, n_best, highest, left = 0, 0, 0.0, 0.0
+        for cell in mine:
+            if posting_ptr[cell + 1] > posting_ptr[cell]:
+                left += weight[cell]
+        while True:
+            rarest, size = -1, 0
+            for i in range(len(mine)):
+                holders = posting_ptr[mine[i] + 1] - posting_ptr[mine[i]]
+                if not taken[i] and holders > 0 and (rarest < 0 or holders < size):
+                    rarest, size = i, holders
+            if rarest < 0 or (n_looked_at > 0 and n_looked_at + size > most_looked_at):
+                break
+            # Whoever was not looked at has none of the cells taken so far.
+            if left < highest - 1e-9:
+                break
+            taken[rarest] = True
+            left -= weight[mine[rarest]]
+            n_looked_at += size
+            for j in range(posting_ptr[mine[rarest]], posting_ptr[mine[rarest] + 1]):
+                other = postings[j]
+                if seen_by[other] == row:
+                    continue
+                seen_by[other] = row
+                alike = _shared_weight(mine, other_cells[other_ptr[other] : other_ptr[other + 1]], weight)
+                if n_best == 0 or alike > highest + 1e-9:
+                    highest, n_best = alike, 0
+                if alike > highest - 1e-9:
+                    best[n_best] = other
+                    n_best += 1
+        while found_ptr[row] + n_best > len(found):
+            found = np.concatenate((found, np.empty(len(found), np.int32)))
+        found[found_ptr[row] : found_ptr[row] + n_best] = best[:n_best]
+        found_ptr[row + 1] = found_ptr[row] + n_best
+    return found_ptr, found[: found_ptr[-1]].copy()
+
+
+_MOST_LOOKED_AT = 2_000
+"""So many people are compared with a released user, and always all who share its rarest cell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Who:
+    """The people that each candidate of a release may be, as numbers of the original's users.
+
+    Candidate c is one of `users[ptr[c]:ptr[c + 1]]`, each as likely as another. If `exact`, this is known from the ids;
+    else it is an estimate: those whose history shares most with the candidate's, rare things counting more.
+    """
+
+    ptr: Int64s
+    users: Int32s
+    exact: bool
+
+    @property
+    def n_candidates(self) -> int:
+        """The number of users, transactions or groups in the release."""
+        return len(self.ptr) - 1
+
+    def chance(self, candidate: Int64s, *, user: Int64s) -> Floats:
+        """Give the chance that each candidate is the user beside it; of candidate -1 it is 0.
+
+        >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([4, 0, 2], np.int32), exact=False)
+        >>> who.chance(np.array([0, 1, 1, -1]), user=np.array([4, 2, 3, 0])).tolist()
+        [1.0, 0.5, 0.0, 0.0]
+        """
+        asked = np.flatnonzero(candidate >= 0)
+        start, end = self.ptr[candidate[asked]], self.ptr[candidate[asked] + 1]
+        n_people = end - start
+        place = np.arange(int(n_people.sum())) + np.repeat(start - (np.cumsum(n_people) - n_people), n_people)
+        is_it = self.users[place] == np.repeat(user[asked], n_people)
+        n_hits = np.bincount(np.repeat(asked, n_people), weights=is_it, minlength=len(candidate))
+        chances = np.zeros(len(candidate))
+        chances[asked] = n_hits[asked] / np.maximum(1, n_people)
+        return chances
+
+    def candidates_of(self, n_users: int) -> Floats:
+        """Give how many candidates each user is, on average.
+
+        >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([2, 0, 2], np.int32), exact=False)
+        >>> who.candidates_of(3).tolist()
+        [0.5, 0.0, 1.5]
+        """
+        n_people = np.diff(self.ptr)
+        each = np.repeat(1 / np.maximum(1, n_people), n_people)
+        return np.bincount(self.users, weights=each, minlength=n_users).astype(np.float64)
+
+    def only(self) -> Int64s:
+        """Give the user that each candidate must be, -1 where there is none or more than one."""
+        found = np.full(self.n_candidates, -1, np.int64)
+        alone = np.diff(self.ptr) == 1
+        found[alone] = self.users[self.ptr[:-1][alone]]
+        return found
+
+    def __repr__(self) -> str:
+        return f"Who(n_candidates={self.n_candidates}, exact={self.exact})"
+
+
+def nobody(n_candidates: int) -> Who:
+    """Say that no candidate is a person: groups are not."""
+    return Who(ptr=np.zeros(n_candidates + 1, np.int64), users=np.empty(0, np.int32), exact=True)
+
+
+def by_id(candidates: pl.Series, *, users: pl.Series) -> Who:
+    """Take users by their ids."""
+    place = pl.DataFrame({"id": users, "user": np.arange(len(users), dtype=np.int32)})
+    found = candidates.alias("id").to_frame().join(place, on="id", how="left", maintain_order="left")["user"]
+    is_there = found.is_not_null().to_numpy()
+    ptr = np.concatenate([[0], np.cumsum(is_there)]).astype(np.int64)
+    return Who(ptr=ptr, users=found.drop_nulls().to_numpy().astype(np.int32), exact=True)
+
+
+def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Who:
+    """Estimate who is who from what both did; frames of `owner` and `cell`, a cell being any text or number.
+
+    >>> one = pl.DataFrame({"owner": [0, 0, 1], "cell": ["a", "b", "b"]})
+    >>> two = pl.DataFrame({"owner": [0, 1, 1, 2], "cell": ["b", "a", "b", "c"]})
+    >>> who = by_overlap(one, users=two, n_candidates=2, n_users=3)
+    >>> who.ptr.tolist(), who.users.tolist()
+    ([0, 1, 3], [1, 0, 1])
+    """
+    distinct = users.select("cell").unique(maintain_order=True).with_row_index("code")
+    theirs = users.unique().join(distinct, on="cell").sort("owner", "code")
+    # A cell that nobody of the original has says nothing of anybody.
+    mine = candidates.unique().join(distinct, on="cell").sort("owner", "code")
+    support = np.bincount(theirs["code"].to_numpy(), minlength=distinct.height)
+    by_cell = theirs.sort("code", "owner")
+    found_ptr, found = most_alike(
+        _ptr(mine["owner"], n_candidates),
+        mine["code"].to_numpy().astype(np.int64),
+        _ptr(theirs["owner"], n_users),
+        theirs["code"].to_numpy().astype(np.int64),
+        np.concatenate([[0], np.cumsum(support)]).astype(np.int64),
+        by_cell["owner"].to_numpy().astype(np.int32),
+        1 / np.log2(1.0 + support),
+        _MOST_LOOKED_AT,
+    )
+    in_order = np.lexsort((found, np.repeat(np.arange(n_candidates), np.diff(found_ptr))))
+    return Who(ptr=found_ptr, users=found[in_order], exact=False)
+
+
+def _ptr(owner: pl.Series, n_owners: int) -> Int64s:
+    counts = np.bincount(owner.to_numpy(), minlength=n_owners)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _has_all(items: Int64s, counts: Int64s, has: Int64s, has_counts: Int64s) -> bool:
+    """Tell whether one ascending list with counts has all of another."""
+    j = 0
+    for i in range(len(items)):
+        while j < len(has) and has[j] < items[i]:
+            j += 1
+        if j == len(has) or has[j] != items[i] or has_counts[j] < counts[i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def first_that_fits(
+    bag_ptr: Int64s,
+    items: Int64s,
+    counts: Int64s,
+    user_ptr: Int64s,
+    user_items: Int64s,
+    user_counts: Int64s,
+    posting_ptr: Int64s,
+    postings: Int32s,
+) -> Int32s:
+    """Give the first bag whose items each user has, each at least as often, -1 where there is none.
+
+    Items are ascending in every row; `posting_ptr` and `postings` give the users by item. A bag without items fits
+    nobody.
+    """
+    n_users = len(user_ptr) - 1
+    found = np.full(n_users, -1, np.int32)
+    for bag in range(len(bag_ptr) - 1):
+        first, end = bag_ptr[bag], bag_ptr[bag + 1]
+        rarest, size = -1, n_users + 1
+        for i in range(first, end):
+            n_holders = posting_ptr[items[i] + 1] - posting_ptr[items[i]]
+            if n_holders < size:
+                rarest, size = items[i], n_holders
+        if rarest < 0:
+            continue
+        for j in range(posting_ptr[rarest], posting_ptr[rarest + 1]):
+            user = postings[j]
+            start, stop = user_ptr[user], user_ptr[user + 1]
+            if found[user] < 0 and _has_all(
+                items[first:end], counts[first:end], user_items[start:stop], user_counts[start:stop]
+            ):
+                found[user] = bag
+    return found
+
+
+def by_fit(before: Histories, *, after: Histories, cover: Cover, once: bool) -> Who:
+    """Estimate who is who in bags of items.
+
+    A bag fits a person if each of its items can stand for another of the person's terms. Of those that fit a person is
+    taken for the one that keeps most: methods that make bags alike seek to lose little. Everybody in equal bags may be
+    any of them. If `once`, a term counts once however often it was asked.
+    """
+    number, first = distinct_bags(after)
+    kept = _kept(after, cover)[first]
+    order = np.argsort(-kept, kind="stable")
+    covering = cover.covering(cover.vocabulary)
+    bags = _counted(after, rows=first[order], covering=covering, once=False)
+    users = _counted(before, rows=np.arange(before.n_users), covering=covering, once=once)
+    posting_ptr, places = group(users.terms, users.n_terms)
+    best = first_that_fits(
+        bags.row_ptr,
+        bags.terms.astype(np.int64),
+        bags.counts.astype(np.int64),
+        users.row_ptr,
+        users.terms.astype(np.int64),
+        users.counts.astype(np.int64),
+        posting_ptr,
+        users.entry_user[places],
+    )
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return _who(best, bag=rank[number], n_bags=len(order))
+
+
+def _who(best: Int32s, *, bag: Int64s, n_bags: int) -> Who:
+    """Give everybody of a bag to each of its copies."""
+    somewhere = np.flatnonzero(best >= 0)
+    ptr, places = group(best[somewhere], n_bags)
+    candidate, entries = spread(ptr, rows=bag)
+    counts = np.bincount(candidate, minlength=len(bag))
+    people = somewhere[places][entries].astype(np.int32)
+    return Who(ptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), users=people, exact=False)
+
+
+def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
+    """Number the different bags, and give the first of each."""
+    seen: dict[bytes, int] = {}
+    pairs = np.stack([after.terms, after.counts], axis=1)
+    bags = (pairs[a:b].tobytes() for a, b in zip(after.row_ptr[:-1], after.row_ptr[1:], strict=True))
+    number = np.array([seen.setdefault(bag, len(seen)) for bag in bags], np.int64)
+    _, first = np.unique(number, return_index=True)
+    return number, first.astype(np.int64)
+
+
+def _kept(after: Histories, cover: Cover) -> Floats:
+    """Give how much each bag keeps: an item of its own 1, one that moved up less."""
+    weight = 1 - cover.losses()[after.terms]
+    return np.bincount(after.entry_user, weights=weight * after.counts, minlength=after.n_users).astype(np.float64)
+
+
+def _counted(histories: Histories, *, rows: Int64s, covering: tuple[Int64s, Int64s], once: bool) -> Histories:
+    """Count under each item what some rows have there."""
+    row, entries = spread(histories.row_ptr, rows=rows)
+    counts = np.ones(len(entries), np.int64) if once else histories.counts[entries]
+    entry, items = spread(covering[0], rows=histories.terms[entries].astype(np.int64))
+    frame = pl.DataFrame({"row": row[entry], "item": covering[1][items], "n": counts[entry]})
+    found = frame.group_by("row", "item").agg(pl.col("n").sum()).sort("row", "item")
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(found["row"].to_numpy(), minlength=len(rows)))])
+    return Histories(
+        row_ptr=ptr.astype(np.int64),
+        terms=found["item"].to_numpy().astype(np.int32),
+        counts=found["n"].to_numpy().astype(np.int32),
+        n_terms=histories.n_terms,
+    )

@@ -1,0 +1,299 @@
+"""Anonymize the same samples of users with several settings, and read off what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import sqrt
+from statistics import fmean, stdev
+
+import polars as pl
+
+from queryveil.data import Format, QueryLog
+from queryveil.errors import BadInput, TooFewUsers
+from queryveil.methods.bots import bots
+from queryveil.methods.kdelta import Kdelta
+from queryveil.progress import step, watch
+from queryveil.rng import generator
+from queryveil.synthesis import synthesize
+
+# Paper: figure 2(c).
+USERS = 1_000
+SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Samples have these shares of the users, so 100 to 1,000 of 1,000."""
+N_LOGS = 10
+"""So many logs are made up: users with long histories are few, and one log more or less of them tilts a curve."""
+N_ORDERS = 3
+"""A given log is one; its users are taken in so many orders."""
+BOT_THRESHOLD = 100
+FEWEST_USERS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Ordered:
+    """A log and its users in an order drawn at random; a sample is the first of them, so larger ones hold smaller."""
+
+    log: QueryLog
+    users: pl.Series
+
+    def sample(self, n_users: int) -> QueryLog:
+        """Give the log of the first users."""
+        if n_users >= len(self.users):
+            return self.log
+        chosen = self.users.head(n_users)
+        return self.log.with_frame(self.log.frame.filter(pl.col("user").is_in(chosen.implode())))
+
+    def __repr__(self) -> str:
+        # Privacy: the users stay out of it.
+        return f"Ordered(n_users={len(self.users)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """The logs that every figure is a mean over, the sizes of the samples, and notes."""
+
+    logs: tuple[Ordered, ...]
+    sizes: tuple[int, ...]
+    has_urls: bool
+    notes: tuple[str, ...]
+
+
+def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
+    """Take one log in several orders, or make up several."""
+    if log is not None:
+        people, n_bots = _without_bots(log)
+        logs = [_in_order(people, seed=seed + i) for i in range(N_ORDERS)]
+        origin = f"the log was given ({n_bots:,} bots left out), its users taken in {N_ORDERS} orders"
+    else:
+        n_users = USERS if users is None else users
+        logs = [_made_up(n_users, seed=seed + i) for i in range(N_LOGS)]
+        origin = f"{N_LOGS} logs are made up, in the shape of AOL's"
+    n_users = len(logs[0].users)
+    if n_users < FEWEST_USERS:
+        raise BadInput(f"the log has {n_users} users, too few for samples of {min(SHARES):.0%}; give a larger log")
+    n_rows = sum(each.log.n_rows for each in logs) / len(logs)
+    n_urls = sum(_n_urls(each.log) for each in logs) / len(logs)
+    return Material(
+        logs=tuple(logs),
+        has_urls=n_urls > 0,
+        sizes=tuple(round(share * n_users) for share in SHARES),
+        notes=(
+            f"{origin}: {n_users:,} users, {n_rows / n_users:.1f} rows each, {n_urls:,.0f} distinct URLs "
+            f"(theirs: {USERS:,} users of a large log, nothing more is said)"
+            + ("" if log is not None else "; real logs have more URLs, so these stay more easily"),
+            "a sample is the first users in an order drawn at random, so larger ones hold the smaller; "
+            f"every figure is the mean over the {len(logs)} "
+            + ("orders, which say nothing of other logs" if log is not None else "logs"),
+        ),
+    )
+
+
+def _made_up(n_users: int, *, seed: int) -> Ordered:
+    people, _ = _without_bots(synthesize(like="aol", users=n_users, seed=seed).log)
+    return _in_order(people, seed=seed)
+
+
+def _without_bots(log: QueryLog) -> tuple[QueryLog, int]:
+    if log.layout.format is Format.TRANSACTIONS:
+        raise BadInput("the kdelta figures are for logs of queries; for transactions there are the clump figures")
+    if "time" not in log.columns:
+        return log, 0
+    found = bots(log.frame, threshold=BOT_THRESHOLD)
+    return log.with_frame(log.frame.filter(~pl.col("user").is_in(found.implode()))), len(found)
+
+
+def _in_order(log: QueryLog, *, seed: int) -> Ordered:
+    users = log.frame["user"].unique(maintain_order=True)
+    return Ordered(log=log, users=users.gather(generator(seed).permutation(len(users))))
+
+
+def _n_urls(log: QueryLog) -> int:
+    if "url" not in log.columns:
+        return 0
+    return log.frame["url"].str.strip_chars().replace("", None).drop_nulls().n_unique()
+
+
+K, DELTA = 5, 0.5
+KS = (2, 5, 10, 15, 20)
+DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+class Variant(StrEnum):
+    """The paper's centroids with its rounding, with counts that are exact, and the centroids that need fewest edits."""
+
+    ROUNDED = "paper, rounded"
+    EXACT = "paper, exact"
+    BEST = "best, exact"
+
+
+VARIANTS_NOTE = (
+    "paper, rounded is what the paper does; its shares are not equal, so it promises nothing. paper, exact has the "
+    "same groups and keeps the promise; best, exact is ours and keeps it with the centroids that need fewest edits"
+)
+
+BACK = 0.1
+TREND_NOTE = (
+    "rises and falls are said of means: no step goes the other way by more than a tenth of the way from the first "
+    "to the last, which is our limit; where one does, it is up and down. The change from the first to the last has its "
+    "standard error: a change of less than two of them may be chance"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The settings, on samples of `size` users; None is all of them."""
+
+    variant: Variant = Variant.ROUNDED
+    k: int = K
+    delta: float = DELTA
+    size: int | None = None
+    min_cluster_users: int = 2
+
+    def method(self, *, seed: int) -> Kdelta:
+        """Give the method with these settings; programs were left out before."""
+        return Kdelta(
+            k=self.k,
+            delta=self.delta,
+            mode="paper" if self.variant is Variant.ROUNDED else "exact",
+            centroids="best" if self.variant is Variant.BEST else "paper",
+            min_cluster_users=self.min_cluster_users,
+            bot_threshold=None,
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one release came to; rows and users are those that are left once rare clusters are dropped."""
+
+    n_users: int
+    n_rows: int
+    n_rare_rows: int
+    added: int
+    suppressed: int
+    groups: int
+    joined: int
+    queries_lost: float
+    urls_lost: float
+    top_queries: float
+    top_urls: float
+    distance_left: float
+
+    @property
+    def edits(self) -> int:
+        """Rows added and suppressed."""
+        return self.added + self.suppressed
+
+
+Measure = Callable[[Figures], float]
+
+
+class Runs:
+    """The runs on one material, each made once."""
+
+    def __init__(self, material: Material, *, seed: int) -> None:
+        self.material, self.seed = material, seed
+        self._found: dict[Run, tuple[Figures, ...]] = {}
+
+    def possible(self, runs: Iterable[Run]) -> list[Run]:
+        """Make runs, and give those that had users enough in every log."""
+        wanted = list(dict.fromkeys(runs))
+        missing = [run for run in wanted if run not in self._found]
+        for i, run in enumerate(missing):
+            step(_name(run), i / len(missing))
+            # The steps inside a run would hide which run it is.
+            with watch(lambda _name, _share: None):
+                self._found[run] = self._make(run)
+        found = [run for run in wanted if self._found[run]]
+        if not found:
+            raise BadInput(f"too few users share a query for groups of {K}; give a larger log")
+        return found
+
+    def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
+        """Give the possible runs for growing numbers of users."""
+        n_users = self.material.sizes[-1]
+        return self.possible(
+            Run(variant=variant, size=size if size < n_users else None, min_cluster_users=min_cluster_users)
+            for size in self.material.sizes
+        )
+
+    def n_users(self, run: Run) -> int:
+        """Give the size of the samples of a run."""
+        return run.size or self.material.sizes[-1]
+
+    def mean(self, run: Run, measure: Measure) -> float:
+        """Give the mean of a figure over the logs."""
+        return fmean(measure(figures) for figures in self._found[run])
+
+    def spread(self, run: Run, measure: Measure) -> float:
+        """Say how far a figure lies apart between the logs."""
+        found = [measure(figures) for figures in self._found[run]]
+        return max(found) - min(found)
+
+    def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
+        """Give the mean of a figure for runs one after the other."""
+        return [self.mean(run, measure) for run in runs]
+
+    def change(self, runs: list[Run], measure: Measure) -> str:
+        """Write the mean change of a figure from the first run to the last, log by log, and its standard error."""
+        first, last = ([measure(figures) for figures in self._found[run]] for run in (runs[0], runs[-1]))
+        changes = [b - a for a, b in zip(first, last, strict=True)]
+        return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / sqrt(len(changes)):.2g})"
+
+    def left_out(self, wanted: int, runs: list[Run], *, what: str) -> tuple[str, ...]:
+        """Say how many settings had too few users, if there are any."""
+        n_out = wanted - len(runs)
+        return (f"{n_out} of {wanted} {what} are left out: too few users share a query there",) if n_out else ()
+
+    def _make(self, run: Run) -> tuple[Figures, ...]:
+        try:
+            return tuple(
+                _figures(ordered.sample(self.n_users(run)), run.method(seed=self.seed + i))
+                for i, ordered in enumerate(self.material.logs)
+            )
+        except TooFewUsers:
+            return ()
+
+
+def _figures(log: QueryLog, method: Kdelta) -> Figures:
+    manifest = method.anonymize(log).manifest
+    measures, n_users = manifest.measures, manifest.counts.n_users_after
+    # Without clicks a manifest says nothing of URLs, and the figures leave them out.
+    n_rare = manifest.removed["rows_of_rare_clusters"]
+    return Figures(
+        n_users=n_users,
+        n_rows=log.n_rows - n_rare - manifest.removed["rows_without_query"],
+        n_rare_rows=n_rare,
+        added=manifest.changed["rows_added"],
+        suppressed=manifest.removed["rows_suppressed"],
+        groups=int(measures["groups"]),
+        joined=n_users - method.k * int(measures["groups"]),
+        queries_lost=100 * measures["share_of_distinct_queries_lost"],
+        urls_lost=100 * measures.get("share_of_distinct_urls_lost", 0.0),
+        top_queries=measures["top_50_queries_kept"],
+        top_urls=measures.get("top_50_urls_kept", 0),
+        distance_left=measures.get("mean_distance_left", 0.0),
+    )
+
+
+def _name(run: Run) -> str:
+    size = f", {run.size:,} users" if run.size else ""
+    return f"{run.variant}, k={run.k}, delta={run.delta}{size}" + (", rare kept" if run.min_cluster_users < 2 else "")
+
+
+def trend(figures: Iterable[float]) -> str:
+    """Say which way figures go, if no step back is more than `BACK` of the way from the first to the last.
+
+    >>> trend([1, 2, 2]), trend([3, 1]), trend([1, 3, 2]), trend([1, 1]), trend([0, 1.0, 0.95, 2])
+    ('rises', 'falls', 'up and down', 'stays', 'rises')
+    """
+    found = list(figures)
+    steps = [b - a for a, b in pairwise(found)]
+    if not any(steps):
+        return "stays"
+    way = found[-1] - found[0]
+    if way > 0 and min(steps) >= -BACK * way:
+        return "rises"
+    return "falls" if way < 0 and max(steps) <= -BACK * way else "up and down"

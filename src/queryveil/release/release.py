@@ -1,0 +1,338 @@
+"""A release: the anonymized data, what it promises, and the manifest that goes with it, as a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
+from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
+from queryveil.formats import (
+    extension,
+    read_groups,
+    read_log,
+    read_tallies,
+    read_transactions,
+    tallies_layout,
+    transactions_layout,
+    write_groups,
+    write_log,
+    write_tallies,
+    write_transactions,
+)
+from queryveil.formats.atomic_folders import check_writable, whole
+from queryveil.guarantees import DifferentialPrivacy, Guarantee
+from queryveil.html_tables import Cell, facts
+from queryveil.release.columns import ColumnReport
+from queryveil.settings import is_utf8
+from queryveil.version import __version__
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+"""Of the manifest."""
+SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
+"""The warning of noisy counts that can be made again."""
+
+
+def versions(*more: str) -> dict[str, str]:
+    """Give the versions of what a release was made with; `more` are packages that not every release needs."""
+    names = ("numba", "numpy", "polars", "pyarrow", *more)
+    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the log was and how large the release is."""
+
+    n_rows_before: int
+    n_rows_after: int
+    n_users_before: int
+    n_users_after: int
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """How noise was added to counts of `what`, so that anybody can work the promise out again.
+
+    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of
+    noise and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with
+    exp(-|Z|/scale); `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance
+    shift/2^32, and drawn again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The
+    part that this has in the promise is `epsilon` and `delta`.
+    """
+
+    what: Literal["queries", "clicks"]
+    mechanism: Literal["laplace", "gaussian", "truncated-geometric", "zealous"]
+    max_items: int
+    scale: float
+    threshold: int
+    epsilon: float
+    delta: float
+    top: int | None = None
+    shift: int = 0
+    least: int = 1
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the files that data was written in."""
+
+    name: str
+    sha256: str
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The file that holds the data, and how it is written.
+
+    What a cluster wrote is a folder of that name with `parts`, to be read in their order; `sha256` is then that of
+    their own, one a line.
+    """
+
+    name: str
+    sha256: str
+    format: Format
+    names: dict[str, str]
+    has_header: bool
+    kind: Literal["log", "transactions", "groups", "queries", "clicks"] = "log"
+    parts: tuple[Part, ...] = ()
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a release says of itself: no query text, no user ids.
+
+    `query_clusters` numbers the clusters of queries that a promise is about: one number for each distinct query of the
+    release, in ascending order of their texts, with blanks between them. It names no query and says nothing of those
+    that were left out; what it adds to the log is which queries count as the same.
+    """
+
+    method: str
+    promise: Guarantee
+    parameters: dict[str, str | int | float | bool | None]
+    counts: Counts
+    removed: dict[str, int]
+    columns: ColumnReport
+    changed: dict[str, int] = {}
+    measures: dict[str, float] = {}
+    query_clusters: str = ""
+    noise: tuple[Noise, ...] = ()
+    warnings: tuple[str, ...] = ()
+    data: DataFile | None = None
+    clicks: DataFile | None = None
+    versions: dict[str, str] = msgspec.field(default_factory=versions)
+    format_version: int = FORMAT_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
+
+    data: QueryLog | Transactions | Groups | Tallies
+    manifest: Manifest
+
+    @property
+    def promise(self) -> Guarantee:
+        """What holds for everybody in the data."""
+        return self.manifest.promise
+
+    @property
+    def log(self) -> QueryLog:
+        """The data, for a method that releases a log."""
+        if not isinstance(self.data, QueryLog):
+            raise BadInput(f"this release holds {_kind(self.data)}, not a log")
+        return self.data
+
+    @property
+    def transactions(self) -> Transactions:
+        """The data, for a method that releases transactions."""
+        if not isinstance(self.data, Transactions):
+            raise BadInput(f"this release holds {_kind(self.data)}, not transactions")
+        return self.data
+
+    @property
+    def groups(self) -> Groups:
+        """The data, for a method that releases groups of profiles."""
+        if not isinstance(self.data, Groups):
+            raise BadInput(f"this release holds {_kind(self.data)}, not groups")
+        return self.data
+
+    def _repr_html_(self) -> str:
+        # Privacy: what the manifest says, which holds no text and no ids.
+        manifest = self.manifest
+        rows: list[tuple[str, Cell]] = [
+            ("method", manifest.method),
+            ("promise", self.promise.in_words()),
+            *_sizes(self),
+            *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
+            *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
+            *(("warning", warning) for warning in manifest.warnings),
+        ]
+        return facts(rows, caption="Release")
+
+    @property
+    def tallies(self) -> Tallies:
+        """The data, for a method that releases queries with counts."""
+        if not isinstance(self.data, Tallies):
+            raise BadInput(f"this release holds {_kind(self.data)}, not queries with counts")
+        return self.data
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the folder whole or not at all; an existing release is replaced only with `force`."""
+        path = Path(folder)
+        check_target(path, force=force)
+        with whole(path, force=force) as partial:
+            data, clicks = _write_data(self.data, partial)
+            manifest = msgspec.structs.replace(self.manifest, data=data, clicks=clicks)
+            text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+            (partial / MANIFEST).write_bytes(text + b"\n")
+        return path
+
+
+def _sizes(release: Release) -> list[tuple[str, Cell]]:
+    counts = release.manifest.counts
+    if isinstance(release.promise, DifferentialPrivacy):
+        # How large the log was is not told.
+        if isinstance(release.data, Tallies):
+            return [("queries", release.data.n_queries), ("queries with URLs", release.data.n_clicks)]
+        return [("made-up users", counts.n_users_after)]
+    return [
+        ("rows", f"{counts.n_rows_after:,} of {counts.n_rows_before:,}"),
+        ("users", f"{counts.n_users_after:,} of {counts.n_users_before:,}"),
+    ]
+
+
+def _kind(data: QueryLog | Transactions | Groups | Tallies) -> str:
+    kinds = {QueryLog: "a log", Transactions: "transactions", Groups: "groups", Tallies: "queries with counts"}
+    return kinds[type(data)]
+
+
+def check_target(folder: str | Path, *, force: bool = False) -> None:
+    """Raise if a release may not be written there; better before the work than after it."""
+    path = Path(folder)
+    if not is_utf8(path.name):
+        raise BadParameter("output", ascii(path.name), allowed="a folder whose name is UTF-8")
+    if not path.absolute().parent.is_dir():
+        raise BadParameter("output", str(folder), allowed="a folder to be made in one that is there")
+    if os.path.lexists(path):
+        if not force:
+            raise ReleaseExists(str(folder))
+        if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
+            raise BadParameter(
+                "output", str(folder), allowed="a release folder or an empty one to be replaced with --force"
+            )
+    check_writable(path)
+
+
+def read_release(folder: str | Path) -> Release:
+    """Read a release folder, and check that the data is what the manifest was written for."""
+    path = Path(folder)
+    if path.is_file():
+        raise BadRelease(str(folder), "this is a file, and a release is a folder")
+    if not path.is_dir():
+        raise BadRelease(str(folder), "there is no such folder")
+    manifest = _read_manifest(path)
+    if manifest.data is None:
+        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
+    data = _whole_files(path, manifest.data)
+    clicks = None if manifest.clicks is None else _whole_files(path, manifest.clicks)[0]
+    return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest)
+
+
+def _whole_files(folder: Path, data: DataFile) -> list[Path]:
+    """Give the files of a release, if they are there and those that the manifest was written for."""
+    if Path(data.name).name != data.name or any(Path(part.name).name != part.name for part in data.parts):
+        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
+    if not data.parts:
+        return [_whole_file(folder / data.name, data.sha256, release=folder)]
+    # Listed twice, a part would count twice.
+    is_doubled = len({part.name for part in data.parts}) < len(data.parts)
+    if is_doubled or data.kind in ("queries", "clicks") or data.sha256 != sum_of_parts(data.parts):
+        raise BadRelease(str(folder), f"the parts that {MANIFEST} lists are not those it was written for")
+    there = {file.name for file in (folder / data.name).iterdir()} if (folder / data.name).is_dir() else set()
+    strangers = there - {part.name for part in data.parts}
+    if strangers:
+        raise BadRelease(str(folder), f"{data.name} holds {len(strangers)} files that {MANIFEST} does not list")
+    return [_whole_file(folder / data.name / part.name, part.sha256, release=folder) for part in data.parts]
+
+
+def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
+    if not path.is_file():
+        raise BadRelease(str(release), f"{path.name} is missing")
+    if _sha256(path) != sha256:
+        raise BadRelease(str(release), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
+    return path
+
+
+def sum_of_parts(parts: Sequence[Part]) -> str:
+    """Give the sum that stands for data in parts."""
+    return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
+
+
+def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
+    if isinstance(data, Tallies):
+        queries, clicks = write_tallies(data, folder)
+        layout = tallies_layout(data.layout)
+        return _described(queries, layout, kind="queries"), None if clicks is None else _described(
+            clicks, layout, kind="clicks"
+        )
+    if isinstance(data, Groups):
+        path = folder / "groups.jsonl"
+        write_groups(data, path)
+        return _described(path, Layout(format=Format.JSONL, has_header=False), kind="groups"), None
+    if isinstance(data, Transactions):
+        layout = transactions_layout(data.layout)
+        path = folder / f"transactions.{extension(layout)}"
+        write_transactions(data, path, layout=layout)
+        return _described(path, layout, kind="transactions"), None
+    path = folder / f"log.{extension(data.layout)}"
+    write_log(data, path)
+    names = {role: data.layout.names.get(role, role) for role in ROLES if role in data.columns}
+    return msgspec.structs.replace(_described(path, data.layout, kind="log"), names=names), None
+
+
+def _described(
+    path: Path, layout: Layout, *, kind: Literal["log", "transactions", "groups", "queries", "clicks"]
+) -> DataFile:
+    return DataFile(
+        name=path.name,
+        sha256=_sha256(path),
+        format=layout.format,
+        names={},
+        has_header=layout.has_header,
+        kind=kind,
+    )
+
+
+def _read_data(
+    paths: list[Path], data: DataFile, *, clicks: Path | None = None
+) -> QueryLog | Transactions | Groups | Tallies:
+    if data.kind == "queries":
+        return read_tallies(paths[0], clicks=clicks, format=data.format)
+    if data.kind == "groups":
+        return read_groups(*paths)
+    if data.kind == "transactions":
+        return read_transactions(paths, format=data.format)
+    named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
+    # A role that the release lacks must not be found in a column that was kept under a well-known name.
+    return read_log(paths, format=data.format, columns={**dict.fromkeys(ROLES, ""), **data.names} if named else None)
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
+    except OSError:
+        raise BadRelease(str(path), f"{MANIFEST} is missing") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
+        raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
+    if manifest.format_version != FORMAT_VERSION:
+        raise BadRelease(str(path), f"{MANIFEST} is from a newer queryveil; install that one")
+    return manifest
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,268 @@
+"""What the promise cost: how much is left, what it is still good for, and what was taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from queryveil.guarantees import DifferentialPrivacy
+from queryveil.html_tables import number, percent
+from queryveil.release import Manifest
+from queryveil.reports.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table, of
+from queryveil.reports.charts import Bar, Line, bar_chart, line_chart
+from queryveil.reports.value import Curves, Report
+from queryveil.utility.score import Measures, Score
+
+_WORDS = {
+    "bad_rows_skipped": "rows that could not be read (never part of the log)",
+    "bot_users": "users taken for programs",
+    "bot_rows": "rows of users taken for programs",
+    "rows_without_terms_before": "rows without any term, as they came",
+    "rows_without_terms_left": "rows that lost all their terms",
+    "term_occurrences": "terms taken out of queries",
+    "terms": "different terms that are gone altogether",
+    "terms_without_value": "terms that the table of values does not list (worth 0, not all removed)",
+    "words_outside_the_taxonomy": "terms that the taxonomy does not know",
+    "duplicate_items": "repetitions within a transaction",
+    "transactions_without_items": "people or queries without any term of the taxonomy",
+    "items_suppressed": "terms for which nothing is released",
+    "rows_without_query": "rows with an empty query",
+    "rows_of_rare_queries": "rows with a query that too few people asked",
+    "rows_of_rare_clusters": "rows with a kind of query that too few people asked",
+    "rows_suppressed": "rows held back to keep the promise",
+    "rows_of_identifiers": "rows that were nothing but identifiers",
+    "rows_unclassified": "rows of no category",
+    "rows_still_waiting": "rows still waiting to leave in a later run",
+    "users_left_empty": "users of whom nothing is left",
+    "users_without_terms": "users without any term to release",
+    "stop_word_occurrences": "terms that say nothing (the, of, ..)",
+    "term_occurrences_outside_the_taxonomy": "terms that the taxonomy does not know",
+    "terms_dropped": "terms that too many of a group share, once per group",
+    "term_occurrences_dropped": "terms that too many of a group share, once per member",
+    "identifiers": "identifiers taken out of queries (names, numbers, addresses)",
+    "term_occurrences_moved_up": "terms replaced by what they are a kind of",
+    "rows_added": "rows that were made up",
+    "queries_exchanged": "rows whose query was exchanged for another",
+    "term_occurrences_hashed": "terms replaced by a code",
+    "distinct_queries": "different queries that too few people asked",
+}
+_NOT_IN_THE_LOG = "bad_rows_skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One kind of what was done: how many, in words, and whether it counts rows that are gone."""
+
+    label: str
+    n: int
+    is_rows: bool = False
+
+
+def removed(manifest: Manifest) -> tuple[Edit, ...]:
+    """Give what was removed, the rows first; kinds of which there were none are left out."""
+    found = [
+        Edit(label=in_words(name), n=n, is_rows=_is_rows(name))
+        for name, n in manifest.removed.items()
+        if n and not name.startswith(("identifiers_by_", "identifiers_of_"))
+    ]
+    return tuple(sorted(found, key=lambda edit: (not edit.is_rows, -edit.n if edit.is_rows else 0)))
+
+
+def changed(manifest: Manifest) -> tuple[Edit, ...]:
+    """Give what was changed and not removed."""
+    return tuple(Edit(label=in_words(name), n=n) for name, n in manifest.changed.items() if n)
+
+
+def in_words(name: str) -> str:
+    """Say a name of the manifest's `removed` or `changed` in plain words.
+
+    >>> in_words("bot_rows"), in_words("rows_of_somebody_elses_method")
+    ('rows of users taken for programs', 'rows of somebody elses method')
+    """
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def _is_rows(name: str) -> bool:
+    return "rows" in name and name != _NOT_IN_THE_LOG
+
+
+_FAMILIES = {
+    "kept": "How much is left",
+    "search": "For search",
+    "advertising": "For advertising",
+    "profiles": "For profiles of interests",
+    "generalisation": "What generalising lost",
+    "": "Other measures",
+}
+_COLUMNS = ("measure", "value", "what it is")
+_NOT_TOLD = (
+    "What was left out is not told, since exact numbers would tell of people: of each person's queries only a few were "
+    "counted, and a query whose noisy count is below the threshold is not in the release."
+)
+
+
+def cost(report: Report) -> Section:
+    """Give what the release is still good for."""
+    blocks: list[Block] = [_counts(report)]
+    if report.measures is None:
+        blocks.append(Paragraph(text=report.why_no_measures))
+    else:
+        blocks += _families(report.measures)
+    if report.curves is not None:
+        blocks.append(_curves(report.curves))
+    return Section(name="cost", title="What it cost", blocks=tuple(blocks))
+
+
+def taken_away(report: Report) -> Section:
+    """Give what was removed and changed, by kind."""
+    manifest = report.manifest
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        blocks: list[Block] = [Paragraph(text=_NOT_TOLD), _noise(manifest)]
+        return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
+    return _removed(manifest)
+
+
+def _removed(manifest: Manifest) -> Section:
+    gone, edits = removed(manifest), changed(manifest)
+    rows = [edit for edit in gone if edit.is_rows]
+    others = [edit for edit in gone if not edit.is_rows]
+    blocks: list[Block] = []
+    if rows:
+        whole = manifest.counts.n_rows_before
+        title = "Rows that are not in the release"
+        chart = bar_chart(
+            title=title,
+            description=f"By why they are gone, of {whole:,} rows in the original.",
+            bars=[Bar(label=edit.label, value=edit.n, note=_share(edit.n, whole)) for edit in rows],
+        )
+        blocks.append(Picture(svg=chart, instead=_edits(title, rows)))
+    if others:
+        blocks.append(_edits("Also removed" if rows else "Removed", others))
+    if edits:
+        blocks.append(_edits("Changed", edits))
+    if not blocks:
+        blocks.append(Paragraph(text="Nothing was removed or changed but the columns."))
+    return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
+
+
+def _edits(caption: str, edits: Iterable[Edit]) -> Table:
+    return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
+
+
+def sizes(report: Report) -> tuple[Figure, ...]:
+    """Give the two figures that say how much is left."""
+    manifest = report.manifest
+    counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        return _noisy_sizes(report)
+    people = Figure(
+        value=percent(min(1.0, counts.n_users_after / max(1, counts.n_users_before))),
+        label="Users kept",
+        note=of(counts.n_users_after, counts.n_users_before),
+    )
+    if kind == "groups":
+        return Figure(value=f"{counts.n_rows_after:,}", label="Groups", note="one profile each"), people
+    if kind == "transactions":
+        note = f"from {counts.n_users_before:,} users"
+        return (Figure(value=f"{counts.n_rows_after:,}", label="Transactions", note=note),)
+    if getattr(manifest.promise, "window", None):
+        note = f"one per user and window; {counts.n_users_before:,} users before"
+        people = Figure(value=f"{counts.n_users_after:,}", label="User ids", note=note)
+    n_added = manifest.changed.get("rows_added", 0)
+    n_kept = counts.n_rows_after - n_added
+    made_up = f", and {n_added:,} made up" if n_added else ""
+    share = percent(n_kept / max(1, counts.n_rows_before))
+    return Figure(value=share, label="Rows kept", note=of(n_kept, counts.n_rows_before) + made_up), people
+
+
+def _noisy_sizes(report: Report) -> tuple[Figure, ...]:
+    """Give what is released; how large the log was is not told."""
+    counts = report.manifest.counts
+    if "user" in report.columns:
+        note = f"of {counts.n_users_after:,} made-up users"
+        return (Figure(value=f"{counts.n_rows_after:,}", label="Made-up rows", note=note),)
+    queries = Figure(value=f"{counts.n_rows_after:,}", label="Queries", note="each with a noisy count")
+    if report.n_clicks is None:
+        return (queries,)
+    note = "pairs of a query and a URL, each with a noisy count"
+    return queries, Figure(value=f"{report.n_clicks:,}", label="Clicks", note=note)
+
+
+def _noise(manifest: Manifest) -> Table:
+    columns = ("counts of", "noise", "scale", "counts per person", "threshold", "epsilon", "delta")
+    rows = tuple(
+        (
+            part.what,
+            part.mechanism.replace("-", " "),
+            number(part.scale),
+            part.max_items,
+            part.threshold,
+            f"{part.epsilon:g}",
+            f"{part.delta:g}",
+        )
+        for part in manifest.noise
+    )
+    return Table(columns=columns, rows=rows, caption="How noise was added")
+
+
+def _counts(report: Report) -> Table:
+    manifest = report.manifest
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        shown = tuple((each.label, each.value) for each in _noisy_sizes(report))
+        return Table(columns=("", "release"), rows=shown, caption="Counts")
+    counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
+    after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
+    n_added = manifest.changed.get("rows_added", 0)
+    rows: list[tuple[str, int, int]] = [
+        ("rows" if after == "rows" else f"rows, and {after} made of them", counts.n_rows_before, counts.n_rows_after),
+        ("users", counts.n_users_before, counts.n_users_after),
+    ]
+    if kind == "transactions":
+        rows = rows[:1]
+    if n_added:
+        rows.insert(1, ("of these made up", 0, n_added))
+    return Table(columns=("", "original", "release"), rows=tuple(rows), caption="Counts")
+
+
+def _families(measures: Measures) -> list[Block]:
+    blocks: list[Block] = []
+    for group, scores in measures.by_group().items():
+        rows = tuple((_capital(one.title), _written(one), f"{one.about}; {one.better} is better") for one in scores)
+        blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, _capital(group))))
+    if measures.notes:
+        blocks.append(Paragraph(text="Notes on the measures:", kind="note"))
+        blocks.append(Bullets(items=measures.notes))
+    return blocks
+
+
+def _curves(curves: Curves) -> Picture:
+    before_is, after_is = ("rows before", "noisy counts of people after") if curves.of_people else ("before", "after")
+    chart = line_chart(
+        title=f"How often {curves.what} were asked",
+        description=f"The most frequent {curves.what} on the left, the rarest on the right; both axes grow by tens.",
+        x_label="rank by frequency",
+        y_label="rows, or people" if curves.of_people else "times asked",
+        lines=[
+            Line(name=before_is, points=curves.before, kind="before"),
+            Line(name=after_is, points=curves.after, kind="after"),
+        ],
+        log_x=True,
+        log_y=True,
+    )
+    ranks = dict.fromkeys(rank for rank, _ in (*curves.before, *curves.after) if rank in (1, 10, 100, 1000, 10_000))
+    before, after = dict(curves.before), dict(curves.after)
+    rows = tuple((rank, before.get(rank), after.get(rank)) for rank in sorted(ranks))
+    caption = "Rows of the log, and noisy counts of people" if curves.of_people else "Times asked"
+    return Picture(svg=chart, instead=Table(columns=("rank", before_is, after_is), rows=rows, caption=caption))
+
+
+def _share(n: int, whole: int) -> str:
+    return f"({percent(n / whole)})" if whole else ""
+
+
+def _written(score: Score) -> str:
+    return percent(score.value) if score.is_share else number(score.value)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

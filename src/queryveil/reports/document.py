@@ -1,0 +1,143 @@
+"""From a report as a value to its sections, in the order in which somebody who must sign reads them."""
+
+from __future__ import annotations
+
+from queryveil.attacks.suite import Attacks, Attempt
+from queryveil.guarantees import DifferentialPrivacy
+from queryveil.html_tables import percent
+from queryveil.reports.blocks import Document, Figure, Paragraph, Section, Table, attacker, count, share
+from queryveil.reports.cost_section import cost, sizes, taken_away
+from queryveil.reports.exposure_section import TYPICAL, by_known_terms, exposed, shown, typical
+from queryveil.reports.promise_sections import checking, columns, glossary, judged, not_promised, promised, warnings
+from queryveil.reports.value import Report, State
+
+_BADGES: dict[State, str] = {
+    State.HOLDS: "The promise holds",
+    State.BROKEN: "The promise is broken",
+    State.NOTHING_PROMISED: "Nothing is promised",
+    State.NOT_JUDGED: "Not judged",
+}
+_KEEP_IT = (
+    "Keep this report to yourself: it was made beside the original, and its figures are exact. Handed out with the "
+    "release, they would not be covered by the promise."
+)
+
+
+def document_of(report: Report) -> Document:
+    """Give the whole report as headings, sentences, tables and pictures."""
+    sections = (
+        promised(report),
+        not_promised(report),
+        judged(report),
+        exposed(report),
+        by_known_terms(report),
+        cost(report),
+        taken_away(report),
+        columns(report),
+        warnings(report),
+        _texts(report),
+        checking(report),
+        glossary(),
+    )
+    return Document(
+        title=f"Release {report.folder}",
+        kicker=f"Report on a search log anonymized by {report.manifest.method}",
+        badge=_BADGES[report.state],
+        badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
+        summary=in_short(report),
+        alert=_alert(report),
+        figures=(*_exposure(report), *sizes(report)),
+        sections=tuple(section for section in sections if section is not None),
+        footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. {_holds_no_text(report)}",
+    )
+
+
+def in_short(report: Report) -> str:
+    """Say in a sentence or two what came of it."""
+    judgement = report.judgement
+    match report.state:
+        case State.NOTHING_PROMISED:
+            first = report.manifest.promise.in_words()
+        case State.NOT_JUDGED:
+            first = f"The promise was not judged: {judgement.reason}."
+        case _:
+            first = "" if judgement.verdict is None else judgement.verdict.in_words()
+    # Where a promise is broken, nothing else matters.
+    return first if report.state is State.BROKEN else f"{first} {_found(report)}".strip()
+
+
+def _found(report: Report) -> str:
+    """Say what somebody finds who knows a few terms, and who finds more."""
+    if report.attacks is None:
+        # Without an original nobody expects attacks.
+        return report.why_no_attacks if report.measures is not None else ""
+    known = typical(report.attacks)
+    return f"{'' if known is None else _by_terms(known)} {_most(report.attacks, known)}".strip()
+
+
+def _by_terms(known: Attempt) -> str:
+    who = f"Somebody who knows {TYPICAL} search terms of a person finds"
+    up_to = f"95 % interval up to {percent(known.after.interval[1])}"
+    before = "" if known.before is None else f"; with new ids alone it was {share(known.before)}"
+    return f"{who} {share(known.after)} of people in it ({up_to}){before}."
+
+
+def _most(attacks: Attacks, known: Attempt | None) -> str:
+    """Name whoever finds most, clearly above chance and more than those who know a few terms; a low figure of theirs
+    alone would reassure where another way is open.
+    """
+    above = [one.after for one in shown(attacks.attempts) if one.after.beats_chance and one is not known]
+    most = max(above, key=lambda found: found.share, default=None)
+    if most is None or (known is not None and most.share <= known.after.share):
+        return ""
+    name, other = attacker(most), "" if known is None else "another attack, "
+    by_chance = f"by chance {percent(most.chance_share)}"
+    return f"Most is found by {other}{name[:1].lower()}{name[1:]}: {share(most)} of {most.what} ({by_chance})."
+
+
+def _alert(report: Report) -> str:
+    """Say what must not be overlooked."""
+    n = len(report.manifest.warnings)
+    warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
+    is_exact = isinstance(report.manifest.promise, DifferentialPrivacy) and report.measures is not None
+    if is_exact:
+        warned = f"{warned} {_KEEP_IT}".strip()
+    first = {
+        State.BROKEN: "Do not hand it out.",
+        State.NOTHING_PROMISED: "Do not rely on it: what no attacker found here, another may find.",
+    }
+    return f"{first.get(report.state, '')} {warned}".strip()
+
+
+def _exposure(report: Report) -> tuple[Figure, ...]:
+    if report.attacks is None:
+        why = "they need the original" if report.measures is None else "see what attackers find"
+        return (Figure(value="not tried", label="Attacks", note=why),)
+    figures = []
+    known = typical(report.attacks)
+    if known is not None:
+        before = "" if known.before is None else f"{share(known.before)} before, "
+        note = f"{before}{percent(known.after.chance_share)} by chance"
+        figures.append(Figure(value=share(known.after), label=f"Found by {TYPICAL} search terms", note=note))
+    ran = shown(report.attacks.attempts)
+    if ran:
+        n_above = sum(one.after.beats_chance for one in ran)
+        n_before = sum(one.before is not None and one.before.beats_chance for one in ran)
+        note = f"of {count(len(ran), 'kind')}; {n_before} before"
+        figures.append(Figure(value=str(n_above), label="Attacks above chance", note=note))
+    return tuple(figures)
+
+
+def _texts(report: Report) -> Section | None:
+    if report.top_queries is None:
+        return None
+    n = "count" if "count" in report.columns else "rows"
+    table = Table(columns=("query", n), rows=report.top_queries, caption="")
+    said = Paragraph(text="These are texts of the release; the rest of this report holds none.", kind="note")
+    return Section(name="texts", title="Its most frequent queries", blocks=(said, table))
+
+
+def _holds_no_text(report: Report) -> str:
+    if report.top_queries is not None:
+        return "It holds texts of the release, because they were asked for."
+    return "It holds no query, no URL and no user id."

@@ -1,0 +1,124 @@
+"""What is in a log, and how many of its users can be told by their own terms."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import numba
+import numpy as np
+
+from queryveil import progress
+from queryveil.data import QueryLog
+from queryveil.data.rows import group
+from queryveil.errors import BadParameter
+from queryveil.html_tables import Cell, facts, percent
+from queryveil.methods.km.combinations import mark_alone, relabel
+from queryveil.text import tokenize
+from queryveil.text.histories import Histories, collect
+from queryveil.text.tokens import encode
+
+_MAX_SIZE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """The size of a log, and `alone[s]`: how many users have up to s terms that fewer than k users share."""
+
+    n_rows: int
+    n_users: int
+    n_distinct_queries: int
+    n_empty_queries: int
+    n_terms: int
+    n_term_occurrences: int
+    longest_history: int
+    first_time: datetime | None
+    last_time: datetime | None
+    columns: tuple[str, ...]
+    k: int
+    alone: dict[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the figures as plain values."""
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        times = [("first time", self.first_time), ("last time", self.last_time)]
+        known: list[tuple[str, Cell]] = [(name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None]
+        few = "1 user has" if self.k == 2 else f"fewer than {self.k} users have"
+        alone: list[tuple[str, Cell]] = [
+            (f"users with {size} {'term' if size == 1 else 'terms or fewer'} that {few}", _of(n, self.n_users))
+            for size, n in self.alone.items()
+        ]
+        figures: list[tuple[str, Cell]] = [
+            ("rows", self.n_rows),
+            ("users", self.n_users),
+            ("distinct queries", self.n_distinct_queries),
+            ("empty queries", self.n_empty_queries),
+            ("distinct terms", self.n_terms),
+            ("terms in all", self.n_term_occurrences),
+            ("terms of the longest history", self.longest_history),
+            ("columns", ", ".join(self.columns)),
+        ]
+        return facts([*figures, *known, *alone], caption="What is in the log")
+
+
+def _of(n: int, whole: int) -> str:
+    return f"{n:,} ({percent(n / whole)})" if whole else "0"
+
+
+def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
+    """Count what is in a log, and the users with one, two, ... m terms that fewer than k users share.
+
+    Examples
+    --------
+    >>> from queryveil.testing import tiny_log
+    >>> inspect(tiny_log()).alone
+    {1: 4, 2: 4, 3: 4}
+    """
+    check_sizes(k=k, m=m)
+    progress.step("reading terms")
+    tokens = tokenize(log.frame["query"])
+    owners, users = encode(log.frame["user"])
+    histories = collect(tokens, owners, n_users=len(users))
+    times = log.frame["time"] if "time" in log.columns else None
+    return Inspection(
+        n_rows=log.n_rows,
+        n_users=len(users),
+        n_distinct_queries=log.frame["query"].n_unique(),
+        n_empty_queries=int((log.frame["query"] == "").sum()),
+        n_terms=tokens.n_terms,
+        n_term_occurrences=int(histories.counts.sum()),
+        longest_history=int(np.diff(histories.row_ptr).max(initial=0)),
+        first_time=times.min() if times is not None else None,  # type: ignore[arg-type]
+        last_time=times.max() if times is not None else None,  # type: ignore[arg-type]
+        columns=tuple(log.columns),
+        k=k,
+        alone=count_alone(histories, k=k, m=m),
+    )
+
+
+def check_sizes(*, k: int, m: int) -> None:
+    """Raise if users cannot be looked for by so many terms."""
+    if k < 2:
+        raise BadParameter("k", k, allowed="2 or more")
+    if not 1 <= m <= _MAX_SIZE:
+        raise BadParameter("m", m, allowed="1, 2 or 3")
+
+
+def count_alone(histories: Histories, *, k: int, m: int) -> dict[int, int]:
+    """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have."""
+    order = np.argsort(histories.support(), kind="stable")
+    labels = np.empty(histories.n_terms, np.int32)
+    labels[order] = np.arange(histories.n_terms, dtype=np.int32)
+    row_ptr, terms, entry_user, _ = relabel(histories.row_ptr, histories.terms, labels)
+    posting_ptr, postings = group(terms, histories.n_terms)
+    work = np.zeros((numba.get_num_threads(), histories.n_terms), np.int32)
+    alone = np.zeros(histories.n_users, np.int8)
+    found: dict[int, int] = {}
+    for size in range(1, m + 1):
+        progress.step("counting users who stand alone", (size - 1) / m)
+        mark_alone(row_ptr, terms, entry_user, posting_ptr, postings, k, size, work, alone)
+        found[size] = int(alone.sum())
+    return found

@@ -1,0 +1,204 @@
+"""A report as a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from queryveil.errors import BadFile, BadParameter, NotWritten
+from queryveil.html_tables import Cell, Html, escape, number, table
+from queryveil.reports.blocks import Block, Bullets, Commands, Paragraph, Picture, Section, Table
+from queryveil.reports.document import document_of
+from queryveil.reports.page import badge, bullets, command, joined, page, paragraph, scrolling, section, tiles
+from queryveil.reports.value import Report
+
+_MOST_NARROW = 4
+"""Tables of more columns scroll by themselves on a phone."""
+
+
+def render_html(report: Report) -> str:
+    """Give the whole file.
+
+    It has no script and loads nothing. It holds no query, URL or user id, unless the report has `top_queries`.
+    """
+    document = document_of(report)
+    lead = [
+        Html(f"<p>{badge(document.badge, kind=document.badge_kind)}</p>"),
+        paragraph(_unbroken(document.summary), kind="lead"),
+        *([paragraph(document.alert, kind="warning")] if document.alert else []),
+        tiles((figure.label, figure.value, _unbroken(figure.note)) for figure in document.figures),
+        _contents(document.sections),
+    ]
+    return page(
+        title=document.title,
+        kicker=document.kicker,
+        lead=lead,
+        body=[_section(one) for one in document.sections],
+        footer=document.footer,
+    )
+
+
+def _unbroken(text: str) -> str:
+    """Keep a number and its per cent on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _section(one: Section) -> Html:
+    return section(one.title, body=[_block(block) for block in one.blocks], name=one.name)
+
+
+def _block(block: Block) -> Html:
+    match block:
+        case Paragraph(text=text, kind="quote"):
+            return Html(f"<blockquote>{paragraph(text)}</blockquote>")
+        case Paragraph(text=text, kind="note" | "warning" as kind):
+            return paragraph(text, kind=kind)
+        case Paragraph(text=text):
+            return paragraph(text)
+        case Bullets(items=items):
+            return bullets(items)
+        case Table():
+            return _table(block)
+        case Commands(lines=lines):
+            return command("\n".join(lines))
+        case Picture(svg=svg):
+            return svg
+
+
+def _table(block: Table) -> Html:
+    written = table(block.columns, rows=block.rows, caption=block.caption)
+    return scrolling(written) if len(block.columns) > _MOST_NARROW else written
+
+
+def _contents(sections: tuple[Section, ...]) -> Html:
+    links = [Html(f'<a href="#{escape(one.name)}">{escape(one.title)}</a>') for one in sections]
+    return joined([Html('<nav aria-label="Sections">'), Html(" · ".join(links)), Html("</nav>")])
+
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""Among these what would become an entity, a mention or a link."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal takes for an order, and what turns the text after it round."""
+
+
+def render_markdown(report: Report) -> str:
+    """Give the whole text."""
+    document = document_of(report)
+    figures = [
+        f"- {escape_markdown(one.label)}: **{escape_markdown(one.value)}**"
+        + (f" ({escape_markdown(one.note)})" if one.note else "")
+        for one in document.figures
+    ]
+    lines = [
+        f"# {escape_markdown(document.title)}",
+        "",
+        f"**{escape_markdown(document.badge)}.** {escape_markdown(document.summary)}",
+        "",
+    ]
+    lines += [*([f"> {escape_markdown(document.alert)}", ""] if document.alert else []), *figures]
+    for part in document.sections:
+        lines += ["", f"## {escape_markdown(part.title)}"]
+        for block in part.blocks:
+            lines += _block_markdown(block)
+    return "\n".join([*lines, "", escape_markdown(document.footer), ""])
+
+
+def escape_markdown(text: str) -> str:
+    r"""Make text mean itself in Markdown, on one line.
+
+    >>> print(escape_markdown("a*b_c <b>"))
+    a\*b\_c \<b\>
+    """
+    return _SPECIAL.sub(r"\\\1", _plain(" ".join(text.split())))
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub("\ufffd", text)
+
+
+def _block_markdown(block: Block) -> list[str]:
+    match block:
+        case Paragraph(text=text, kind="quote" | "warning"):
+            return ["", f"> {escape_markdown(text)}"]
+        case Paragraph(text=text):
+            return ["", escape_markdown(text)]
+        case Bullets(items=items):
+            return ["", *(f"- {escape_markdown(item)}" for item in items)]
+        case Table():
+            return _table_markdown(block)
+        case Commands(lines=lines):
+            # Indented: a folder may be called anything, and a name with three ticks would end a fence.
+            return ["", *(f"    {_plain(line)}" for line in lines)]
+        case Picture(instead=table):
+            return [] if table is None else _table_markdown(table)
+
+
+def _table_markdown(block: Table) -> list[str]:
+    caption = ["", f"**{escape_markdown(block.caption)}**"] if block.caption else []
+    rows = [[_cell(cell) for cell in row] for row in block.rows]
+    lines = [[escape_markdown(name) for name in block.columns], ["---"] * len(block.columns), *rows]
+    return [*caption, "", *(f"| {' | '.join(line)} |" for line in lines)]
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return escape_markdown(cell if isinstance(cell, str) else number(cell))
+
+
+class ReportFormat(StrEnum):
+    """How a report can be written; the names are those of files."""
+
+    HTML = "html"
+    MD = "md"
+    JSON = "json"
+
+
+def render(report: Report, *, format: ReportFormat | str = ReportFormat.HTML) -> str:  # noqa: A002 - as read_log has it
+    """Write a report as HTML, Markdown or JSON."""
+    match report_format(format):
+        case ReportFormat.HTML:
+            return render_html(report)
+        case ReportFormat.MD:
+            return render_markdown(report)
+        case ReportFormat.JSON:
+            return msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=2).decode() + "\n"
+
+
+def report_format(name: str) -> ReportFormat:
+    """Take a format by its name."""
+    try:
+        return ReportFormat(name)
+    except ValueError:
+        raise BadParameter("format", name, allowed="html, md or json") from None
+
+
+def check_report_target(path: Path, *, force: bool) -> None:
+    """Raise if a report may not be written there; better before the work than after it."""
+    if not path.absolute().parent.is_dir():
+        raise BadParameter("output", str(path), allowed="a file in a folder that is there")
+    if path.is_dir() or (os.path.lexists(path) and not force):
+        way_out = "is a folder; name a file" if path.is_dir() else "is already there; replace it with --force"
+        raise BadFile(str(path), way_out)
+
+
+def write_whole(text: str, path: Path) -> None:
+    """Write a file beside its place and put it there when it is whole; what stood there is replaced."""
+    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
+    try:
+        with partial.open("xb") as file:
+            file.write(text.encode("utf-8", errors="replace"))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise NotWritten(str(path), error.strerror) from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()

@@ -1,0 +1,176 @@
+"""A report as a value: everything that is known of a release, before anybody writes it down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.suite import Attacks
+from queryveil.checks.verdict import Verdict
+from queryveil.data import Format, Int64s, QueryLog, Tallies, Transactions
+from queryveil.html_tables import facts
+from queryveil.release import Manifest, Release
+from queryveil.text.tokens import normalize, tokenize
+from queryveil.utility.score import Measures
+from queryveil.version import __version__
+
+_N_POINTS = 40
+
+Points = tuple[tuple[int, int], ...]
+"""Pairs of a rank and how often that which has this rank was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """Frequencies by rank in the original and in the release, and `what` they are of: queries or terms.
+
+    Before, rows are counted. After, too, unless the release is noisy counts `of_people`.
+    """
+
+    what: str
+    before: Points
+    after: Points
+    of_people: bool = False
+
+
+def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
+    """Give the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
+    if isinstance(release.data, QueryLog):
+        after = release.data.frame["query"]
+        return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(_asked(after)))
+    if isinstance(release.data, Tallies):
+        counts: Int64s = release.data.frame["count"].to_numpy()
+        before = _points(_asked(original.frame["query"]))
+        return Curves(what="queries", before=before, after=_points(counts), of_people=True)
+    if isinstance(release.data, Transactions):
+        by_blanks = original.layout.format is Format.TRANSACTIONS
+        tokens = tokenize(original.frame["query"], by_blanks=by_blanks)
+        lengths = np.diff(tokens.query_ptr)
+        often = np.bincount(tokens.row_query, minlength=len(lengths))
+        asked = np.bincount(tokens.terms, weights=np.repeat(often, lengths), minlength=tokens.n_terms)
+        items = release.data.frame["items"].explode(empty_as_null=False)
+        return Curves(what="terms", before=_points(asked.astype(np.int64)), after=_points(_counts(items)))
+    return None
+
+
+def points_of(counts: list[int]) -> Points:
+    """Give ranks and counts: all of the first ranks, then ever fewer, and the last.
+
+    >>> points_of([1, 7, 3])
+    ((1, 7), (2, 3), (3, 1))
+    """
+    return _points(np.array(counts, np.int64))
+
+
+def _points(counts: Int64s) -> Points:
+    ordered = np.sort(counts[counts > 0])[::-1]
+    if not len(ordered):
+        return ()
+    spread = np.rint(np.geomspace(1, len(ordered), _N_POINTS)).astype(np.int64)
+    tens = 10 ** np.arange(1 + int(np.log10(len(ordered))))
+    ranks = np.union1d(spread, tens)
+    return tuple((int(rank), int(ordered[rank - 1])) for rank in ranks)
+
+
+def _asked(queries: pl.Series) -> Int64s:
+    texts = normalize(queries)
+    return _counts(texts.filter(texts != ""))
+
+
+def _counts(values: pl.Series) -> Int64s:
+    found: Int64s = values.value_counts(name="n")["n"].cast(pl.Int64).to_numpy()
+    return found
+
+
+class State(StrEnum):
+    """What came of judging a promise."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    NOTHING_PROMISED = "nothing promised"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the checker said, or why it said nothing; `beside_original` if it also looked for what was invented."""
+
+    state: State
+    verdict: Verdict | None = None
+    reason: str = ""
+    beside_original: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Report:
+    """What a release promises, whether it holds, what attackers find, and what it cost.
+
+    Where there are no `attacks` or no `measures`, `why_no_attacks` and `why_no_measures` say why. `folder` is the name
+    of the folder, without the way to it, and `columns` are those of the data; `n_clicks` are its tallied clicks, None
+    where none were asked for. `top_queries` are texts of the release
+    with their rows: there are none unless they were asked for, and nothing else in a report is text of a log.
+    """
+
+    folder: str
+    manifest: Manifest
+    columns: tuple[str, ...]
+    n_clicks: int | None = None
+    judgement: Judgement
+    attacks: Attacks | None = None
+    why_no_attacks: str = ""
+    measures: Measures | None = None
+    why_no_measures: str = ""
+    curves: Curves | None = None
+    top_queries: tuple[tuple[str, int], ...] | None = None
+    made_on: date
+    made_with: str = __version__
+
+    @property
+    def state(self) -> State:
+        """Whether the promise holds."""
+        return self.judgement.state
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for JSON."""
+        judged = self.judgement
+        plain: dict[str, Any] = {
+            "folder": self.folder,
+            "made_on": self.made_on.isoformat(),
+            "made_with": self.made_with,
+            "promise": self.manifest.promise.in_words(),
+            "not_promised": list(self.manifest.promise.not_promised()),
+            "state": str(judged.state),
+            "reason": judged.reason,
+            "beside_original": judged.beside_original,
+            "verdict": None if judged.verdict is None else judged.verdict.to_dict(),
+            "attacks": None if self.attacks is None else self.attacks.to_dict(),
+            "why_no_attacks": self.why_no_attacks,
+            "measures": None if self.measures is None else self.measures.to_dict(),
+            "why_no_measures": self.why_no_measures,
+            "curves": None if self.curves is None else msgspec.to_builtins(self.curves),
+            "manifest": msgspec.to_builtins(self.manifest),
+        }
+        if self.top_queries is not None:
+            plain["top_queries"] = [{"query": query, "rows": n} for query, n in self.top_queries]
+        return plain
+
+    def _repr_html_(self) -> str:
+        n_above = None if self.attacks is None else sum(one.after.beats_chance for one in self.attacks.attempts)
+        pairs = [
+            ("method", self.manifest.method),
+            ("promise", self.manifest.promise.in_words()),
+            ("state", str(self.state)),
+            ("attacks above chance", n_above),
+            ("warnings", len(self.manifest.warnings)),
+        ]
+        return facts(pairs, caption="Report on a release")
+
+    def __repr__(self) -> str:
+        # Privacy: no texts, though a report may hold some.
+        return f"Report(method={self.manifest.method!r}, state={str(self.state)!r})"

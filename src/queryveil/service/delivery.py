@@ -1,0 +1,156 @@
+"""Handing over what was committed, in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Condition, Event, Thread
+
+from queryveil.errors import Unreachable
+from queryveil.service.ports import Outgoing, ReadAhead, Sink
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+GRACE_SECONDS = 5.0
+"""How long what was begun is still tried once the service is told to stop."""
+
+
+class Attempts:
+    """Does a thing until it succeeds, or until nobody wants to wait for it any longer.
+
+    `note` is told in one line what is wrong, and None when it works again.
+    """
+
+    def __init__(self, *, stopping: Event, patience: float | None, note: Callable[[str | None], None]) -> None:
+        self._stopping, self._patience, self._note = stopping, patience, note
+
+    def until_done(self, action: Callable[[], None], *, what: str) -> None:
+        """Do it; a failure that may pass is waited for, any other is raised."""
+        pause, failing_since, stopped_at = _FIRST_PAUSE, time.monotonic(), float("inf")
+        has_failed = False
+        while True:
+            try:
+                action()
+            except BrokenPipeError:
+                # Whoever read has gone for good.
+                raise
+            except (Unreachable, OSError) as error:
+                line = in_one_line(error, what=what)
+            else:
+                if has_failed:
+                    self._note(None)
+                return
+            has_failed = True
+            self._note(line)
+            now = time.monotonic()
+            if self._stopping.is_set():
+                stopped_at = min(stopped_at, now)
+            if (self._patience is not None and now - failing_since >= self._patience) or (
+                now - stopped_at >= GRACE_SECONDS
+            ):
+                raise Unreachable("gave up", f"{line}; run the same command again to go on") from None
+            if self._stopping.wait(pause):
+                time.sleep(_FIRST_PAUSE)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def in_one_line(error: Exception, *, what: str) -> str:
+    """Say what is wrong.
+
+    >>> in_one_line(OSError(28, "No space left on device"), what="the sink")
+    'the sink: no space left on device'
+    """
+    if not isinstance(error, OSError):
+        return str(error)
+    # Privacy: the message of an OSError may quote what was written; its number does not.
+    reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
+    return f"{what}: {reason}"
+
+
+class Delivery:
+    """Gives the sink one batch after the other, and knows which ones have arrived."""
+
+    def __init__(self, sink: Sink, *, patience: float | None, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._sink, self._tell = sink, tell
+        self._waiting: deque[Outgoing] = deque()
+        self._changed = Condition()
+        self._stopping = Event()
+        self._is_closed = False
+        self._attempts = Attempts(stopping=self._stopping, patience=patience, note=self._note)
+        self._thread = Thread(target=self._run, name="queryveil-delivery", daemon=True)
+        self.delivered, self.n_bytes, self.n_rows, self.n_rows_delivered = 0, 0, 0, 0
+        self.trouble: str | None = None
+        self._failure: BaseException | None = None
+
+    def start(self, *, delivered: int, waiting: Sequence[Outgoing]) -> None:
+        """Begin behind what has arrived."""
+        self.delivered = delivered
+        for outgoing in waiting:
+            self.put(outgoing)
+        self._thread.start()
+
+    def put(self, outgoing: Outgoing) -> None:
+        """Have this handed over too."""
+        if isinstance(self._sink, ReadAhead):
+            self._sink.offer(outgoing)
+        with self._changed:
+            self._waiting.append(outgoing)
+            self.n_bytes += len(outgoing.data)
+            self.n_rows += outgoing.n_rows
+            self._changed.notify_all()
+
+    def wait(self, *, n_bytes: int, seconds: float) -> bool:
+        """Wait until no more than so many bytes are waiting; say whether that is so. Raises what made delivery end."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            while self._failure is None and self.n_bytes > n_bytes and (left := until - time.monotonic()) > 0:
+                self._changed.wait(left)
+            if self._failure is not None:
+                raise self._failure
+            return self.n_bytes <= n_bytes
+
+    def stop(self) -> None:
+        """Stop when everything is handed over, or after a while if the sink does not take it."""
+        if self._is_closed:
+            return
+        self._stopping.set()
+        if self._thread.is_alive() and self._failure is None:
+            with self._changed:
+                self._changed.wait_for(lambda: not self.n_bytes or self._failure is not None, timeout=GRACE_SECONDS)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._sink.close()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1)
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self.trouble:
+            self._tell(f"{trouble}; trying again")
+        self.trouble = trouble
+
+    def _run(self) -> None:
+        try:
+            while (outgoing := self._next()) is not None:
+                self._hand_over(outgoing)
+        except BaseException as error:
+            with self._changed:
+                if not self._is_closed:
+                    self._failure = error
+                self._changed.notify_all()
+
+    def _next(self) -> Outgoing | None:
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._is_closed)
+            return None if self._is_closed else self._waiting[0]
+
+    def _hand_over(self, outgoing: Outgoing) -> None:
+        self._attempts.until_done(lambda: self._sink.deliver(outgoing), what="the sink")
+        with self._changed:
+            self._waiting.popleft()
+            self.delivered = outgoing.number
+            self.n_bytes -= len(outgoing.data)
+            self.n_rows -= outgoing.n_rows
+            self.n_rows_delivered += outgoing.n_rows
+            self._changed.notify_all()

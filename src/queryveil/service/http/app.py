@@ -1,0 +1,205 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from importlib import resources
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from queryveil.service.http import metrics
+from queryveil.service.http.bodies import Room, read_lines
+from queryveil.service.http.example import example
+from queryveil.service.http.guard import Address, Guard, refusal
+from queryveil.service.http.intake import Answer, Fate, Intake, Post
+from queryveil.service.http.outlet import Outlet
+from queryveil.service.http.watched import Watched
+
+MAX_WAIT_SECONDS = 60.0
+_QUEUE_SECONDS = 30.0
+_MAX_KEY_LETTERS = 255
+_PAGE = {"/": "index.html"} | {f"/{name}": name for name in ("page.css", "page.js", "charts.js", "icon.svg")}
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Front:
+    """What stands behind the routes: where posts go, where released rows come from, and the service itself."""
+
+    address: Address
+    intake: Intake | None = None
+    outlet: Outlet | None = None
+    watched: Watched = field(default_factory=Watched)
+    queue_seconds: float = _QUEUE_SECONDS
+
+
+def build_app(front: Front) -> Starlette:
+    """Make the app; routes for posting, for reading and the page are there if something stands behind them."""
+    routes = [
+        _route("/healthz", _health, front),
+        _route("/readyz", _ready, front),
+        _route("/metrics", _metrics, front),
+        _route("/stats", _stats, front),
+    ]
+    if front.intake is not None:
+        routes.append(_route("/events", _events, front, method="POST"))
+    if front.outlet is not None:
+        routes.append(_route("/released", _released, front))
+    if front.intake is not None or front.outlet is not None:
+        routes += [_route("/example", _example, front), *(_route(path, _page, front) for path in _PAGE)]
+    handlers = {HTTPException: _wrong_request, Exception: _fault}
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, address=front.address)],
+        exception_handlers=handlers,  # type: ignore[arg-type]
+    )
+
+
+_Handler = Callable[[Request, Front], Awaitable[Response]]
+
+
+def _route(path: str, handler: _Handler, front: Front, *, method: str = "GET") -> Route:
+    async def answer(request: Request) -> Response:
+        response = await handler(request, front)
+        front.watched.traffic.note(path, response.status_code)
+        return response
+
+    return Route(path, answer, methods=[method])
+
+
+async def _events(request: Request, front: Front) -> Response:
+    """Take lines, and answer when they are committed."""
+    started, intake, stats = time.monotonic(), front.intake, front.watched.stats()
+    key = request.headers.get("idempotency-key")
+    if intake is None or intake.is_closed:
+        return refusal(503, "the service is stopping; send it again later", retry=True)
+    if key is not None and not 0 < len(key) <= _MAX_KEY_LETTERS:
+        return refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
+    if front.watched.service is not None and not stats.is_ready:
+        return refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
+    room = Room(intake=intake)
+    try:
+        lines = await read_lines(request, room=room)
+        if isinstance(lines, Response):
+            return lines
+        if lines.n_events == 0:
+            return _json({"accepted": 0, "bad_lines": []})
+        post = intake.add(lines.data, key=key)
+        answer = await _wait_for_answer(post, front=front, intake=intake)
+    finally:
+        room.give_back()
+    if answer.fate is Fate.COMMITTED:
+        front.watched.traffic.note_post(time.monotonic() - started)
+    return _say(answer, n_events=lines.n_events)
+
+
+async def _wait_for_answer(post: Post, *, front: Front, intake: Intake) -> Answer:
+    """Wait for the commit; what no batch took in time is taken back, so that the client may go elsewhere."""
+    answer = asyncio.wrap_future(post.answer)
+    done, _ = await asyncio.wait([answer], timeout=front.queue_seconds)
+    if not done:
+        intake.withdraw(post)
+    return await answer
+
+
+def _say(answer: Answer, *, n_events: int) -> Response:
+    match answer.fate:
+        case Fate.COMMITTED:
+            return _json({"accepted": n_events - len(answer.bad_lines), "bad_lines": answer.bad_lines})
+        case Fate.ALREADY:
+            return _json({"accepted": 0, "already": True})
+        case Fate.OTHER_BODY:
+            return refusal(422, "this Idempotency-Key was used for another body; give every batch its own")
+        case Fate.WITHDRAWN:
+            return refusal(503, "nothing was taken; send it again later", retry=True)
+    return refusal(503, "stopped before the commit was sure; send it again with the same Idempotency-Key", retry=True)
+
+
+async def _released(request: Request, front: Front) -> Response:
+    """Hand out released batches behind a number, which says that all up to it has arrived."""
+    outlet = front.outlet
+    if outlet is None or outlet.is_closed:
+        return refusal(503, "the service is stopping; ask again later", retry=True)
+    try:
+        after = int(request.query_params.get("after", outlet.cursor.confirmed))
+        seconds = float(request.query_params.get("wait", "0"))
+    except ValueError:
+        return refusal(400, "after is a whole number, wait a number of seconds")
+    if after < 0 or not 0 <= seconds <= MAX_WAIT_SECONDS:
+        return refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
+    cursor = outlet.cursor
+    if after > cursor.last:
+        if front.watched.service is not None and not front.watched.stats().is_ready:
+            return refusal(503, "not ready; ask again later", retry=True)
+        return refusal(
+            409, f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
+        )
+    if after < cursor.confirmed:
+        return refusal(
+            410, f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
+        )
+    outlet.confirm(after)
+    found = await outlet.read_or_wait(after=after, seconds=seconds)
+    last = found[-1].number if found else after
+    headers = {"Queryveil-Last": str(last)}
+    data = b"".join(outgoing.data for outgoing in found)
+    return Response(data, media_type="application/x-ndjson", headers=headers)
+
+
+async def _health(_request: Request, _front: Front) -> Response:
+    return _json({"status": "alive"})
+
+
+async def _ready(_request: Request, front: Front) -> Response:
+    stats = front.watched.stats()
+    if stats.is_ready:
+        return _json({"status": "ready"})
+    return _json({"status": "not ready", "why": stats.why_not}, status=503)
+
+
+async def _metrics(_request: Request, front: Front) -> Response:
+    text = metrics.render(front.watched.stats(), traffic=front.watched.traffic)
+    return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
+
+
+async def _stats(_request: Request, front: Front) -> Response:
+    promise = front.watched.promise
+    said = None if promise is None else {"k": promise.k, "l": promise.l, "in_words": promise.in_words()}
+    return _json({"promise": said, "stats": front.watched.stats()})
+
+
+async def _example(_request: Request, front: Front) -> Response:
+    promise = front.watched.promise
+    if promise is None:
+        return refusal(503, "not ready; ask again later", retry=True)
+    return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
+
+
+async def _page(request: Request, _front: Front) -> Response:
+    name = _PAGE[request.url.path]
+    data = (resources.files("queryveil.service.http") / "page" / name).read_bytes()
+    return Response(data, media_type=_TYPES[name.rpartition(".")[2]])
+
+
+async def _wrong_request(_request: Request, error: HTTPException) -> Response:
+    response = refusal(error.status_code, error.detail)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _fault(_request: Request, error: Exception) -> Response:
+    # Privacy: a message may quote what was sent, so only its kind is told.
+    return refusal(500, f"a fault of queryveil itself ({type(error).__name__})")
+
+
+def _json(value: object, *, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

@@ -1,0 +1,170 @@
+"""What every request must pass, and what every answer carries."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from queryveil.errors import BadFile, BadParameter
+
+_MIN_TOKEN_BYTES = 16
+_LOOPBACK_NAMES = ("localhost", "localhost.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A host, a port (0: any free one) and the token that clients must show, if any.
+
+    >>> Address.parse("http://127.0.0.1:8080")
+    Address(host='127.0.0.1', port=8080)
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise BadParameter("port", self.port, allowed="from 0 to 65535")
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Read `http://HOST:PORT` or `http://HOST:PORT?token=FILE`."""
+        allowed = "http://HOST:PORT, or http://HOST:PORT?token=FILE"
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise BadParameter("address", "something else", allowed=allowed) from None
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        extra = (
+            parts.path not in ("", "/") or parts.fragment or parts.username is not None or options.keys() - {"token"}
+        )
+        if parts.scheme != "http" or host is None or port is None or extra:
+            # Privacy: what was typed may hold a password.
+            raise BadParameter("address", "something else", allowed=allowed)
+        return cls(host=host, port=port, token=read_token(Path(options["token"])) if "token" in options else None)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    def check_is_guarded(self) -> None:
+        """Raise if others could post and read here without a token."""
+        if not self.is_loopback and self.token is None:
+            raise BadParameter(
+                "host", self.host, allowed="127.0.0.1 where there is no token; name one with --token FILE"
+            )
+
+    def admits(self, authorization: str | None) -> bool:
+        """Tell whether a header `Authorization` may pass."""
+        if self.token is None:
+            return True
+        scheme, _, shown = (authorization or "").partition(" ")
+        # Privacy: compared in constant time, so that the time of the answer says nothing about the token.
+        return hmac.compare_digest(shown.strip().encode(), self.token) and scheme.lower() == "bearer"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or number of a host means this machine alone.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host.lower() in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_token(path: Path) -> bytes:
+    """Read the token in a file, without the blanks around it."""
+    try:
+        token = path.read_bytes().strip()
+    except OSError as error:
+        raise BadFile(str(path), f"the token cannot be read: {error.strerror}") from None
+    if len(token) < _MIN_TOKEN_BYTES or not token.isascii() or len(token.split()) != 1:
+        raise BadFile(str(path), "a token is one ASCII word of at least 16 letters, such as openssl rand -hex 32 gives")
+    return token
+
+
+GUARDED = ("/events", "/released")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def refusal(status: int, message: str, *, retry: bool = False, **headers: str) -> JSONResponse:
+    """Answer with one clear line."""
+    found = {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse({"error": message}, status_code=status, headers=found | ({"Retry-After": "1"} if retry else {}))
+
+
+class Guard:
+    """Turns away who may not ask, and puts the security headers on every answer."""
+
+    def __init__(self, app: ASGIApp, *, address: Address) -> None:
+        self._app, self._address = app, address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        refused = self._refuse(scope)
+        await (refused or self._app)(scope, receive, send_with_headers)
+
+    def _refuse(self, scope: MutableMapping[str, Any]) -> JSONResponse | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self._address.is_loopback and not is_loopback(_name_of(host)):
+            # A page elsewhere may give its own name the address of this machine; its requests carry that name.
+            return refusal(421, "this service answers to localhost and 127.0.0.1 only")
+        if scope["path"] not in GUARDED:
+            return None
+        if _is_from_elsewhere(headers, host=host):
+            # Reading confirms what was read before, so even a picture's address on another page could lose rows.
+            return refusal(403, "requests from pages of other sites are not taken")
+        if not self._address.admits(headers.get("authorization")):
+            return refusal(401, "send the token: Authorization: Bearer TOKEN", WWW_Authenticate="Bearer")
+        return None
+
+
+def _name_of(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_from_elsewhere(headers: Headers, *, host: str) -> bool:
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc.lower() != host.lower()

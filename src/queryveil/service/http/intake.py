@@ -1,0 +1,218 @@
+"""Posts that wait for a commit: several are joined to one batch, and each gets its own answer."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import accumulate
+from threading import Condition
+
+from queryveil.errors import BadParameter
+from queryveil.service.ports import Batch
+
+MAX_WAITING_BYTES = 64 << 20
+MAX_BATCH_BYTES = 1 << 20
+N_KEYS = 100_000
+"""So many keys of committed posts are remembered, as many as the stores keep."""
+
+
+class Fate(StrEnum):
+    """What became of a post."""
+
+    COMMITTED = "committed"
+    ALREADY = "already"
+    OTHER_BODY = "other body"
+    WITHDRAWN = "withdrawn"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of a post, and which of its lines could not be read."""
+
+    fate: Fate
+    bad_lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Post:
+    """The lines of one request, which end with a newline, and the promise of an answer."""
+
+    data: bytes
+    n_lines: int
+    key: str | None
+    answer: Future[Answer] = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        # From here on it cannot be cancelled: the answer also comes where the client has gone.
+        self.answer.set_running_or_notify_cancel()
+
+
+def stored_key(key: str, *, data: bytes) -> str:
+    """Give what is kept of a sender's key: a hash of it, and one of what was sent under it.
+
+    Privacy: a key may be made of anything, so not the key itself is kept.
+    """
+    return _digest(key.encode()) + _digest(data)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+class Intake:
+    """Where requests leave their lines, and where the source takes them."""
+
+    def __init__(self, *, max_waiting_bytes: int = MAX_WAITING_BYTES, max_batch_bytes: int = MAX_BATCH_BYTES) -> None:
+        self._max_waiting_bytes, self._max_batch_bytes = max_waiting_bytes, max_batch_bytes
+        self._changed = Condition()
+        self._waiting: deque[Post] = deque()
+        self._taken: dict[str, list[Post]] = {}
+        self._by_key: dict[str, Post] = {}
+        self._committed: OrderedDict[str, str] = OrderedDict()
+        self._n_batches = self._n_held_bytes = 0
+        # What comes before `open` could repeat a post of an earlier run whose key is not known yet.
+        self._is_closed = True
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        """Begin behind the batches that were committed, and know their keys again."""
+        with self._changed:
+            if position is not None and not position.isdecimal():
+                raise BadParameter("source", "HTTP", allowed="the source that the state was begun with")
+            self._n_batches = int(position or 0)
+            for key in keys:
+                self._remember(key)
+            self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is taken, not yet or not any more."""
+        return self._is_closed
+
+    def hold(self, n_bytes: int) -> bool:
+        """Make room for bytes that come in; false if there is none for now. `let_go` gives it back."""
+        with self._changed:
+            if self._n_held_bytes and self._n_held_bytes + n_bytes > self._max_waiting_bytes:
+                return False
+            self._n_held_bytes += n_bytes
+            return True
+
+    def let_go(self, n_bytes: int) -> None:
+        """Give room back."""
+        with self._changed:
+            self._n_held_bytes -= n_bytes
+
+    def add(self, data: bytes, *, key: str | None = None) -> Post:
+        """Queue whole lines. Its answer comes with the commit; for a key that is known, at once or with the first's."""
+        stored = None if key is None else stored_key(key, data=data)
+        post = Post(data=data, n_lines=data.count(b"\n"), key=stored)
+        with self._changed:
+            if self._is_closed:
+                post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+            elif stored is None or not self._is_known(post, stored):
+                self._waiting.append(post)
+                self._changed.notify()
+        return post
+
+    def _is_known(self, post: Post, stored: str) -> bool:
+        sender, sent = stored[:32], stored[32:]
+        first = self._by_key.get(sender)
+        before = first.key[32:] if first is not None and first.key else self._committed.get(sender)
+        if before is None:
+            self._by_key[sender] = post
+            return False
+        if sent != before:
+            post.answer.set_result(Answer(fate=Fate.OTHER_BODY))
+        elif first is None:
+            post.answer.set_result(Answer(fate=Fate.ALREADY))
+        else:
+            first.answer.add_done_callback(lambda done: post.answer.set_result(_as_repeated(done.result())))
+        return True
+
+    def withdraw(self, post: Post) -> bool:
+        """Take a post back that no batch has yet; its answer says so."""
+        with self._changed:
+            if post not in self._waiting:
+                return False
+            self._waiting.remove(post)
+            self._forget(post)
+        post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+        return True
+
+    def take(self, *, timeout: float) -> Batch | None:
+        """Join what waits to one batch, a post at least; None if nothing comes in time."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not self._waiting and not self._is_closed:
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            if self._is_closed or not self._waiting:
+                return None
+            posts = [self._waiting.popleft()]
+            n_bytes = len(posts[0].data)
+            while self._waiting and n_bytes + len(self._waiting[0].data) <= self._max_batch_bytes:
+                posts.append(self._waiting.popleft())
+                n_bytes += len(posts[-1].data)
+            self._n_batches += 1
+            position = str(self._n_batches)
+            self._taken[position] = posts
+        keys = tuple(post.key for post in posts if post.key is not None)
+        return Batch(data=b"".join(post.data for post in posts), position=position, keys=keys)
+
+    def settle(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
+        """Answer the posts of a batch that is committed."""
+        with self._changed:
+            posts = self._taken.pop(batch.position, [])
+            for post in posts:
+                if post.key is not None:
+                    self._remember(post.key)
+                    self._forget(post)
+        if not posts:
+            return
+        ends = list(accumulate(post.n_lines for post in posts))
+        bad: list[list[int]] = [[] for _ in posts]
+        for line in bad_lines:
+            i = bisect_right(ends, line - 1)
+            bad[i].append(line - (ends[i - 1] if i else 0))
+        for post, lines in zip(posts, bad, strict=True):
+            post.answer.set_result(Answer(fate=Fate.COMMITTED, bad_lines=tuple(lines)))
+
+    def close(self) -> None:
+        """Take nothing more; what no batch has is withdrawn."""
+        with self._changed:
+            self._is_closed = True
+            posts = list(self._waiting)
+            self._waiting.clear()
+            for post in posts:
+                self._forget(post)
+            self._changed.notify_all()
+        for post in posts:
+            post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+
+    def give_up(self) -> None:
+        """Answer the posts of batches that nobody will settle any more: they may be committed or not."""
+        with self._changed:
+            posts = [post for batch in self._taken.values() for post in batch]
+            self._taken.clear()
+        for post in posts:
+            post.answer.set_result(Answer(fate=Fate.UNKNOWN))
+
+    def _remember(self, stored: str) -> None:
+        self._committed[stored[:32]] = stored[32:]
+        if len(self._committed) > N_KEYS:
+            self._committed.popitem(last=False)
+
+    def _forget(self, post: Post) -> None:
+        if post.key is not None:
+            self._by_key.pop(post.key[:32], None)
+
+
+def _as_repeated(first: Answer) -> Answer:
+    return Answer(fate=Fate.ALREADY) if first.fate is Fate.COMMITTED else first

@@ -1,0 +1,97 @@
+"""The stats of a service as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from queryveil.service.http.watched import Traffic
+from queryveil.service.stats import Histogram, Stats
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_COUNTERS: Mapping[str, tuple[str, str]] = {
+    "events_read": ("n_read", "Events read, bad ones among them."),
+    "events_released": ("n_released", "Events that left a pool."),
+    "events_delivered": ("n_delivered", "Released events that the sink has."),
+    "batches": ("n_batches", "Batches taken in this run."),
+    "commits": ("n_commits", "Commits of the store."),
+    "commit_seconds": ("total_commit_seconds", "Seconds spent in commits in this run."),
+}
+_GAUGES: Mapping[str, tuple[str, str]] = {
+    "events_waiting": ("n_waiting", "Events in all pools."),
+    "outbox_events": ("n_outbox_rows", "Released events that the sink does not have yet."),
+    "outbox_bytes": ("n_outbox_bytes", "Bytes of released events that the sink does not have yet."),
+    "last_commit_seconds": ("last_commit_seconds", "Seconds of the last commit."),
+    "uptime_seconds": ("uptime_seconds", "Seconds since the start."),
+    "ready": ("is_ready", "1 if events are taken."),
+}
+NOT_RELEASED: Mapping[str, str] = {
+    "n_suppressed": "pool_full",
+    "n_bad": "unreadable",
+    "n_empty": "empty",
+    "n_emptied": "only_identifiers",
+    "n_unclassified_dropped": "unclassified",
+}
+"""Why events were left out: the counts of `Stats`, and what they are called here."""
+
+
+def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
+    r"""Write the stats in the text format of Prometheus.
+
+    >>> print(render(Stats(n_read=3)), end="")  # doctest: +ELLIPSIS
+    # HELP queryveil_events_read_total Events read, bad ones among them.
+    # TYPE queryveil_events_read_total counter
+    queryveil_events_read_total 3
+    ...
+    """
+    lines: list[str] = []
+    for name, (source, what) in _COUNTERS.items():
+        lines += _family(f"{name}_total", "counter", what, [("", getattr(stats, source))])
+    for name, (source, what) in _GAUGES.items():
+        lines += _family(name, "gauge", what, [("", getattr(stats, source))])
+    left_out = {name: getattr(stats, source) for source, name in NOT_RELEASED.items()}
+    lines += _by(
+        "events_left_out_total",
+        "counter",
+        "Events that will not be released, by reason.",
+        label="reason",
+        counts=left_out,
+    )
+    lines += _by(
+        "identifiers_removed_total", "counter", "Identifiers removed, by kind.", label="kind", counts=stats.identifiers
+    )
+    lines += _by("pool_events", "gauge", "Events waiting, by category.", label="category", counts=stats.waiting)
+    lines += _by(
+        "pool_threshold", "gauge", "Events a pool must hold now, by category.", label="category", counts=stats.k_now
+    )
+    lines += _by("released_total", "counter", "Released events, by category.", label="category", counts=stats.released)
+    lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
+    if traffic is not None:
+        requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(traffic.requests.items())]
+        lines += _family("http_requests_total", "counter", "Requests answered.", requests)
+        lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", traffic.post_seconds)
+    return "\n".join(lines) + "\n"
+
+
+def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> list[str]:
+    head = [f"# HELP queryveil_{name} {what}", f"# TYPE queryveil_{name} {kind}"]
+    return head + [f"queryveil_{name}{labels} {_number(value)}" for labels, value in samples]
+
+
+def _by(name: str, kind: str, what: str, *, label: str, counts: Mapping[str, int]) -> list[str]:
+    return _family(name, kind, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
+
+
+def _histogram(name: str, what: str, found: Histogram) -> list[str]:
+    lines = [f"# HELP queryveil_{name} {what}", f"# TYPE queryveil_{name} histogram"]
+    for bound, n in zip((*found.bounds, "+Inf"), (*found.up_to(), found.n), strict=True):
+        lines.append(f'queryveil_{name}_bucket{{le="{bound}"}} {n}')
+    return [*lines, f"queryveil_{name}_sum {_number(found.seconds)}", f"queryveil_{name}_count {found.n}"]
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))

@@ -1,0 +1,137 @@
+"""What has been committed: numbers, places and counts, and how long it took."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Bytes
+from queryveil.methods.swap.pools import Pools, Swapped
+from queryveil.methods.swap.preparing import CATEGORY_NAMES
+from queryveil.service.ports import Commit, Saved
+from queryveil.service.stats import Stats
+from queryveil.service.workers import Ready
+
+_TOTALS = ("n_read", "n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_released", "n_suppressed")
+_IDENTIFIERS, _RELEASED = "identifiers.", "released."
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """Where a stream stands in its store, and the stats that follow from it.
+
+    `told` is up to which number the store knows what has arrived.
+    """
+
+    number: int = 0
+    position: str | None = None
+    out_number: int = 0
+    out_bytes: int = 0
+    told: int = 0
+    generation: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+    stats: Stats = field(default_factory=Stats)
+
+    @classmethod
+    def behind(cls, saved: Saved, *, generation: int) -> Ledger:
+        """Go on behind what a store has."""
+        return cls(
+            number=saved.number,
+            position=saved.position,
+            out_number=saved.outgoing[-1].number if saved.outgoing else saved.delivered,
+            out_bytes=saved.n_bytes_out,
+            told=saved.delivered,
+            generation=generation,
+            counts=Counter(saved.counts),
+        )
+
+    def counts_with(self, ready: Ready | None, swapped: Swapped | None, *, n_suppressed: int) -> dict[str, int]:
+        """Give the counts as they are once this is committed."""
+        counts = Counter(self.counts)
+        counts["n_suppressed"] += n_suppressed
+        if ready is not None:
+            counts.update(ready.counts)
+            counts.update({_IDENTIFIERS + kind: n for kind, n in ready.identifiers.items()})
+        if swapped is not None:
+            counts["n_released"] += swapped.released.height
+            counts["n_suppressed"] += swapped.n_suppressed
+            by_category = np.bincount(swapped.released["category"].to_numpy(), minlength=len(CATEGORY_NAMES))
+            counts.update({_RELEASED + name: int(n) for name, n in zip(CATEGORY_NAMES, by_category, strict=True) if n})
+        return {name: n for name, n in counts.items() if n}
+
+    def note_commit(self, commit: Commit, *, seconds: float) -> None:
+        """Note that this is written."""
+        self.number, self.position, self.generation = commit.number, commit.position, commit.generation
+        self.told, self.counts = commit.delivered, Counter(commit.counts)
+        if commit.outgoing is not None:
+            self.out_number = commit.outgoing.number
+            self.out_bytes += len(commit.outgoing.data)
+        self._restate(
+            n_commits=self.stats.n_commits + 1,
+            last_commit_seconds=seconds,
+            total_commit_seconds=self.stats.total_commit_seconds + seconds,
+        )
+
+    def note_batch(self, seconds: float) -> None:
+        """Note how long a batch took from being taken to being committed."""
+        self._restate(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
+
+    def note(self, pools: Pools) -> None:
+        """Note what waits."""
+        waiting, k_now = pools.waiting.tolist(), pools.k_now.tolist()
+        self._restate(
+            n_waiting=sum(waiting),
+            waiting=dict(zip(CATEGORY_NAMES, waiting, strict=True)),
+            k_now=dict(zip(CATEGORY_NAMES, k_now, strict=True)),
+        )
+
+    def _restate(self, **changed: Any) -> None:
+        changed |= {name: self.counts[name] for name in _TOTALS}
+        by_kind = {"identifiers": _of_kind(self.counts, _IDENTIFIERS), "released": _of_kind(self.counts, _RELEASED)}
+        self.stats = replace(self.stats, **(changed | by_kind))
+
+
+def _of_kind(counts: Counter[str], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): n for name, n in sorted(counts.items()) if name.startswith(prefix)}
+
+
+_BITS = 12
+_N = 1 << _BITS
+
+
+class UserCount:
+    """An estimate, within about 2 per cent.
+
+    >>> count = UserCount()
+    >>> count.add(pl.Series([f"user{i % 50}" for i in range(1000)]))
+    >>> 48 <= count.estimate() <= 52
+    True
+    """
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._longest: Bytes = np.frombuffer(data, np.uint8).copy() if data else np.zeros(_N, np.uint8)
+
+    def add(self, users: pl.Series) -> None:
+        """See these users, again or for the first time."""
+        hashes = users.unique().hash(seed=0x5EED).to_numpy()
+        rest = hashes >> np.uint64(_BITS)
+        # The place of the highest bit, by way of floats, which are exact enough up to 2 ** 52.
+        n_zeros = (64 - _BITS) - np.frexp(rest.astype(np.float64))[1]
+        np.maximum.at(self._longest, (hashes & np.uint64(_N - 1)).astype(np.int64), (n_zeros + 1).astype(np.uint8))
+
+    def estimate(self) -> int:
+        """Say how many there were."""
+        raw = 0.7213 / (1 + 1.079 / _N) * _N * _N / float(np.sum(np.exp2(-self._longest.astype(np.float64))))
+        n_unused = int((self._longest == 0).sum())
+        return round(_N * math.log(_N / n_unused) if raw <= 2.5 * _N and n_unused else raw)
+
+    def to_bytes(self) -> bytes:
+        """Give it for the store."""
+        return self._longest.tobytes()

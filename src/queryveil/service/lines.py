@@ -1,0 +1,339 @@
+"""Lines to events and released events to lines, in the structure in which they came.
+
+An event is one line. A line that cannot be read is named by its number and left out; it never stops a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from io import BytesIO
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
+from queryveil.errors import BadFile, MissingColumn
+from queryveil.formats import delimited
+from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, structural_faults
+from queryveil.formats.jsonl import NEVER_TEXT, NOT_JSON, NOT_TEXT, as_text
+from queryveil.formats.layouts import sniff
+from queryveil.formats.records import LINES, Dialect, Records, split
+from queryveil.formats.roles import add_roles, assign_roles, carried_names
+from queryveil.formats.streams import HEAD_BYTES, ByteStream
+from queryveil.formats.values import format_of, type_columns
+from queryveil.service.settings import LINE_FORMATS
+
+_N_LOOKED_AT = 1000
+_TEXT = {str, type(None)}
+_WHOLE_NUMBERS = {int, type(None)}
+
+encode = msgspec.json.Encoder().encode
+
+
+def find_json_layout(data: bytes, *, names: Mapping[str, str], source: str) -> Layout | None:
+    """Find which keys play which role; None if no line is an object."""
+    found: dict[str, None] = {}
+    first: dict[str, str] = {}
+    # However much garbage comes before them, these are the lines that can tell.
+    objects = (line for line in data.split(b"\n") if line.lstrip().startswith(b"{"))
+    for line in islice(objects, _N_LOOKED_AT):
+        value = _value(line)
+        if isinstance(value, dict):
+            add_roles(first, [key for key in value if key not in found], columns=names)
+            found.update(dict.fromkeys(value))
+    if not found:
+        return None
+    assign_roles(list(found), file=source, columns=names, is_surely_header=False, may_lack=True)
+    roles = {role: first[role] for role in ROLES if role in first}
+    return Layout(format=Format.JSONL, names=roles, columns=tuple(found), has_header=False)
+
+
+def _value(line: bytes) -> object:
+    """Give what a line holds, also if it is Latin-1; None if it is no JSON."""
+    for text in (line, line.decode("latin-1")):
+        try:
+            return msgspec.json.decode(text)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
+    """Give the columns of events; what is kept without a role is text, in JSON its JSON."""
+    others = {name: ROLES.get(name, pl.String()) for name in keep}
+    return {"user": pl.String(), "query": pl.String(), **others}
+
+
+@lru_cache(maxsize=8)
+def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
+    # Fields go by number, as a key may be no name of Python's.
+    fields = [(f"f{i}", Any, None) for i in range(len(keys))]
+    shape = msgspec.defstruct("Event", fields, rename={f"f{i}": key for i, key in enumerate(keys)})
+    return msgspec.json.Decoder(shape)
+
+
+def parse_json_lines(
+    data: bytes, *, layout: Layout | None, keep: tuple[str, ...]
+) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
+    """Give the events, how many lines there were, the numbers of bad ones, and the kinds of times seen."""
+    schema = events_schema(keep)
+    frames, bad, kinds, n_read = [pl.DataFrame(schema=schema)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
+    for records in split(iter([data]), dialect=LINES, n_columns=1):
+        wrong = structural_faults(records, n_columns=1)
+        n_read += len(wrong)
+        if layout is None:
+            wrong[:] = NOT_JSON
+        else:
+            frame, more_kinds = _events(records, layout=layout, schema=schema, wrong=wrong)
+            frames.append(frame)
+            kinds.append(more_kinds)
+        bad.append(records.lines[wrong != 0])
+    return pl.concat(frames, rechunk=False), n_read, np.concatenate(bad), np.concatenate(kinds)
+
+
+def _events(
+    records: Records, *, layout: Layout, schema: Mapping[str, pl.DataType], wrong: Bytes
+) -> tuple[pl.DataFrame, Bytes]:
+    roles = [role for role in ROLES if role in layout.names]
+    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    others = [name for name in schema if name not in ROLES]
+    keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
+    events = _decode(records, _decoder(keys), wrong=wrong)
+    text: dict[str, pl.Series] = {}
+    not_text = np.zeros(len(events), dtype=np.bool_)
+    for i, role in enumerate(roles):
+        values = [*map(attrgetter(f"f{i}"), events)]
+        column, is_refused = _text(values, role=role)
+        not_text |= is_refused
+        if role != "url" or role in schema:
+            text[role] = column
+    typed = type_columns(text)
+    typed.wrong[not_text] = NOT_TEXT
+    wrong[wrong == 0] = typed.wrong
+    for i, name in enumerate(others, start=len(roles)):
+        values = [None if value is None else encode(value).decode() for value in map(attrgetter(f"f{i}"), events)]
+        typed.columns[name] = pl.Series(values, dtype=pl.String)
+    absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
+    return typed.frame().with_columns(absent).select(*schema), typed.time_kinds
+
+
+def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
+    """Give values as text, and which of them are nothing that can stand in this role."""
+    kinds = set(map(type, values))
+    if kinds <= _TEXT:
+        return pl.Series(values, dtype=pl.String), False
+    if kinds <= _WHOLE_NUMBERS and int not in NEVER_TEXT[role]:
+        try:
+            return pl.Series(values, dtype=pl.Int64).cast(pl.String), False
+        except (OverflowError, TypeError, pl.exceptions.PolarsError):
+            # Larger than any column of numbers holds; as text it fits.
+            pass
+    refused = np.array([isinstance(value, NEVER_TEXT[role]) for value in values])
+    return pl.Series([as_text(value) for value in values], dtype=pl.String), refused
+
+
+def _decode(records: Records, decoder: msgspec.json.Decoder[Any], *, wrong: Bytes) -> list[Any]:
+    """Give what the sound lines hold; the other lines' faults go into `wrong`."""
+    data = records.data.tobytes()
+    if not wrong.any() and not records.is_latin1.any():
+        try:
+            events = decoder.decode_lines(data)
+        except (ValueError, RecursionError):
+            events = []
+        if len(events) == len(wrong):
+            return events
+    events = []
+    starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
+    for i in np.flatnonzero(wrong == 0).tolist():
+        line = data[starts[i] : ends[i]]
+        try:
+            events.append(decoder.decode(line.decode("latin-1") if latin1[i] else line))
+        except (ValueError, RecursionError):
+            wrong[i] = NOT_JSON
+    return events
+
+
+def one_line_each(records: Records, *, dialect: Dialect) -> Records:
+    """Read again, each line by itself, the lines of records that have more than one."""
+    line_ends = np.flatnonzero(records.data == ord("\n"))
+    n_fields = np.minimum(records.counts, records.starts.shape[1])
+    begins = records.starts[:, 0]
+    stops = records.ends[np.arange(len(n_fields)), np.maximum(n_fields, 1) - 1]
+    is_long = np.searchsorted(line_ends, begins) != np.searchsorted(line_ends, np.maximum(stops, begins))
+    # A record with too many fields has no place for the last of them, so its last line is not known.
+    is_long |= records.counts > records.starts.shape[1]
+    if not is_long.any():
+        return records
+    parts = [records.only(np.flatnonzero(~is_long))]
+    bounds = np.append(records.lines, len(line_ends) + 1)
+    for i in np.flatnonzero(is_long).tolist():
+        for line in range(int(bounds[i]), int(bounds[i + 1])):
+            begin = int(line_ends[line - 2]) + 1 if line > 1 else 0
+            end = int(line_ends[line - 1]) + 1 if line <= len(line_ends) else records.data.size
+            parts += [
+                Records(
+                    data=records.data,
+                    quote=one.quote,
+                    starts=one.starts + begin,
+                    ends=one.ends + begin,
+                    lines=one.lines + line - 1,
+                    counts=one.counts,
+                    flags=one.flags,
+                )
+                for one in split(
+                    iter([records.data[begin:end].tobytes()]), dialect=dialect, n_columns=records.starts.shape[1]
+                )
+            ]
+    return _joined(parts)
+
+
+def _joined(parts: list[Records]) -> Records:
+    lines = np.concatenate([part.lines for part in parts])
+    order = np.argsort(lines, kind="stable")
+    return Records(
+        data=parts[0].data,
+        quote=parts[0].quote,
+        starts=np.concatenate([part.starts for part in parts])[order],
+        ends=np.concatenate([part.ends for part in parts])[order],
+        lines=lines[order],
+        counts=np.concatenate([part.counts for part in parts])[order],
+        flags=np.concatenate([part.flags for part in parts])[order],
+    )
+
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Parsed:
+    """The events of some lines, the numbers of the lines that cannot be read, and how times were written, if any were.
+
+    `n_read` counts lines but for headers and blank ones.
+    """
+
+    frame: pl.DataFrame
+    n_read: int
+    bad_lines: Int64s
+    time_format: str | None = None
+
+
+class _Head(ByteStream):
+    """The first lines of a stream as if they were a file."""
+
+    def __init__(self, data: bytes, *, name: str) -> None:
+        self.path, self.name, self.compression = None, name, ""
+        self._raw = self._plain = BytesIO()
+        self.head = data[:HEAD_BYTES]
+
+
+def find_layout(
+    data: bytes,
+    *,
+    format: str | None,  # noqa: A002
+    names: Mapping[str, str],
+    source: str,
+    is_certain: bool = True,
+) -> Layout | None:
+    """Tell from the first lines how they are written; None while they are not enough to tell.
+
+    A source whose lines are not all there yet (`is_certain` false) may begin with garbage; a file may not.
+    """
+    data = data.removeprefix(_UTF8_MARK)
+    head = _Head(data, name=source)
+    if not head.head.strip():
+        return None
+    known = ", ".join(LINE_FORMATS)
+    try:
+        chosen = Format(format) if format else sniff(head, columns=names)
+    except BadFile:
+        raise BadFile(source, f"its format is not clear from its beginning; give --format: {known}") from None
+    if chosen not in LINE_FORMATS:
+        raise BadFile(source, f"{chosen} cannot be read as a stream; give --format, one of {known}")
+    match chosen:
+        case Format.AOL:
+            return delimited.look(head).layout
+        case Format.EXCITE:
+            return delimited.layout()
+        case Format.JSONL:
+            return _found_in_json(data, names=names, source=source, is_certain=is_certain)
+        case _:
+            return delimited.look_csv(head, format=chosen, columns=names).layout
+
+
+def _found_in_json(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:
+    try:
+        return find_json_layout(data, names=names, source=source)
+    except MissingColumn:
+        if is_certain:
+            raise
+        return None
+
+
+def inside_names(layout: Layout) -> tuple[str, ...]:
+    """Give the names of a layout's columns in a frame, in the order of the line."""
+    if layout.format is Format.AOL:
+        return tuple(delimited.NAMES)
+    inside = {name: role for role, name in layout.names.items()} | carried_names(layout.columns, names=layout.names)
+    return tuple(inside[name] for name in layout.columns)
+
+
+def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> Parsed:
+    """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
+    data = data.removeprefix(_UTF8_MARK)
+    if layout is None or layout.format is Format.JSONL:
+        events, n_read, bad, kinds = parse_json_lines(data, layout=layout, keep=keep)
+    else:
+        events, n_read, bad, kinds = _parse_delimited(data, layout=layout, keep=keep)
+    return Parsed(frame=events, n_read=n_read, bad_lines=bad, time_format=format_of(kinds))
+
+
+def _parse_delimited(data: bytes, *, layout: Layout, keep: tuple[str, ...]) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
+    inside = inside_names(layout)
+    # Times and ranks are read even where they do not leave: what is a bad line must not depend on that.
+    wanted = [name for name in inside if name in ("user", "query", "time", "rank") or name in keep]
+    dialect = COMMA_SEPARATED if layout.format is Format.CSV else TAB_SEPARATED
+    frames, kinds, bad, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], [], 0
+    for found in split(iter([data]), dialect=dialect, n_columns=len(inside)):
+        records = one_line_each(found, dialect=dialect) if dialect.is_quoted else found
+        wrong = structural_faults(records, n_columns=len(inside))
+        whole = np.flatnonzero(wrong == 0)
+        good = records.only(whole)
+        text = {name: good.column(inside.index(name)) for name in wanted}
+        typed = type_columns(text, has_compact_times=layout.format is Format.EXCITE)
+        wrong[whole] = typed.wrong
+        is_header = _headers(good, text["user"], layout=layout, wrong=typed.wrong)
+        frame = pl.DataFrame({name: typed.columns[name] for name in wanted})
+        frame = frame.filter(pl.Series((typed.wrong == 0) & ~is_header)).select(*events_schema(keep))
+        wrong[whole[is_header]] = 0
+        bad.append(records.lines[wrong != 0])
+        n_read += len(wrong) - int(is_header.sum())
+        frames.append(frame)
+        kinds.append(typed.time_kinds)
+    lines = np.concatenate([np.zeros(0, np.int64), *bad])
+    return pl.concat(frames, rechunk=False), n_read, lines, np.concatenate(kinds)
+
+
+def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes) -> Bools:
+    """Find the lines that are headers: every file of a rotation may begin with one."""
+    found = np.zeros(len(users), dtype=np.bool_)
+    if not layout.columns or layout.format is Format.EXCITE:
+        return found
+    header = [name.strip().lower() for name in layout.columns]
+    # The name of a column of times is no time, so where there is one only bad lines can be headers.
+    rows = np.flatnonzero(wrong) if "time" in layout.names else np.arange(len(users))
+    is_named = users.gather(rows).str.strip_chars().str.to_lowercase() == layout.names["user"].strip().lower()
+    for row in rows[is_named.to_numpy()].tolist():
+        one = records.only(np.array([row]))
+        found[row] = [one.column(i).item().strip().lower() for i in range(len(header))] == header
+    return found
+
+
+def with_time_format(layout: Layout, time_format: str | None) -> Layout:
+    """Note how times are written, once there is one."""
+    return layout if layout.time_format or not time_format else replace(layout, time_format=time_format)

@@ -1,0 +1,177 @@
+"""What the service reads from, hands over to and keeps its state in: three ports, and what passes through them.
+
+An event is one line in one format, whatever carries it: a line of a file, an entry of a Redis stream, a message of a
+Kafka topic, a line of a POST. The order of things, so that nothing is lost and nothing is released twice:
+
+1. `Source.take` gives lines and where the source stands after them.
+2. `Store.commit` writes position, pools, profiles and what is to be handed over, in one transaction.
+3. `Source.acknowledge` tells the source that it may forget the lines.
+4. `Sink.deliver` hands over what was committed; a later commit says so and removes it.
+
+After a crash the store gives back the last commit: the source goes on behind its position, and the sink is offered
+again what may not have arrived. A sink knows by the number what it already has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import polars as pl
+
+from queryveil.data import Layout
+from queryveil.service.settings import StreamSettings
+from queryveil.service.stats import Stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Batch:
+    """Whole lines of a source, and where the source stands after them.
+
+    `position` is the source's own text; it is kept with what came of the lines and given to `Source.open` again.
+    `keys` are senders' names for what is in the batch: one that was committed is never taken a second time.
+    """
+
+    data: bytes
+    position: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Outgoing:
+    """Released lines on their way to the sink.
+
+    `number` counts from 1 without gaps; `offset` is how many bytes went out before these.
+    """
+
+    number: int
+    offset: int
+    data: bytes
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Commit:
+    """Everything that one batch changed, to be written in one transaction.
+
+    `number` counts commits from 1 without gaps, so that a store can tell after a lost connection whether it has one.
+    `profiles` has the columns user (the released pseudonym), category (its name) and n, to be added to what is there.
+    `issued` are hashes for the memory of who asked what, of this `generation`; those of generations before the last are
+    to be forgotten. `outgoing` is to be kept until a later commit says with `delivered` that it has arrived.
+    `counts` replaces the counts before.
+    """
+
+    number: int
+    position: str | None
+    pools: bytes
+    keys: tuple[str, ...] = ()
+    generation: int = 0
+    issued: bytes = b""
+    profiles: pl.DataFrame | None = None
+    outgoing: Outgoing | None = None
+    delivered: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Saved:
+    """What a store has of earlier runs; `number` 0 says that there were none."""
+
+    number: int = 0
+    position: str | None = None
+    pools: bytes = b""
+    keys: tuple[str, ...] = ()
+    issued: Iterable[tuple[int, bytes]] = ()
+    outgoing: tuple[Outgoing, ...] = ()
+    delivered: int = 0
+    n_bytes_out: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """Where events come from."""
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        """Go on behind a position; None is a first start. `keys` are those of batches that were committed."""
+
+    def take(self, *, timeout: float) -> Batch | None:
+        """Give the next lines as soon as there are some, or None after `timeout` seconds without any."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no line will come any more."""
+
+    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
+        """Note that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
+
+    def close(self) -> None:
+        """Let go of the source. May come from another thread, to end a `take`."""
+
+
+class Sink(Protocol):
+    """Where released events go."""
+
+    def open(self, *, delivered: int, n_bytes: int) -> None:
+        """Begin; up to number `delivered` everything has arrived, `n_bytes` went out by then."""
+
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Hand over lines, and return when the receiver has them for good.
+
+        The same number may come again after a crash or a failure; the receiver still has its lines only once.
+        """
+
+    def close(self) -> None:
+        """Let go of the sink. May come from another thread, to end a `deliver`."""
+
+
+class Store(Protocol):
+    """Where the state of a stream is kept."""
+
+    def open(self, *, settings: str) -> Saved:
+        """Take the store for this process alone, and give what it has.
+
+        `settings` is a text that says what the state was made with; other settings than the first raise `BadParameter`,
+        a store that another process uses raises `StoreBusy`.
+        """
+
+    def commit(self, commit: Commit) -> None:
+        """Write everything or nothing, to disk. After a failure the same commit may be given again."""
+
+    def close(self) -> None:
+        """Give the store back."""
+
+
+@runtime_checkable
+class NewOnly(Protocol):
+    """A sink that must not hold anything when a stream starts for the first time."""
+
+    def check_new(self) -> None:
+        """Raise if there is something."""
+
+
+@runtime_checkable
+class Folder(Protocol):
+    """A sink that writes down at the end what holds for the lines in it."""
+
+    def begin(self, layout: Layout) -> None:
+        """Take note of how lines are written, before the first ones come."""
+
+    def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
+        """Write down what holds; everything that could be handed over has been. `n_users` is an estimate."""
+
+
+@runtime_checkable
+class ReadAhead(Protocol):
+    """A sink whose receiver takes several batches at once, and so wants to see them before their turn."""
+
+    def offer(self, outgoing: Outgoing) -> None:
+        """Show a batch that is committed; `deliver` still asks whether it has arrived."""
+
+
+@runtime_checkable
+class Tidied(Protocol):
+    """A store that clears away, when there is time, what its last commits left behind."""
+
+    def tidy(self) -> None:
+        """Clear away what is due; called again and again while there is nothing to commit."""

@@ -1,0 +1,198 @@
+"""The profiles that a stream has made so far, read while it goes on writing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote as quote_path
+
+import msgspec
+import polars as pl
+
+from queryveil.data import QueryLog
+from queryveil.errors import BadFile, BadParameter
+from queryveil.methods.swap.preparing import prepare
+from queryveil.service.stores.postgres_server import Address, connect, telling
+from queryveil.service.stores.profile_blocks import NAMES, quote, read_blocks, unquote
+from queryveil.service.stores.sqlite_file import check_version
+from queryveil.service.stores.sqlite_file import telling as telling_file
+from queryveil.service.stores.sqlite_profiles import read_backlog, read_block_of
+from queryveil.text.classifier import Classifier
+
+_SERVERS: Final = ("postgresql://", "postgres://")
+_BLOCKS_AT_ONCE: Final = 64
+SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
+"""The columns of a table of profiles: a row for each user, and the number of queries in each category."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How many released queries one user has in each category; categories without any are left out."""
+
+    user: str = field(repr=False)
+    counts: dict[str, int] = field(repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of released queries."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDatabase:
+    """Profiles by the address of their store: a file, sqlite:FILE or postgresql://.
+
+    Users are called as they are in what was released. Every call reads one moment of the stream.
+    """
+
+    store: str | Path = field(repr=False)
+
+    def table(self) -> pl.DataFrame:
+        """Give all profiles: a row for each user, a column of counts for each category, and their total."""
+        wide = self._from_server() if self._is_server else self._from_file()
+        return wide.sort("user").with_columns(total=pl.sum_horizontal(NAMES)).select(SCHEMA.names())
+
+    def of_user(self, user: str) -> Profile | None:
+        """Give one profile, if there is one."""
+        wide = self._from_server(user) if self._is_server else self._from_file(user)
+        if wide.is_empty():
+            return None
+        counts = wide.row(0, named=True)
+        return Profile(user=user, counts={name: counts[name] for name in NAMES if counts[name]})
+
+    @property
+    def _is_server(self) -> bool:
+        return str(self.store).startswith(_SERVERS)
+
+    def _from_file(self, user: str | None = None) -> pl.DataFrame:
+        if "://" in str(self.store) or str(self.store) in ("", "memory:"):
+            raise BadParameter("store", "another", allowed="a file, sqlite:FILE or postgresql://user@host/database")
+        path = Path(str(self.store).removeprefix("sqlite:"))
+        with _reading(path) as connection:
+            if user is None:
+                blocks = pl.concat(_all_blocks(connection))
+            else:
+                blocks = read_block_of(connection, quote(pl.Series([user]))[0])
+            backlog = read_backlog(connection)
+        waiting = pl.concat([backlog.run, *backlog.fresh])
+        if user is not None:
+            key = quote(pl.Series([user]))[0]
+            blocks, waiting = blocks.filter(pl.col("user") == key), waiting.filter(pl.col("user") == key)
+        if waiting.is_empty():
+            return blocks.with_columns(unquote(blocks["user"]))
+        together = pl.concat([blocks, _wide(waiting)]).group_by("user").sum()
+        return together.with_columns(unquote(together["user"]))
+
+    def _from_server(self, user: str | None = None) -> pl.DataFrame:
+        address = Address.parse(str(self.store))
+        connection = connect(address)
+        with telling(address), connection, connection.cursor() as cursor:
+            there = cursor.execute("SELECT to_regclass(%s)", (f"{address.schema}.profiles",)).fetchone()
+            if not (there and there[0]):
+                raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
+            if user is None:
+                with cursor.copy("COPY profiles TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (user_id))") as copy:
+                    text = b"".join(map(bytes, copy))
+                rows = pl.read_csv(text, has_header=False, schema=_LONG) if text else pl.DataFrame(schema=_LONG)
+            else:
+                key = user.replace("\0", "\ufffd")  # as the store writes it
+                found = cursor.execute("SELECT user_id, category, n FROM profiles WHERE user_id = %s", (key,))
+                rows = pl.DataFrame(found.fetchall(), schema=_LONG, orient="row")
+        place = pl.col("category").replace_strict(NAMES, range(len(NAMES)), return_dtype=pl.Int64)
+        return _wide(rows.with_columns(place))
+
+
+_LONG: Final = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.Int64()})
+
+
+def _wide(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give each category a column; in `rows` it is a number."""
+    columns = (pl.col("n").filter(pl.col("category") == i).sum().alias(name) for i, name in enumerate(NAMES))
+    return rows.group_by("user").agg(columns)
+
+
+def _all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
+    found = connection.execute("SELECT counts FROM profile_blocks ORDER BY first_user")
+    yield read_blocks([])
+    while rows := found.fetchmany(_BLOCKS_AT_ONCE):
+        yield read_blocks([text for (text,) in rows])
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Read one moment of a file, whatever is written to it meanwhile."""
+    if not path.is_file():
+        raise BadFile(path.name, "there is no such store")
+    with telling_file(path):
+        connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+        try:
+            check_version(connection, path)
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                raise BadFile(path.name, "there is no store in this file")
+            connection.execute("BEGIN")
+            yield connection
+        finally:
+            connection.close()
+
+
+_AFTER: Final = "_after"
+
+
+class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Profiles before and after, beside each other.
+
+    `distance` is the mean over users of both of how much of a profile's shares moved (total variation, 0 the same and
+    1 nothing in common). Users with fewer rows have some in the pools still, or lost them.
+    """
+
+    n_users_before: int
+    n_users_after: int
+    n_users_both: int
+    n_rows_before: int
+    n_rows_after: int
+    n_equal: int
+    n_with_fewer_rows: int
+    n_with_more_rows: int
+    distance: float | None
+
+
+def profiles_of_log(
+    log: QueryLog, *, classifier: Classifier, pseudonyms: Callable[[pl.Series], pl.Series], unclassified: str = "pool"
+) -> pl.DataFrame:
+    """Give the profiles that a log's own users have, under the names that they got on release."""
+    frame = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=unclassified).frame
+    columns = ((pl.col("category") == i).sum().cast(pl.Int64).alias(name) for i, name in enumerate(NAMES))
+    counted = frame.group_by("user").agg(columns).with_columns(total=pl.sum_horizontal(NAMES))
+    return counted.with_columns(pseudonyms(counted["user"]).alias("user")).select(SCHEMA.names()).sort("user")
+
+
+def compare_profiles(before: pl.DataFrame, *, after: pl.DataFrame) -> ProfileComparison:
+    """Compare two tables of profiles by user.
+
+    >>> before = pl.DataFrame({"user": ["ann"], **dict.fromkeys(NAMES, 1), "total": 17})
+    >>> compare_profiles(before, after=before).distance
+    0.0
+    """
+    both = before.join(after, on="user", suffix=_AFTER)
+    moved = pl.sum_horizontal(
+        (pl.col(name) / pl.col("total") - pl.col(name + _AFTER) / pl.col("total" + _AFTER)).abs() for name in NAMES
+    )
+    equal = pl.all_horizontal(pl.col(name) == pl.col(name + _AFTER) for name in NAMES)
+    facts = both.select(
+        (moved / 2).mean().alias("distance"),
+        equal.sum().alias("n_equal"),
+        (pl.col("total" + _AFTER) < pl.col("total")).sum().alias("n_with_fewer_rows"),
+        (pl.col("total" + _AFTER) > pl.col("total")).sum().alias("n_with_more_rows"),
+    ).row(0, named=True)
+    return ProfileComparison(
+        n_users_before=len(before),
+        n_users_after=len(after),
+        n_users_both=len(both),
+        n_rows_before=int(before["total"].sum()),
+        n_rows_after=int(after["total"].sum()),
+        **facts,
+    )

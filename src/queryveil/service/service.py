@@ -1,0 +1,324 @@
+"""The service: lines in, released lines out, and a state that survives whatever happens to the process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Event
+
+import msgspec
+import polars as pl
+
+from queryveil.data import Format, Layout
+from queryveil.errors import BadInput
+from queryveil.methods.swap.pools import Pools, PoolSettings, Swapped
+from queryveil.methods.swap.preparing import increments
+from queryveil.service.delivery import Attempts, Delivery
+from queryveil.service.http.watched import Shows
+from queryveil.service.ledger import Ledger, UserCount
+from queryveil.service.lines import find_layout, inside_names, with_time_format
+from queryveil.service.ports import Batch, Commit, Folder, NewOnly, Outgoing, Saved, Sink, Source, Store, Tidied
+from queryveil.service.settings import StreamSettings, unmark_kept
+from queryveil.service.stats import Stats
+from queryveil.service.workers import Preparation, Ready, preparation
+from queryveil.service.writing import Pseudonyms, write_lines
+
+_VERSION = 1
+
+
+class _Packed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    version: int
+    layout: Layout | None
+    users: bytes
+    pools: bytes
+
+
+def pack(pools: bytes, *, layout: Layout | None, users: bytes) -> bytes:
+    """Put the pools, how lines are written and how many users were seen into the bytes that a store keeps."""
+    return msgspec.msgpack.encode(_Packed(version=_VERSION, layout=layout, users=users, pools=pools))
+
+
+def unpack(
+    data: bytes, *, issued: Iterable[tuple[int, bytes]], settings: PoolSettings
+) -> tuple[Pools, Layout | None, bytes]:
+    """Give back what `pack` was given."""
+    try:
+        packed = msgspec.msgpack.decode(data, type=_Packed)
+    except msgspec.MsgspecError:
+        raise BadInput("the state of this stream is damaged; restore a copy, or name another --store") from None
+    if packed.version != _VERSION:
+        raise BadInput("the state of this stream was written by a newer queryveil; update queryveil")
+    return Pools.from_bytes(packed.pools, issued=issued, settings=settings), packed.layout, packed.users
+
+
+_TAKE_SECONDS = 0.25
+_N_BAD_TOLD = 10
+_NO_EVENTS = pl.DataFrame(schema={"user": pl.String(), "query": pl.String(), "category": pl.Int8()})
+
+
+class Service:
+    """Anonymizes one stream from a source to a sink.
+
+    `run` works until the source is finished or `stop` is called, from any thread or a signal handler. `stats` can be
+    asked for at any time. The names say in the store which source and sink its state belongs to. `tell` gets lines for
+    people: what does not work for now, and which lines cannot be read.
+    """
+
+    def __init__(
+        self,
+        settings: StreamSettings,
+        *,
+        source: Source,
+        sink: Sink,
+        store: Store,
+        source_name: str = "source",
+        sink_name: str = "sink",
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.settings = settings
+        self._source, self._sink, self._store = source, sink, store
+        self._made_with = settings.fingerprint(source=source_name, sink=sink_name)
+        self._source_name, self._tell = source_name, tell
+        self._stopping = Event()
+        self._attempts = Attempts(stopping=self._stopping, patience=settings.patience, note=self._note)
+        self._delivery = Delivery(sink, patience=settings.patience, tell=tell)
+        self._trouble: str | None = "starting"
+        self._is_finished = False
+        self._n_lines, self._n_bad_told = 0, 0
+        self._ledger = Ledger()
+        self._pools = Pools(self._pool_settings)
+        self._layout: Layout | None = None
+        self._users = UserCount()
+        self._names = Pseudonyms(settings.columns)
+        self._preparation: Preparation | None = None
+        self._when_begun: Callable[[], None] = lambda: None
+        for end in (source, sink):
+            if isinstance(end, Shows):
+                end.watch(self)
+
+    @property
+    def _pool_settings(self) -> PoolSettings:
+        settings = self.settings
+        return PoolSettings(
+            k=settings.k,
+            l=settings.l,
+            growth=settings.growth,
+            max_pool=settings.max_pool,
+            remembered=settings.remembered,
+        )
+
+    def run(
+        self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None
+    ) -> Stats:
+        """Work until the source is finished or `stop` is called, and say how it went.
+
+        The pools are drained only when the source is finished; after a stop they wait in the store for the next run.
+        `when_open` is called when source, sink and store are there, `when_begun` once the layout of lines is known.
+        """
+        self._when_begun = when_begun
+        try:
+            self._open()
+            when_open()
+            self._loop()
+            self._hand_over_rest()
+        finally:
+            self._close()
+        return self.stats()
+
+    def stop(self) -> None:
+        """Have the batch at hand finished, and what is released handed over as far as the sink takes it."""
+        self._stopping.set()
+
+    def stats(self) -> Stats:
+        """Say how it is, from any thread."""
+        delivery, trouble = self._delivery, self._trouble or self._delivery.trouble
+        if trouble is None and self._stopping.is_set():
+            trouble = "stopping"
+        known = self._ledger.stats
+        return replace(
+            known,
+            n_delivered=known.n_released - delivery.n_rows,
+            n_outbox_rows=delivery.n_rows,
+            n_outbox_bytes=delivery.n_bytes,
+            uptime_seconds=time.monotonic() - self._ledger.started,
+            is_ready=trouble is None,
+            why_not=trouble or "",
+            is_finished=self._is_finished,
+        )
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self._trouble:
+            self._tell(f"{trouble}; trying again")
+        self._trouble = trouble
+
+    def _open(self) -> None:
+        saved: list[Saved] = []
+        self._attempts.until_done(lambda: saved.append(self._load()), what="the store")
+        before = saved[-1]
+        self._ledger = Ledger.behind(before, generation=self._pools.add(_NO_EVENTS).generation)
+        self._ledger.note(self._pools)
+        if not before.number and isinstance(self._sink, NewOnly):
+            self._sink.check_new()
+        n_bytes = before.outgoing[0].offset if before.outgoing else before.n_bytes_out
+        self._attempts.until_done(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
+        self._attempts.until_done(
+            lambda: self._source.open(position=before.position, keys=before.keys), what="the source"
+        )
+        if self._layout is not None:
+            self._begin(self._layout)
+        self._preparation = preparation(self.settings)
+        self._delivery.start(delivered=before.delivered, waiting=before.outgoing)
+        self._note(None)
+
+    def _load(self) -> Saved:
+        before = self._store.open(settings=self._made_with)
+        if before.pools:
+            try:
+                # The memory of who asked what is only now read from the store, which may be away by then.
+                loaded = unpack(before.pools, issued=before.issued, settings=self._pool_settings)
+            except BaseException:
+                self._store.close()
+                raise
+            self._pools, self._layout, users = loaded
+            self._users = UserCount(users)
+        return before
+
+    def _begin(self, layout: Layout) -> None:
+        if layout.format is not Format.JSONL:
+            self.settings.columns.check(list(inside_names(layout)))
+        if isinstance(self._sink, Folder):
+            self._sink.begin(layout)
+        self._layout = layout
+        self._when_begun()
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            if not self._delivery.wait(n_bytes=self.settings.max_outbox_bytes, seconds=_TAKE_SECONDS):
+                self._rest()
+                continue
+            batch = self._take()
+            if batch is not None:
+                self._process(batch)
+            elif self._source.is_finished:
+                self._drain()
+                return
+            else:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Write down, while there is nothing else to do, what has arrived; no raw query stays longer than it must."""
+        if self._delivery.delivered > self._ledger.told:
+            self._commit(position=self._ledger.position)
+        elif isinstance(self._store, Tidied):
+            self._store.tidy()
+
+    def _take(self) -> Batch | None:
+        taken: list[Batch | None] = []
+        self._attempts.until_done(lambda: taken.append(self._source.take(timeout=_TAKE_SECONDS)), what="the source")
+        return taken[-1]
+
+    def _process(self, batch: Batch) -> None:
+        began = time.monotonic()
+        assert self._preparation is not None
+        if self._layout is None:
+            settings = self.settings
+            found = find_layout(
+                batch.data,
+                format=settings.format,
+                names=settings.names,
+                source=self._source_name,
+                is_certain=settings.is_finite,
+            )
+            if found is not None:
+                self._begin(found)
+        ready = self._preparation.run(batch.data, layout=self._layout)
+        if self._layout is not None:
+            self._layout = with_time_format(self._layout, ready.time_format)
+        self._users.add(ready.events["user"])
+        self._commit(self._pools.add(ready.events), position=batch.position, keys=batch.keys, ready=ready)
+        bad_lines = ready.bad_lines.tolist()
+        self._tell_bad(bad_lines, n_lines=batch.data.count(b"\n"))
+        self._attempts.until_done(lambda: self._source.acknowledge(batch, bad_lines=bad_lines), what="the source")
+        self._ledger.note_batch(time.monotonic() - began)
+
+    def _tell_bad(self, lines: list[int], *, n_lines: int) -> None:
+        """Name the first lines that cannot be read, counted from the start of this run."""
+        for line in lines[: max(0, _N_BAD_TOLD - self._n_bad_told)]:
+            self._tell(f"line {self._n_lines + line:,} of this run cannot be read and is left out")
+        if self._n_bad_told < _N_BAD_TOLD <= self._n_bad_told + len(lines):
+            self._tell("further lines that cannot be read are only counted")
+        self._n_bad_told += len(lines)
+        self._n_lines += n_lines
+
+    def _drain(self) -> None:
+        """Release or suppress what waits, now that nothing more can come."""
+        self._is_finished = True
+        n_waiting = int(self._pools.waiting.sum())
+        if n_waiting and self.settings.drain == "release":
+            self._commit(self._pools.drain(), position=self._ledger.position)
+        n_suppressed = self._pools.clear()
+        if n_suppressed:
+            self._commit(position=self._ledger.position, n_suppressed=n_suppressed)
+
+    def _commit(
+        self,
+        swapped: Swapped | None = None,
+        *,
+        position: str | None,
+        keys: tuple[str, ...] = (),
+        ready: Ready | None = None,
+        n_suppressed: int = 0,
+    ) -> None:
+        """Write everything down in one go, until it is written; then hand over what was released."""
+        ledger, profiles, outgoing = self._ledger, None, None
+        if swapped is not None and swapped.released.height and self._layout is not None:
+            released = swapped.released.with_columns(self._names.of(swapped.released["user"]))
+            profiles = increments(released)
+            now = datetime.now(UTC).replace(tzinfo=None)
+            is_first = ledger.out_number == 0
+            columns = self.settings.columns
+            leaving = unmark_kept(released, keep=columns.keep)
+            data = write_lines(leaving, layout=self._layout, columns=columns, now=now, has_header=is_first)
+            outgoing = Outgoing(
+                number=ledger.out_number + 1, offset=ledger.out_bytes, data=data, n_rows=released.height
+            )
+        counts = ledger.counts_with(ready, swapped, n_suppressed=n_suppressed)
+        commit = Commit(
+            number=ledger.number + 1,
+            position=position,
+            pools=pack(self._pools.to_bytes(), layout=self._layout, users=self._users.to_bytes()),
+            keys=keys,
+            generation=ledger.generation if swapped is None else swapped.generation,
+            issued=b"" if swapped is None else swapped.issued,
+            profiles=profiles,
+            outgoing=outgoing,
+            delivered=self._delivery.delivered,
+            counts=counts,
+        )
+        began = time.monotonic()
+        self._attempts.until_done(lambda: self._store.commit(commit), what="the store")
+        ledger.note_commit(commit, seconds=time.monotonic() - began)
+        ledger.note(self._pools)
+        if outgoing is not None:
+            self._delivery.put(outgoing)
+
+    def _hand_over_rest(self) -> None:
+        while not self._stopping.is_set() and not self._delivery.wait(n_bytes=0, seconds=_TAKE_SECONDS):
+            pass
+        self._delivery.stop()
+        if self._delivery.delivered > self._ledger.told:
+            self._commit(position=self._ledger.position)
+        if isinstance(self._sink, Folder):
+            self._sink.finish(
+                settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
+            )
+
+    def _close(self) -> None:
+        self._stopping.set()
+        self._delivery.stop()
+        if self._preparation is not None:
+            self._preparation.close()
+        self._source.close()
+        self._store.close()

@@ -1,0 +1,133 @@
+"""What a stream is anonymized with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from queryveil.data import Format
+from queryveil.errors import BadParameter
+from queryveil.formats.read import choose
+from queryveil.formats.roles import check_roles
+from queryveil.guarantees import SwapAnonymity
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.text.classifier import Classifier
+
+_MARK = "kept "
+
+
+def mark_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Give the columns to keep names that nothing else has."""
+    return events.rename({name: _MARK + name for name in keep}) if keep else events
+
+
+def unmark_kept(released: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Give what may leave: user, query and the columns to keep, under the names they came with.
+
+    >>> events = mark_kept(pl.DataFrame({"user": ["a"], "query": ["q"], "category": ["wines"]}), keep=("category",))
+    >>> unmark_kept(events.with_columns(category=14), keep=("category",)).rows()
+    [('a', 'q', 'wines')]
+    """
+    return released.select("user", "query", *(pl.col(_MARK + name).alias(name) for name in keep)) if keep else released
+
+
+LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
+"""The formats in which one line is one event."""
+
+_MOST_WORKERS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """A search engine's own tables for the classifier, in place of those in the package."""
+
+    frequencies: str | Path | None = None
+    recommendations: str | Path | None = None
+    categories: str | Path | None = None
+
+    def __bool__(self) -> bool:
+        return any(table is not None for table in (self.frequencies, self.recommendations, self.categories))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSettings:
+    """How a service anonymizes.
+
+    `format` None is told from the first lines; those of a source that `is_finite` may not be garbage. `patience` is how
+    many seconds a store or sink may fail before the service gives up; None waits for ever. While more than
+    `max_outbox_bytes` wait for the sink, nothing is read.
+    """
+
+    k: int = 10
+    l: int | None = None  # noqa: E741 - as in the papers
+    growth: float = 1.2
+    max_pool: int = 10_000
+    remembered: int = 32_000_000
+    drain: str = "suppress"
+    unclassified: str = "pool"
+    classifier: str = "evidence"
+    tables: Tables = field(default_factory=Tables)
+    columns: ColumnPolicy
+    format: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    max_outbox_bytes: int = 64 << 20
+    workers: int = 1
+    patience: float | None = None
+    is_finite: bool = False
+
+    def __post_init__(self) -> None:
+        if self.drain not in ("suppress", "release"):
+            raise BadParameter("drain", self.drain, allowed="suppress or release")
+        if self.unclassified not in ("pool", "drop"):
+            raise BadParameter("unclassified", self.unclassified, allowed="pool or drop")
+        if self.columns.ids is Ids.FRESH:
+            raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
+        if self.format is not None and choose(Format, self.format, name="format") not in LINE_FORMATS:
+            raise BadParameter("format", self.format, allowed=f"one of {', '.join(LINE_FORMATS)} on a stream")
+        if check_roles(self.names) and self.format in (Format.AOL, Format.EXCITE):
+            raise BadParameter("columns", ", ".join(self.names), allowed=f"left out for {self.format}")
+        if self.patience is not None and not self.patience >= 0:
+            raise BadParameter("patience", self.patience, allowed="0 or more seconds")
+        if not 1 <= self.workers <= _MOST_WORKERS:
+            raise BadParameter("workers", self.workers, allowed=f"between 1 and {_MOST_WORKERS}")
+        _ = self.promise
+
+    @property
+    def promise(self) -> SwapAnonymity:
+        """What holds for everything that leaves."""
+        return SwapAnonymity(k=self.k, l=self.k if self.l is None else self.l, remembered=self.remembered)
+
+    def make_classifier(self) -> Classifier:
+        """Give the classifier, with its tables read."""
+        tables = self.tables
+        return Classifier.from_tables(
+            frequencies=tables.frequencies,
+            recommendations=tables.recommendations,
+            categories=tables.categories,
+            kind=self.classifier,
+        )
+
+    def fingerprint(self, *, source: str, sink: str) -> str:
+        """Say, a line each, what the state of a stream is made with; a restart with anything else is refused."""
+        key = self.columns.key
+        made_with = {
+            "source": source,
+            "sink": sink,
+            "k": self.k,
+            "l": self.promise.l,
+            "growth": self.growth,
+            "remember": self.remembered,
+            "unclassified": self.unclassified,
+            "classifier": self.classifier + (" with own tables" if self.tables else ""),
+            "ids": self.columns.ids,
+            "key": "none" if key is None else hashlib.sha256(b"queryveil key\0" + key).hexdigest()[:16],
+            "time": self.columns.time,
+            "keep": ",".join(self.columns.keep),
+            "format": self.format or "as found",
+            "columns": ",".join(f"{role}={name}" for role, name in self.names.items()),
+        }
+        return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())

@@ -1,0 +1,140 @@
+"""Released events to a release folder, which can be verified when the stream has ended."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from queryveil.data import ROLES, Format, Layout
+from queryveil.errors import BadFile
+from queryveil.formats import extension, read_log
+from queryveil.release import MANIFEST, Counts, DataFile, Manifest, TimeDetail
+from queryveil.service.lines import inside_names
+from queryveil.service.ports import Outgoing
+from queryveil.service.settings import StreamSettings
+from queryveil.service.sinks.files import FileSink, sync_folder
+from queryveil.service.stats import Stats
+
+_STILL_WAITING = "events were still waiting when this was written; a later run releases them"
+_ABOUT = "the number of users before is an estimate: a stream does not remember who was there"
+
+
+class ReleaseSink:
+    """Append lines to the log of a folder, and write its manifest at each end that is not a crash.
+
+    While the stream runs there is no manifest: what it would say changes with every line.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._file: FileSink | None = None
+        self._delivered, self._n_bytes = 0, 0
+
+    def check_new(self) -> None:
+        """Refuse, at the first start of a stream, a folder that has something in it."""
+        if not self.folder.absolute().parent.is_dir():
+            raise BadFile(str(self.folder), "the folder to make it in is not there; make that one first")
+        # A first start that was killed may have left an empty log behind.
+        if os.path.lexists(self.folder) and (
+            not self.folder.is_dir() or any(file.is_dir() or file.stat().st_size for file in self.folder.iterdir())
+        ):
+            reason = "is already there and not empty, and no state of this stream is; name a new folder"
+            raise BadFile(str(self.folder), reason)
+
+    def open(self, *, delivered: int, n_bytes: int) -> None:
+        """Make the folder, for its owner alone."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(self.folder)
+        self._delivered, self._n_bytes = delivered, n_bytes
+
+    def begin(self, layout: Layout) -> None:
+        """Take note of how lines are written: the name of the file says it."""
+        self._file = FileSink(self.folder / f"log.{extension(layout)}")
+        self._file.open(delivered=self._delivered, n_bytes=self._n_bytes)
+
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Write lines to disk at their place."""
+        assert self._file is not None
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        self._file.deliver(outgoing)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
+        """Write the manifest, if all that was released has arrived and there is something."""
+        if layout is None or self._file is None or stats.n_outbox_rows or not stats.n_released:
+            return
+        path = self._file.path
+        manifest = _manifest(path, settings=settings, layout=layout, stats=stats, n_users=n_users)
+        text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        partial = self.folder / f".{MANIFEST}.partial"
+        with partial.open("wb") as file:
+            partial.chmod(0o600)
+            file.write(text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.folder / MANIFEST)
+        sync_folder(self.folder / MANIFEST)
+
+
+def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: Stats, n_users: int) -> Manifest:
+    columns, inside = settings.columns, list(inside_names(layout))
+    names = {role: layout.names.get(role, role) for role in ROLES if role in inside}
+    left = {"user", "query", *columns.keep} | (set() if columns.time is TimeDetail.DROP else {"time"})
+    is_named = layout.format not in (Format.AOL, Format.EXCITE)
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    data = DataFile(
+        name=path.name,
+        sha256=sha256,
+        format=layout.format,
+        names={role: name for role, name in names.items() if not is_named or role in left},
+        has_header=layout.has_header,
+    )
+    n_users_after = read_log(path, format=layout.format, columns=data.names if is_named else None).n_users
+    warnings = [*columns.warnings(inside), _ABOUT]
+    if columns.keep:
+        warnings.append("columns that were kept go with the query to its new user")
+    if stats.n_waiting:
+        warnings.append(_STILL_WAITING)
+    return Manifest(
+        method="swap",
+        promise=settings.promise,
+        parameters={
+            "k": settings.k,
+            "l": settings.promise.l,
+            "growth": settings.growth,
+            "max_pool": settings.max_pool,
+            "drain": settings.drain,
+            "unclassified": settings.unclassified,
+            "order": "file",
+            "times": "of release",
+            "classifier": "own tables" if settings.tables else settings.classifier,
+        },
+        counts=Counts(
+            n_rows_before=stats.n_read - stats.n_bad,
+            n_rows_after=stats.n_released,
+            n_users_before=max(n_users, n_users_after),
+            n_users_after=n_users_after,
+        ),
+        removed={
+            "bad_rows_skipped": stats.n_bad,
+            "rows_without_query": stats.n_empty,
+            "rows_of_identifiers": stats.n_emptied,
+            "rows_unclassified": stats.n_unclassified_dropped,
+            "rows_suppressed": stats.n_suppressed,
+            "rows_still_waiting": stats.n_waiting,
+            "identifiers": sum(stats.identifiers.values()),
+        }
+        | {f"identifiers_of_{kind.replace(' ', '_')}": n for kind, n in stats.identifiers.items()},
+        changed={"queries_exchanged": stats.n_released},
+        columns=columns.report(inside),
+        warnings=tuple(warnings),
+        data=data,
+    )

@@ -1,0 +1,260 @@
+"""One file read in whole lines from any place on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from queryveil.errors import BadFile
+from queryveil.formats.records import MAX_RECORD_BYTES
+from queryveil.formats.streams import ByteStream
+
+HEAD_BYTES = 1024
+TAIL_BYTES = 256
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a file: how far it was read, and a fingerprint of its first bytes and of those before the place.
+
+    `file` is the path it had. `is_skipping` says that the place is inside a line too long to be read.
+    """
+
+    file: str
+    offset: int
+    fingerprint: str
+    inode: int = 0
+    is_skipping: bool = False
+
+    def to_text(self) -> str:
+        """Give the mark as the position of a source."""
+        return msgspec.json.encode(self).decode()
+
+    @staticmethod
+    def from_text(text: str) -> Mark | None:
+        """Read a position; an empty one is none."""
+        return msgspec.json.decode(text, type=Mark) if text else None
+
+    def fits(self, descriptor: int) -> bool:
+        """Say whether an open file has the same bytes around the place."""
+        return os.fstat(descriptor).st_size >= self.offset and fingerprint(descriptor, self.offset) == self.fingerprint
+
+
+def fingerprint(descriptor: int, offset: int) -> str:
+    """Hash the first bytes of a file and the last ones before a place."""
+    tail = min(offset, TAIL_BYTES)
+    seen = os.pread(descriptor, min(offset, HEAD_BYTES), 0) + os.pread(descriptor, tail, offset - tail)
+    return hashlib.sha256(seen).hexdigest()[:32]
+
+
+class Beside(NamedTuple):
+    """A file beside the one that is followed."""
+
+    modified: int
+    inode: int
+    path: Path
+
+
+def rotated(path: Path, mark: Mark) -> list[Beside]:
+    """Find the file of a mark after it was renamed, and the files that came between it and the one at `path` now.
+
+    The first is the file of the mark; nothing if it is gone. Those behind it have names like its own but for digits:
+    what else begins with the same name may be anything, the released lines themselves too.
+    """
+    beside = []
+    for entry in os.scandir(path.absolute().parent):
+        if entry.name.startswith(path.name) and entry.name != path.name and entry.is_file():
+            status = entry.stat()
+            beside.append(Beside(status.st_mtime_ns, status.st_ino, Path(entry.path)))
+    beside.sort()
+    # An inode is used again for another file, so it alone proves nothing; but it saves reading all of them.
+    same = [each for each in beside if each.inode == mark.inode]
+    others = beside if mark.offset > HEAD_BYTES else []
+    found = next((each for each in (*same, *others) if _fits(each.path, mark)), None)
+    if found is None:
+        return []
+    later = beside[beside.index(found) + 1 :]
+    return [found, *(each for each in later if _shape(each.path) == _shape(found.path))]
+
+
+def _shape(file: Path) -> str:
+    return re.sub(r"[0-9]+", "0", file.name)
+
+
+def _fits(file: Path, mark: Mark) -> bool:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return mark.fits(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# One byte more than readers take, so that what is left of a longer line is refused as too long.
+LONGEST = MAX_RECORD_BYTES + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Chunk:
+    """Whole lines, how many bytes were used up for them, and whether the rest of a line too long is still to come."""
+
+    lines: bytes
+    n_used: int
+    is_skipping: bool = False
+
+
+def whole_lines(data: bytes, *, is_last: bool, is_skipping: bool = False) -> Chunk:
+    r"""Cut what has been read at its last line end; at the end of a file also take a line that has none.
+
+    A line longer than readers take is cut short, so that they count it as bad, and the rest of it is skipped.
+
+    >>> whole_lines(b"one\ntwo\nthr", is_last=False).lines
+    b'one\ntwo\n'
+    >>> whole_lines(b"thr", is_last=True).lines
+    b'thr\n'
+    """
+    begin = 0
+    if is_skipping:
+        begin = data.find(b"\n") + 1
+        if not begin:
+            return Chunk(lines=b"", n_used=len(data), is_skipping=not is_last)
+    end = data.rfind(b"\n") + 1
+    if end > begin:
+        return Chunk(lines=data[begin:end], n_used=end)
+    rest = data[begin:]
+    if rest and is_last:
+        return Chunk(lines=rest + b"\n", n_used=len(data))
+    if len(rest) > LONGEST:
+        return Chunk(lines=rest[:LONGEST] + b"\n", n_used=len(data), is_skipping=True)
+    return Chunk(lines=b"", n_used=begin)
+
+
+_MAGIC = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
+_NOT_THE_SAME = "this is not the file that was read before; put that one back, or name another --store"
+
+
+def is_compressed(path: Path) -> bool:
+    """Say whether a file has the beginning of one that gzip, bzip2 or zstd made."""
+    descriptor = open_file(path)
+    try:
+        return os.pread(descriptor, 4, 0).startswith(_MAGIC)
+    finally:
+        os.close(descriptor)
+
+
+def open_file(path: Path) -> int:
+    """Open a file for reading; what is wrong with it is one line."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise BadFile(str(path), "there is no such file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise BadFile(str(path), f"cannot be opened: {reason.lower()}") from None
+
+
+class PlainFile:
+    """A file that is not compressed; it may still grow."""
+
+    def __init__(self, path: Path, *, batch_bytes: int) -> None:
+        self.path, self._batch_bytes = path, batch_bytes
+        self.descriptor = open_file(path)
+        self.inode = os.fstat(self.descriptor).st_ino
+        self.offset, self.is_skipping = 0, False
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on behind a mark; refuse a file that has other bytes before it."""
+        if not mark.fits(self.descriptor):
+            raise BadFile(str(self.path), _NOT_THE_SAME)
+        self.offset, self.is_skipping = mark.offset, mark.is_skipping
+
+    def lines(self, *, is_whole: bool) -> bytes:
+        """Give the next whole lines; of a file that is `whole` also a last line without an end."""
+        for size in (self._batch_bytes, max(self._batch_bytes, LONGEST + 1)):
+            data = os.pread(self.descriptor, size, self.offset)
+            is_last = is_whole and len(data) < size
+            chunk = whole_lines(data, is_last=is_last, is_skipping=self.is_skipping)
+            self.offset, self.is_skipping = self.offset + chunk.n_used, chunk.is_skipping
+            if chunk.lines or len(data) < size:
+                return chunk.lines
+        return self.lines(is_whole=is_whole)
+
+    def mark(self) -> Mark:
+        """Say where the reading stands."""
+        return Mark(
+            file=str(self.path),
+            offset=self.offset,
+            fingerprint=fingerprint(self.descriptor, self.offset),
+            inode=self.inode,
+            is_skipping=self.is_skipping,
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class CompressedFile:
+    """A compressed file; places in it are counted in the bytes that it holds."""
+
+    def __init__(self, path: Path, *, batch_bytes: int) -> None:
+        self.path, self._batch_bytes = path, batch_bytes
+        self._stream = ByteStream(path)
+        self._blocks: Iterator[bytes] = self._stream.blocks()
+        self._buffer = self._head = self._tail = b""
+        self._at_end = self.is_skipping = False
+        self.offset = 0
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on behind a mark; refuse a file that holds other bytes before it."""
+        while self.offset < mark.offset:
+            self._fill()
+            if not self._buffer:
+                break
+            self._use(min(len(self._buffer), mark.offset - self.offset))
+        if self.mark().fingerprint != mark.fingerprint:
+            raise BadFile(str(self.path), _NOT_THE_SAME)
+        self.is_skipping = mark.is_skipping
+
+    def _fill(self) -> None:
+        while len(self._buffer) <= LONGEST and not self._at_end:
+            block = next(self._blocks, None)
+            self._at_end = block is None
+            self._buffer += block or b""
+
+    def _use(self, n_bytes: int) -> None:
+        used, self._buffer = self._buffer[:n_bytes], self._buffer[n_bytes:]
+        self._head = (self._head + used[:HEAD_BYTES])[:HEAD_BYTES]
+        self._tail = (self._tail + used[-TAIL_BYTES:])[-TAIL_BYTES:]
+        self.offset += n_bytes
+
+    def lines(self, *, is_whole: bool = True) -> bytes:  # noqa: ARG002 - a compressed file does not grow
+        """Give the next whole lines."""
+        while True:
+            self._fill()
+            data = self._buffer[: max(self._batch_bytes, LONGEST + 1)]
+            is_last = self._at_end and len(data) == len(self._buffer)
+            chunk = whole_lines(data, is_last=is_last, is_skipping=self.is_skipping)
+            self._use(chunk.n_used)
+            self.is_skipping = chunk.is_skipping
+            if chunk.lines or not data:
+                return chunk.lines
+
+    def mark(self) -> Mark:
+        """Say where the reading stands."""
+        seen = hashlib.sha256(self._head + self._tail).hexdigest()[:32]
+        return Mark(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()

@@ -1,0 +1,204 @@
+"""Events from a Redis stream, read as a consumer of a group.
+
+An entry holds one event as a line in its field `data` (several lines are several events); an entry without that field
+is taken as one JSON object of its fields, so that `XADD queries * user u1 query "red wine"` works.
+
+Where the reading stands is kept in the store, as the id of the last entry committed. What the server has noted is only
+second to it: an entry at or before that id is acknowledged and not taken, whether it is still pending after a crash or
+comes again from a server that was set back. Hence entries must not be moved to this consumer with XCLAIM.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from queryveil.errors import BadInput, Unreachable
+from queryveil.service.ports import Batch
+from queryveil.service.redis_server import LONGEST_WAIT, RedisAddress
+
+_Entry = tuple[bytes, list[bytes] | None]
+_MOST_ENTRIES = 10_000
+_FIRST_ENTRIES = 500
+_BATCH_BYTES = 1 << 20
+_DEFAULTS = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
+
+
+class RedisSource:
+    """A stream on a Redis server, named by redis://HOST:PORT/DB?stream=NAME&group=G&consumer=C&delete=1.
+
+    Stream and group are made where they are missing, and a new group begins with the first entry. Entries stay in the
+    stream for other groups; with `delete=1` they are deleted once they are committed, so that no raw query stays.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._address = RedisAddress.from_url(url, what="source", stream="queries", options=_DEFAULTS)
+        self._group, self._consumer = (self._address.options[name] for name in ("group", "consumer"))
+        self._is_deleting = self._address.number("delete", what="source") > 0
+        self._client: Any = None
+        self._is_closed = False
+        self._committed = self._taken = (0, 0)
+        self._pending_after: bytes | None = None
+        self._ids: dict[str, list[bytes]] = {}
+        self._to_acknowledge: list[bytes] = []
+        self._n_entries = _FIRST_ENTRIES
+
+    @property
+    def name(self) -> str:
+        """The address without user and password."""
+        return self._address.name
+
+    @property
+    def is_finished(self) -> bool:
+        """Never: somebody may always add an entry."""
+        return False
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
+        """Go on behind the entry that was committed last."""
+        self._committed = self._taken = (0, 0) if position is None else _position(position)
+        self._pending_after = b"0"
+        self._is_closed = False
+        self._connect()
+
+    def take(self, *, timeout: float) -> Batch | None:
+        """Give up to about a megabyte of entries: first those that were pending, then new ones."""
+        end = monotonic() + timeout
+        while not self._is_closed:
+            self._connect()
+            self._acknowledge()
+            entries = self._read(wait=min(LONGEST_WAIT, end - monotonic()))
+            batch = self._batch(entries)
+            if batch is not None:
+                return batch
+            if not entries and self._pending_after is None and monotonic() >= end:
+                return None
+            if not entries:
+                self._pending_after = None
+        return None
+
+    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:  # noqa: ARG002 - nobody to tell
+        """Let the server forget the entries; where it is away, the next `take` does it."""
+        self._committed = max(self._committed, _position(batch.position))
+        self._to_acknowledge += self._ids.pop(batch.position, [])
+        with suppress(Unreachable):
+            self._acknowledge()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._is_closed = True
+        self._disconnect()
+
+    def _connect(self) -> None:
+        if self._client is not None:
+            return
+        # The client's commands are not typed, and it would make a dict of every entry.
+        client: Any = self._address.connect()
+        client.set_response_callback("XREADGROUP", lambda answer, **_: answer)
+        try:
+            with self._address.errors():
+                self._make_group(client)
+        except BaseException:
+            client.close()
+            raise
+        self._client = client
+
+    def _make_group(self, client: Any) -> None:
+        stream, taken = self._address.stream, "{}-{}".format(*self._taken)
+        try:
+            client.xgroup_create(stream, self._group, id=taken, mkstream=True)
+        except Exception as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+        if _id(client.xinfo_stream(stream)["last-generated-id"]) < self._taken:
+            # The server was emptied or set back: no new entry may get an id that counts as read.
+            client.execute_command("XSETID", stream, taken)
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _call(self, *command: Any) -> Any:
+        client = self._client
+        if client is None:
+            raise Unreachable(self._address.server, "the source was closed")
+        try:
+            with self._address.errors():
+                return client.execute_command(*command)
+        except BaseException:
+            # What was under way may have arrived: what is pending behind the last entry taken is read again.
+            self._disconnect()
+            if self._pending_after is None:
+                self._pending_after = b"%d-%d" % self._taken
+            raise
+
+    def _read(self, *, wait: float) -> list[_Entry]:
+        start = b">" if self._pending_after is None else self._pending_after
+        # BLOCK 0 would wait for ever.
+        block = ("BLOCK", max(1, int(wait * 1000))) if start == b">" else ()
+        group = ("GROUP", self._group, self._consumer, "COUNT", self._n_entries)
+        answer = self._call("XREADGROUP", *group, *block, "STREAMS", self._address.stream, start)
+        entries: list[_Entry] = answer[0][1] if answer else []
+        if entries and self._pending_after is not None:
+            self._pending_after = entries[-1][0]
+        return entries
+
+    def _batch(self, entries: list[_Entry]) -> Batch | None:
+        n_old = bisect_right(entries, self._taken, key=lambda entry: _id(entry[0]))
+        n_committed = bisect_right(entries, self._committed, hi=n_old, key=lambda entry: _id(entry[0]))
+        self._to_acknowledge += [entry[0] for entry in entries[:n_committed]]
+        new = entries[n_old:]
+        if not new:
+            return None
+        # Most entries are one line in one field; a call for each would cost as much as all the rest.
+        lines = [f[1] if f and len(f) == 2 and f[0] == b"data" else _lines(f) for _, f in new]
+        data = b"\n".join(lines) + b"\n"
+        self._adapt(len(new), n_bytes=len(data))
+        position = new[-1][0].decode("ascii")
+        self._taken = _id(new[-1][0])
+        self._ids[position] = [entry[0] for entry in new]
+        return Batch(data=data, position=position)
+
+    def _adapt(self, n_entries: int, *, n_bytes: int) -> None:
+        """Ask next time for as many as make a batch; the server counts entries, not bytes."""
+        wanted = _BATCH_BYTES * n_entries // max(n_bytes, 1)
+        self._n_entries = max(1, min(wanted, 4 * self._n_entries, _MOST_ENTRIES))
+
+    def _acknowledge(self) -> None:
+        while ids := self._to_acknowledge[:_MOST_ENTRIES]:
+            if self._is_deleting:
+                # Privacy: before they are forgotten, so that a crash in between leaves no raw query behind.
+                self._call("XDEL", self._address.stream, *ids)
+            self._call("XACK", self._address.stream, self._group, *ids)
+            del self._to_acknowledge[: len(ids)]
+
+
+def _id(text: bytes) -> tuple[int, int]:
+    time, _, number = text.partition(b"-")
+    return int(time), int(number)
+
+
+def _position(text: str) -> tuple[int, int]:
+    try:
+        return _id(text.encode("ascii"))
+    except ValueError:
+        raise BadInput("the state is of another source than a Redis stream; name another --store") from None
+
+
+def _lines(fields: list[bytes] | None) -> bytes:
+    """Give the lines of an entry; one that was deleted while it was pending has none."""
+    if not fields:
+        return b""
+    named = dict(zip(fields[::2], fields[1::2], strict=True))
+    return named[b"data"] if b"data" in named else _json(named)
+
+
+def _json(named: dict[bytes, bytes]) -> bytes:
+    return msgspec.json.encode(
+        {name.decode("utf-8", "replace"): text.decode("utf-8", "replace") for name, text in named.items()}
+    )

@@ -1,0 +1,22 @@
+"""A store that keeps nothing, for a stream that is not gone on with: stdin to stdout, and trials."""
+
+from __future__ import annotations
+
+from queryveil.service.ports import Commit, Saved
+
+
+class MemoryStore:
+    """Forget everything: after a crash or a stop, the next run begins anew.
+
+    What waits in the pools is lost with the process, and nothing raw is ever written to disk.
+    """
+
+    def open(self, *, settings: str) -> Saved:  # noqa: ARG002 - part of the port
+        """Begin; there is never anything of earlier runs."""
+        return Saved()
+
+    def commit(self, commit: Commit) -> None:
+        """Take note of nothing."""
+
+    def close(self) -> None:
+        """End."""

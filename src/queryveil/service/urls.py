@@ -1,0 +1,168 @@
+"""Sources, sinks and stores by the addresses that people type."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from glob import has_magic
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from queryveil.errors import BadParameter
+from queryveil.service.ports import Sink, Source, Store
+
+BROKERS = ("redis", "rediss", "kafka", "http", "https")
+"""What names a server in an address; all else is a file."""
+_SERVERS = {
+    "redis": ("redis", "Redis"),
+    "rediss": ("redis", "Redis"),
+    "kafka": ("kafka", "Kafka"),
+    "http": ("http", "Http"),
+    "https": ("http", "Http"),
+}
+_STORE_SERVERS = ("postgresql", "postgres")
+_RELEASE = "release:"
+_STREAMS = ("redis://", "rediss://", "kafka://")
+
+
+def open_source(
+    url: str, *, follow: bool = False, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
+) -> Source:
+    """Give the source at an address: `-`, a file or glob, redis://, kafka:// or http://."""
+    scheme = _scheme(url, what="source")
+    if follow and (url == "-" or scheme is not None or has_magic(url)):
+        raise BadParameter("source", shown(url), allowed="one file with --follow")
+    if scheme is not None:
+        source: Source = _server("sources", scheme, url, kind="Source")
+        return source
+    if url == "-":
+        from queryveil.service.sources.files import StdinSource  # noqa: PLC0415
+
+        return StdinSource(batch_bytes=batch_bytes)
+    if follow:
+        from queryveil.service.sources.following import FollowedFile  # noqa: PLC0415
+
+        return FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
+    if _is_pipe(Path(url)):
+        from queryveil.service.sources.files import StdinSource  # noqa: PLC0415
+
+        return StdinSource(batch_bytes=batch_bytes, descriptor=os.open(url, os.O_RDONLY | os.O_CLOEXEC))
+    from queryveil.service.sources.files import FilesSource  # noqa: PLC0415
+
+    return FilesSource(url, batch_bytes=batch_bytes)
+
+
+def open_sink(url: str) -> Sink:
+    """Give the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
+    scheme = _scheme(url, what="sink")
+    if scheme is not None:
+        sink: Sink = _server("sinks", scheme, url, kind="Sink")
+        return sink
+    if url == "-":
+        from queryveil.service.sinks.files import StdoutSink  # noqa: PLC0415
+
+        return StdoutSink()
+    if _is_pipe(Path(url)):
+        from queryveil.service.sinks.files import StdoutSink  # noqa: PLC0415
+
+        return StdoutSink(descriptor=os.open(url, os.O_WRONLY | os.O_CLOEXEC))
+    if url.startswith(_RELEASE) or url.endswith("/"):
+        from queryveil.service.sinks.release import ReleaseSink  # noqa: PLC0415
+
+        return ReleaseSink(url.removeprefix(_RELEASE))
+    from queryveil.service.sinks.files import FileSink  # noqa: PLC0415
+
+    return FileSink(url)
+
+
+def open_store(url: str) -> Store:
+    """Give the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
+    if url == "memory:":
+        from queryveil.service.stores.memory import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore()
+    if url.startswith(tuple(f"{scheme}://" for scheme in _STORE_SERVERS)):
+        made: Store = import_module("queryveil.service.stores.postgres").PostgresStore(url)
+        return made
+    path = url.removeprefix("sqlite:")
+    if "://" in path or not path:
+        raise BadParameter("store", shown(url), allowed="sqlite:FILE, postgresql://.. or memory:")
+    from queryveil.service.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(path)
+
+
+def shown(url: str) -> str:
+    """Give an address as it may be shown: without user, password and query.
+
+    >>> shown("redis://me:secret@cache.example:6379/0/searches?token=1")
+    'redis://cache.example:6379/0/searches'
+    """
+    if "://" not in url:
+        return url
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2].partition('?')[0]}{slash}{path.partition('?')[0].partition('#')[0]}"
+
+
+def name_of(url: str, opened: object) -> str:
+    """Give the name under which a store knows a source or sink: servers as they call themselves, files by full path."""
+    if url == "-" or "://" in url:
+        return str(getattr(opened, "name", None) or shown(url))
+    return str(Path(url.removeprefix(_RELEASE)).absolute())
+
+
+def check_apart(source: str, sink: str) -> None:
+    """Raise if the source would read what the sink writes: every event would be released again and again.
+
+    >>> check_apart("logs/*.tsv", "logs/released.tsv")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: sink must be a place that the source does not read, got logs/released.tsv
+    """
+    if "-" in (source, sink):
+        return
+    if "://" in source or "://" in sink:
+        read, written_to = _place(source, stream="queries"), _place(sink, stream="released")
+        is_same = source.startswith(_STREAMS) and read == written_to
+    else:
+        written = Path(sink.removeprefix(_RELEASE)).absolute()
+        # The log of a release folder has one name and an ending.
+        files = (written, *(written / f"log.{ending}" for ending in ("tsv", "csv", "txt", "jsonl")))
+        is_same = any(file.match(str(Path(source).absolute())) for file in files)
+    if is_same:
+        raise BadParameter("sink", shown(sink), allowed="a place that the source does not read")
+
+
+def _place(url: str, *, stream: str) -> tuple[str, ...]:
+    """Give server and topic, or server, database and stream, which has another default at a source than at a sink."""
+    parts = urlsplit(url)
+    server, path = parts.netloc.rpartition("@")[2], parts.path.strip("/")
+    if parts.scheme == "kafka":
+        return server, path
+    return server, path or "0", dict(parse_qsl(parts.query)).get("stream", stream)
+
+
+def _scheme(url: str, *, what: str) -> str | None:
+    if not url:
+        raise BadParameter(what, "nothing", allowed="-, a file, redis://.., kafka://.. or http://..")
+    if "://" not in url:
+        return None
+    scheme = urlsplit(url).scheme
+    if scheme not in _SERVERS:
+        raise BadParameter(what, f"{scheme}://", allowed="-, a file, redis://.., kafka://.. or http://..")
+    return scheme
+
+
+def _server(folder: str, scheme: str, url: str, *, kind: str) -> Any:
+    module, name = _SERVERS[scheme]
+    return getattr(import_module(f"queryveil.service.{folder}.{module}"), name + kind)(url)
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        return not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode)
+    except (OSError, ValueError):
+        return False

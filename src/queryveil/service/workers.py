@@ -1,0 +1,183 @@
+"""From lines to events that may wait in a pool: in this process, or slice by slice in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Int64s, Layout
+from queryveil.methods.swap.preparing import prepare
+from queryveil.service.lines import parse
+from queryveil.service.settings import StreamSettings, mark_kept
+from queryveil.text.classifier import Classifier
+
+_N_TRIES = 3
+_SMALLEST_SLICE = 1 << 14
+MAX_EVENT_BYTES = 1 << 12
+"""A longer user and query together are no search: full pools of them would be more than a store takes at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Ready:
+    """Events of some lines, prepared, and what became of the other lines."""
+
+    events: pl.DataFrame
+    bad_lines: Int64s
+    counts: Counter[str]
+    identifiers: Counter[str] = field(default_factory=Counter)
+    time_format: str | None = None
+
+
+class Preparation(Protocol):
+    """Whatever makes events of lines."""
+
+    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+        """Parse and prepare whole lines."""
+
+    def close(self) -> None:
+        """Let go of processes."""
+
+
+class InProcess:
+    """Parse and prepare here."""
+
+    def __init__(self, settings: StreamSettings, *, classifier: Classifier | None = None) -> None:
+        self._keep, self._unclassified = settings.columns.keep, settings.unclassified
+        self._classifier = classifier or settings.make_classifier()
+
+    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+        """Parse and prepare whole lines."""
+        parsed = parse(data, layout=layout, keep=self._keep)
+        frame = mark_kept(parsed.frame, keep=self._keep)
+        prepared = prepare(frame, classifier=self._classifier, unclassified=self._unclassified)
+        events = prepared.frame if len(data) <= MAX_EVENT_BYTES else _without_giants(prepared.frame)
+        counts = Counter(
+            n_read=parsed.n_read,
+            n_bad=len(parsed.bad_lines),
+            n_empty=prepared.n_empty,
+            n_emptied=prepared.n_emptied,
+            n_unclassified_dropped=prepared.n_unclassified_dropped,
+            n_suppressed=prepared.frame.height - events.height,
+        )
+        return Ready(
+            events=events,
+            bad_lines=parsed.bad_lines,
+            counts=counts,
+            identifiers=Counter(prepared.identifiers),
+            time_format=parsed.time_format,
+        )
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _without_giants(events: pl.DataFrame) -> pl.DataFrame:
+    n_bytes = events["user"].str.len_bytes().cast(pl.Int64) + events["query"].str.len_bytes().cast(pl.Int64)
+    return events if (n_bytes.max() or 0) <= MAX_EVENT_BYTES else events.filter(n_bytes <= MAX_EVENT_BYTES)  # type: ignore[operator]
+
+
+class Workers:
+    """Parse and prepare in processes of their own; one that dies is replaced and its lines are done again."""
+
+    def __init__(self, settings: StreamSettings) -> None:
+        self._settings = settings
+        self._executor = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._settings.workers,
+            # A fork of a process that has threads may hang.
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(self._settings,),
+        )
+
+    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+        """Parse and prepare whole lines, a slice in each process."""
+        slices = slice_lines(data, n=self._settings.workers)
+        for _ in range(_N_TRIES):
+            try:
+                waiting: list[Future[Ready]] = [self._executor.submit(_run, each, layout) for each in slices]
+                return join([each.result() for each in waiting], slices)
+            except BrokenProcessPool:
+                self._executor.shutdown(wait=False, cancel_futures=True)
+                self._executor = self._start()
+        # What kills every worker is tried where its failure can be seen.
+        return InProcess(self._settings).run(data, layout=layout)
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The processes at work."""
+        return sorted(self._executor._processes or ())
+
+    def close(self) -> None:
+        """End the processes."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def preparation(settings: StreamSettings) -> Preparation:
+    """Give what the number of workers asks for."""
+    return InProcess(settings) if settings.workers == 1 else Workers(settings)
+
+
+def slice_lines(data: bytes, *, n: int) -> list[bytes]:
+    r"""Cut whole lines into at most n slices of whole lines.
+
+    >>> slice_lines(b"a\nb\n", n=2)
+    [b'a\nb\n']
+    """
+    size = max(len(data) // n + 1, _SMALLEST_SLICE)
+    slices, begin = [], 0
+    while begin < len(data):
+        end = data.find(b"\n", min(begin + size, len(data)) - 1) + 1 or len(data)
+        slices.append(data[begin:end])
+        begin = end
+    return slices or [b""]
+
+
+def join(parts: Sequence[Ready], slices: Sequence[bytes]) -> Ready:
+    """Put slices together again, lines numbered through."""
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *(each.count(b"\n") for each in slices[:-1])])
+    return Ready(
+        events=pl.concat([part.events for part in parts], rechunk=False),
+        bad_lines=np.concatenate([part.bad_lines + n for part, n in zip(parts, before, strict=True)]),
+        counts=sum((part.counts for part in parts), Counter()),
+        identifiers=sum((part.identifiers for part in parts), Counter()),
+        time_format=next((part.time_format for part in parts if part.time_format), None),
+    )
+
+
+_worker: InProcess | None = None
+
+
+def _begin(settings: StreamSettings) -> None:
+    global _worker  # noqa: PLW0603 - the one place where a process keeps what it was started with
+    # Ctrl-C goes to the whole group, and is for the parent, which ends its workers when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+    _worker = InProcess(settings)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _run(data: bytes, layout: Layout | None) -> Ready:
+    assert _worker is not None
+    return _worker.run(data, layout=layout)

@@ -1,0 +1,159 @@
+"""dp on a cluster: people pick where their rows are, counts are grouped by shuffles, noise is drawn on the driver."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil import progress
+from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Tallies
+from queryveil.formats import tallies_layout
+from queryveil.methods import Dp
+from queryveil.methods.dp import Choice
+from queryveil.methods.dp._noise import draw
+from queryveil.methods.dp.dp import by_count, is_url, may_leave
+from queryveil.release import Noise, Release
+from queryveil.rng import generator
+from queryveil.spark.column_release import secret_of
+from queryveil.spark.executors import Batches, guarded, speaking
+from queryveil.spark.km_histories import people_of
+from queryveil.spark.logs import SparkLog, as_frame, schema_of
+from queryveil.spark.writing import MadeHere
+from queryveil.text.tokens import encode, normalise
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame, SparkSession
+
+_ITEMS_AT_ONCE = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Picking:
+    """How a person's few items are picked: by digests that look like chance to whoever does not know the secret.
+
+    Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides.
+    """
+
+    names: tuple[str, ...]
+    most: int
+    choose: Choice
+    secret: bytes
+    by_blanks: bool
+
+
+def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str) -> MadeHere:
+    """Give the release, which has come to the driver: noisy counts of common queries."""
+    method.check(log.empty)
+    rng = generator(method.seed)
+    rows = people_of(log, threshold=method.bot_threshold).frame
+    by_blanks = log.layout.format is Format.TRANSACTIONS
+    tallied = _Tallying(method=method, spark=spark, scratch=scratch, rng=rng, by_blanks=by_blanks)
+    queries = tallied.rounds(rows, "queries", out=None)
+    clicks = tallied.rounds(rows, "clicks", out=queries) if method.clicks else None
+    data = Tallies(
+        frame=by_count(queries.cast(pl.Schema(TALLIES_SCHEMA))),
+        clicks=None if clicks is None else by_count(clicks.cast(pl.Schema(CLICKS_SCHEMA))),
+        layout=tallies_layout(log.layout),
+    )
+    return MadeHere(release=Release(data=data, manifest=method.manifest(data)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Tallying:
+    method: Dp
+    spark: SparkSession
+    scratch: str
+    rng: np.random.Generator
+    by_blanks: bool
+
+    def rounds(self, rows: DataFrame, what: str, *, out: pl.DataFrame | None) -> pl.DataFrame:
+        """Give the items that leave with their noisy counts; clicks are counted for the queries that are `out`."""
+        names = ("query",) if what == "queries" else ("query", "url")
+        found = pl.DataFrame(schema=dict.fromkeys(names, pl.String) | {"count": pl.Int64})
+        for number, plan in enumerate(self.method.noise):
+            if plan.what != what:
+                continue
+            progress.step(f"counting {what}")
+            picking = _Picking(
+                names=names,
+                most=plan.max_items,
+                choose=self.method.choose,
+                secret=secret_of(self.method.seed, f"picks {number}"),
+                by_blanks=self.by_blanks,
+            )
+            # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
+            counts = self._counts(rows, picking, gone=found, out=out, name=f"counts-{number}")
+            found = pl.concat([found, self._noisy(counts, plan, names=list(names))])
+        return found
+
+    def _counts(
+        self, rows: DataFrame, picking: _Picking, *, gone: pl.DataFrame, out: pl.DataFrame | None, name: str
+    ) -> DataFrame:
+        share = self.spark.sparkContext.broadcast
+        known = share(None if out is None else out.select("query"))
+        work = partial(_picked, picking=picking, gone=share(gone.select(picking.names)), out=known)
+        schema = pa.schema([(each, pa.string()) for each in picking.names])
+        picks = rows.select("user", *picking.names).repartition("user").mapInArrow(guarded(work), schema_of(schema))
+        with speaking(so="nothing was released"):
+            picks.groupBy(*picking.names).count().write.parquet(f"{self.scratch}/{name}")
+            return self.spark.read.parquet(f"{self.scratch}/{name}")
+
+    def _noisy(self, counts: DataFrame, plan: Noise, *, names: list[str]) -> pl.DataFrame:
+        """Draw noise for every count, so many at once as the driver has room for, and keep what leaves."""
+        there = counts.where(F.col("count") >= plan.least)
+        with speaking(so="nothing was released"):
+            n_turns = max(1, -(-there.count() // _ITEMS_AT_ONCE))
+        kept = []
+        for turn in range(n_turns):
+            with speaking(so="nothing was released"):
+                some = there.where(F.pmod(F.xxhash64(*names), F.lit(n_turns)) == turn).toArrow()
+            frame = pl.DataFrame(pl.from_arrow(some))
+            # With a seed the same noise must meet the same item.
+            frame = frame if self.method.seed is None else frame.sort(names)
+            noise = draw(plan, frame.height, rng=None if self.method.seed is None else self.rng)
+            frame = frame.with_columns(count=pl.col("count") + pl.Series(noise))
+            kept.append(frame.filter(pl.col("count") >= plan.threshold))
+        return pl.concat(kept).select(*names, pl.col("count").cast(pl.Int64))
+
+
+def _picked(
+    batches: Batches,
+    *,
+    picking: _Picking,
+    gone: Broadcast[pl.DataFrame],
+    out: Broadcast[pl.DataFrame | None],
+) -> Batches:
+    """Give what the people of this part, which holds all their rows, count for: each at most so many, once each."""
+    names = list(picking.names)
+    like = pa.schema([(name, pa.string()) for name in ("user", *names)])
+    items = _tidy(as_frame(batches, like=like), by_blanks=picking.by_blanks)
+    if "url" in names and out.value is not None:
+        items = items.filter(is_url(items["url"])).join(out.value, on="query", how="semi")
+    items = items.group_by("user", *names).agg(times=pl.len()).join(gone.value, on=names, how="anti")
+    if not items.height:
+        return
+    texts = items.select(text=pl.concat_str("user", *names, separator="\0"))["text"]
+    chance = [hashlib.blake2b(text.encode(), key=picking.secret, digest_size=16).digest() for text in texts]
+    items = items.with_columns(chance=pl.Series(chance, dtype=pl.Binary))
+    first = ["times", "chance"] if picking.choose is Choice.FREQUENT else ["chance"]
+    picked = items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(picking.most)
+    table = picked.select(names).to_arrow()
+    yield from table.cast(pa.schema([(name, pa.string()) for name in names])).to_batches(65_536)
+
+
+def _tidy(frame: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
+    """Give the rows whose queries can be released, in their normal form."""
+    if by_blanks:
+        frame = frame.with_columns(pl.col("query").str.split(" ")).explode("query")
+    codes, distinct = encode(frame["query"].fill_null(""))
+    normal = normalise(distinct)
+    texts = normal.gather(codes) if len(distinct) else normal
+    return frame.with_columns(query=texts).filter(may_leave(texts))

@@ -1,0 +1,193 @@
+"""kdelta on a cluster: groups of users with the same texts, clicks and shares, made in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil.data import QueryLog
+from queryveil.methods import Kdelta
+from queryveil.methods.bots import bots_of
+from queryveil.methods.kdelta._objects import read_objects
+from queryveil.release import Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.spark.column_release import digests, leave, secret_of
+from queryveil.spark.executors import speaking
+from queryveil.spark.logs import SparkLog
+from queryveil.spark.shards import (
+    SHARD,
+    Outcome,
+    Shards,
+    before_caveats,
+    check_shards,
+    merged,
+    run_in_shards,
+    summed,
+    total,
+)
+from queryveil.spark.writing import Made, MadeHere, as_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
+_BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
+TALLIES = pa.schema(
+    [(_OF, pa.string()), (_KEY, pa.binary()), *((name, pa.int64()) for name in (_BEFORE, _AFTER, _PEOPLE))]
+)
+"""Of queries or URLs, for each a digest, its rows in the shard and in the release, and the people who asked it."""
+
+_N_TOP = 50
+
+
+def is_tally() -> Column:
+    """Tell tallies from rows of the release."""
+    return F.col(_OF).isNotNull()
+
+
+def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, secret: bytes) -> pl.DataFrame:
+    """Count the distinct queries and URLs of a shard, those of programs too; people are counted without them."""
+    objects = read_objects(log.frame)
+    users = log.frame["user"].gather(objects.place)
+    is_person = ~users.is_in(bots_of(log, threshold=bot_threshold).implode())
+    rows = pl.DataFrame({"user": users, "text": objects.texts.gather(objects.query), "is_person": is_person})
+    people = pl.col("user").filter(pl.col("is_person")).n_unique()
+    queries = rows.group_by("text").agg(pl.len().alias(_BEFORE), people.alias(_PEOPLE))
+    found = [_tallied("queries", queries, released.frame["query"], secret=secret)]
+    if len(objects.urls):
+        urls = objects.urls.gather(objects.url[objects.url >= 0]).to_frame("text")
+        counted = urls.group_by("text").agg(pl.len().alias(_BEFORE)).with_columns(pl.lit(0).alias(_PEOPLE))
+        found.append(_tallied("urls", counted, released.frame["url"], secret=secret))
+    return pl.concat(found).select(TALLIES.names)
+
+
+def _tallied(of: str, before: pl.DataFrame, after: pl.Series, *, secret: bytes) -> pl.DataFrame:
+    counted = after.to_frame("text").group_by("text").agg(pl.len().alias(_AFTER))
+    both = before.join(counted, on="text", how="left")
+    # Privacy: a digest will do to tell them apart, and the driver need not see texts.
+    key = pl.Series(digests(both["text"], secret=secret), dtype=pl.Binary)
+    numbers = [pl.col(name).fill_null(0).cast(pl.Int64) for name in (_BEFORE, _AFTER, _PEOPLE)]
+    return both.select(pl.lit(of).alias(_OF), key.alias(_KEY), *numbers)
+
+
+def losses(tallies: DataFrame) -> dict[str, float]:
+    """Compare the distinct queries and URLs of the log with those of the release, as a local manifest does."""
+    sums = [F.sum(name).alias(name) for name in (_BEFORE, _AFTER, _PEOPLE)]
+    each = tallies.groupBy(_OF, _KEY).agg(*sums)
+    is_left = F.col(_AFTER) > 0
+    counts = each.groupBy(_OF).agg(
+        F.count("*").alias("n"),
+        F.count_if(is_left).alias("n_left"),
+        F.count_if(is_left & (F.col(_PEOPLE) == 1)).alias("n_of_one_user"),
+    )
+    with speaking(so="nothing was released"):
+        found = {row[_OF]: row for row in counts.collect()}
+        measures: dict[str, float] = {}
+        for name in (name for name in ("queries", "urls") if name in found):
+            own = each.where(F.col(_OF) == name)
+            measures[f"share_of_distinct_{name}_lost"] = round(1 - found[name]["n_left"] / found[name]["n"], 6)
+            measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(own, _BEFORE) & _top(own, _AFTER))
+    return measures | {"queries_of_one_user": int(found["queries"]["n_of_one_user"])}
+
+
+def _top(tallies: DataFrame, by: str) -> set[bytes]:
+    """Give the most frequent; of those that are equally so, any."""
+    top = tallies.where(F.col(by) > 0).orderBy(F.desc(by), _KEY).limit(_N_TOP).select(_KEY)
+    return {bytes(row[_KEY]) for row in top.collect()}
+
+
+def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
+    """Give the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
+    check_shards(shards)
+    base = method.anonymize(log.empty)
+    if not log.n_rows:
+        return MadeHere(release=base)
+    # Users keep their names in the shards; those that they leave with are given out over all of them.
+    inner = replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
+    rows = inner.anonymize(log.empty).log.frame.to_arrow().schema
+    n_users = log.n_users
+    found = run_in_shards(
+        partial(_equal, secret=secret_of(method.seed, "tallies")),
+        inner,
+        log,
+        columns=("user", "query", "time", "url", *method.columns.keep),
+        schema=pa.schema([*rows, *TALLIES]),
+        n_users=n_users,
+        shards=shards,
+        scratch=scratch,
+    )
+    released = found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names)
+    leaving = leave(released, method.columns, seed=method.seed, protected=method.protected)
+    counts = Counts(
+        n_rows_before=log.n_rows, n_rows_after=leaving.n_rows, n_users_before=n_users, n_users_after=leaving.n_users
+    )
+    measures = _sizes(found) | losses(found.frame.where(is_tally()))
+    warnings = _warnings(method, log.columns, base.manifest, found, measures)
+    manifest = merged(base.manifest, found.manifests, counts=counts, measures=measures, warnings=warnings)
+    if not leaving.n_rows:
+        return MadeHere(release=Release(data=base.data, manifest=manifest))
+    return Made(frame=leaving.frame, written=as_log(log.layout, leaving.frame.columns), manifest=manifest)
+
+
+def _equal(method: Kdelta, log: QueryLog, *, secret: bytes) -> Outcome:
+    release = method.anonymize(log)
+    tallies = tallies_of(log, release.log, bot_threshold=method.bot_threshold, secret=secret)
+    frame = pl.concat([release.log.frame, tallies], how="diagonal")
+    return Outcome(frame=frame, manifest=release.manifest, sums={"grouped": _n_grouped(release.manifest)})
+
+
+def _n_grouped(manifest: Manifest) -> float:
+    """Give how many users were put into groups, which a manifest tells by what was done for each of them."""
+    done = [
+        (manifest.measures.get("additions_per_user", 0.0), manifest.changed["rows_added"]),
+        (manifest.measures.get("suppressions_per_user", 0.0), manifest.removed["rows_suppressed"]),
+    ]
+    per_user, n_rows = max(done)
+    return n_rows / per_user if per_user else manifest.counts.n_users_after
+
+
+def _sizes(found: Shards) -> dict[str, float]:
+    """Give how large the groups are and what was done for each user, over all shards."""
+    whole = summed(manifest.removed | manifest.changed for manifest in found.manifests)
+    n_grouped = max(1.0, total(found.told, "grouped"))
+    out: dict[str, float] = {
+        "groups": _sum(found, "groups"),
+        "largest_group": int(max(manifest.measures.get("largest_group", 0) for manifest in found.manifests)),
+        "additions_per_user": round(whole["rows_added"] / n_grouped, 4),
+        "suppressions_per_user": round(whole["rows_suppressed"] / n_grouped, 4),
+    }
+    papers = ("additions_paper_centroids", "suppressions_paper_centroids")
+    return out | {name: _sum(found, name) for name in papers if name in found.manifests[0].measures}
+
+
+def _sum(found: Shards, measure: str) -> int:
+    return int(sum(manifest.measures.get(measure, 0) for manifest in found.manifests))
+
+
+def _warnings(
+    method: Kdelta, columns: list[str], base: Manifest, found: Shards, measures: Mapping[str, float]
+) -> list[str]:
+    """Say of all shards what the local method would; where they are one, the words are the same."""
+    own = method.columns.warnings(columns, protected=method.protected)
+    n_added = sum(manifest.changed["rows_added"] for manifest in found.manifests)
+    n_of_one_user = int(measures["queries_of_one_user"])
+    said = []
+    if n_added:
+        said.append(f"rows that were made up, copies of other users' rows: {n_added:,}")
+    if n_added and "time" in columns and method.columns.time is TimeDetail.KEEP:
+        said.append("made-up rows can be recognised: their exact times are those of other rows of the same user")
+    if n_added and any(name != "rank" for name in base.columns.kept):
+        said.append("copied rows may be recognised by the columns that were kept")
+    if "share_of_distinct_urls_lost" not in measures:
+        said.append("no clicks: queries are alike only if their texts are the same")
+    if n_of_one_user:
+        said.append(
+            f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
+            "--min-query-users 2 drops them"
+        )
+    return before_caveats(base.warnings, said, first=len(own))

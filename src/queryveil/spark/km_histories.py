@@ -1,0 +1,190 @@
+"""The terms of each user, gathered where the user's rows are, and numbered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil import progress
+from queryveil.data import Int32s, Int64s
+from queryveil.methods.bots import bots
+from queryveil.methods.km.km import windows_of
+from queryveil.spark.executors import Batches, guarded, speaking
+from queryveil.spark.logs import SparkLog, as_frame, put, schema_of
+from queryveil.text import tokenize
+from queryveil.text.histories import collect
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+
+ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
+HISTORIES = pa.schema(
+    [
+        ("user", pa.string()),
+        ("window", pa.int64()),
+        ("n_rows_without_terms", pa.int64()),
+        ("terms", pa.list_(pa.string())),
+        ("counts", pa.list_(pa.int32())),
+    ]
+)
+LABELLED = pa.schema(
+    [
+        ("uid", pa.int64()),
+        ("user", pa.string()),
+        ("window", pa.int64()),
+        ("labels", pa.list_(pa.int32())),
+        ("counts", pa.list_(pa.int32())),
+    ]
+)
+_BETWEEN = "\0"
+"""Stands between a window and a term: the same term in another window is another one."""
+
+
+def owners_of(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
+    """Number whose history each row belongs to, a user's or a user's in one window; and give who they are."""
+    windows = pl.Series("window", np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
+    keys = frame.select("user").with_columns(window=windows.alias("window"))
+    owners = keys.unique(maintain_order=True).with_row_index("owner")
+    codes = keys.join(owners, on=["user", "window"], how="left", maintain_order="left")["owner"]
+    return codes.to_numpy().astype(np.int32), owners.select("user", "window")
+
+
+def gather(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
+    """Give the terms of each user, or of each user and window, and how often each is there."""
+    work = partial(_gathered, window=window, by_blanks=by_blanks)
+    names = [name for name in ROWS.names if name in rows.columns and (name != "time" or window is not None)]
+    return rows.select(names).repartition("user").mapInArrow(guarded(work), schema_of(HISTORIES))
+
+
+def _gathered(batches: Batches, *, window: str | None, by_blanks: bool) -> Batches:
+    frame = as_frame(batches, like=ROWS if window is not None else pa.schema(list(ROWS)[:2]))
+    if not frame.height:
+        return
+    tokens = tokenize(frame["query"], by_blanks=by_blanks)
+    owners, who = owners_of(frame, window=window)
+    histories = collect(tokens, owners, n_users=who.height)
+    is_bare = np.diff(tokens.query_ptr)[tokens.row_query] == 0
+    texts = tokens.vocabulary.gather(histories.terms)
+    if window is not None:
+        number = who["window"].gather(histories.entry_user).cast(pl.String)
+        texts = number + _BETWEEN + texts
+    ptr = pa.array(histories.row_ptr.astype(np.int32))
+    table = pa.table(
+        {
+            "user": who["user"].to_arrow(),
+            "window": who["window"].to_arrow(),
+            "n_rows_without_terms": np.bincount(owners[is_bare], minlength=who.height),
+            "terms": pa.ListArray.from_arrays(ptr, texts.to_arrow().cast(pa.string())),
+            "counts": pa.ListArray.from_arrays(ptr, pa.array(histories.counts)),
+        }
+    )
+    yield from table.cast(HISTORIES).to_batches(65_536)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Vocabulary:
+    """The terms that at least k users have, in the order of their texts, and how many terms and users there are."""
+
+    terms: pl.Series
+    support: Int64s
+    frequency: Int64s
+    n_terms: int
+    n_occurrences: int
+    n_rows_without_terms: int
+    n_entries: int
+
+
+def words_of(terms: pl.Series, *, window: str | None) -> pl.Series:
+    """Give terms as they are written, without the window before them if there are any."""
+    return terms if window is None else terms.str.replace(rf"^-?\d+{_BETWEEN}", "")
+
+
+def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> Vocabulary:
+    """Count the users and occurrences of each term; only what k users have comes to the driver."""
+    entries = histories.select(F.explode(F.arrays_zip("terms", "counts")).alias("entry"))
+    counted = entries.groupBy(F.col("entry.terms").alias("term")).agg(
+        F.count("*").alias("support"), F.sum("entry.counts").alias("frequency")
+    )
+    with speaking():
+        word = F.col("term") if window is None else F.substring_index("term", _BETWEEN, -1)
+        whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).first()
+        bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).first()
+        frequent = counted.where(F.col("support") >= k).orderBy("term").toArrow()
+    assert whole is not None
+    assert bare is not None
+    support = frequent["support"].to_numpy().astype(np.int64)
+    return Vocabulary(
+        terms=pl.Series("term", frequent["term"]),
+        support=support,
+        frequency=frequent["frequency"].to_numpy().astype(np.int64),
+        n_terms=int(whole["n"]),
+        n_occurrences=int(whole["occurrences"] or 0),
+        n_rows_without_terms=int(bare["n"] or 0),
+        n_entries=int(support.sum()),
+    )
+
+
+def label(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
+    """Give each history as labels in ascending order: the places of its terms in `terms`; others are left out."""
+    numbered = histories.select("user", "window", "terms", "counts").withColumn("uid", F.monotonically_increasing_id())
+    return numbered.mapInArrow(guarded(partial(_labelled, terms=terms)), schema_of(LABELLED))
+
+
+def _labelled(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
+    labels = pl.DataFrame({"terms": terms.value}).with_row_index("labels").with_columns(pl.col("labels").cast(pl.Int32))
+    for batch in batches:
+        frame = pl.from_arrow(pa.Table.from_batches([batch]))
+        assert isinstance(frame, pl.DataFrame)
+        entries = frame.select("uid", "terms", "counts").explode("terms", "counts", empty_as_null=False)
+        lists = entries.join(labels, on="terms").sort("uid", "labels").group_by("uid").agg("labels", "counts")
+        # Whoever has none of the terms has nothing to decide.
+        out = frame.select("uid", "user", "window").join(lists, on="uid", how="inner").select(LABELLED.names)
+        yield from out.to_arrow().cast(LABELLED).to_batches()
+
+
+_LIKE = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
+_FOUND = pa.schema([("user", pa.string()), ("n", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class People:
+    """The rows of people, and how many users and rows of programs are left out."""
+
+    frame: DataFrame
+    n_bots: int = 0
+    n_bot_rows: int = 0
+
+
+def people_of(log: SparkLog, *, threshold: int | None) -> People:
+    """Give the rows of people; whether somebody is a program is told from that user's own rows."""
+    if threshold is None or "time" not in log.columns:
+        return People(frame=log.frame)
+    progress.step("looking for bots")
+    rows = log.frame.select("user", "query", "time").repartition("user")
+    with speaking():
+        found = rows.mapInArrow(guarded(partial(_programs, threshold=threshold)), "user string, n long").toArrow()
+    if not found.num_rows:
+        return People(frame=log.frame)
+    programs = pl.from_arrow(found)
+    assert isinstance(programs, pl.DataFrame)
+    theirs = F.broadcast(put(programs.select("user"), spark=log.frame.sparkSession))
+    return People(
+        frame=log.frame.join(theirs, "user", "left_anti"),
+        n_bots=programs.height,
+        n_bot_rows=int(programs["n"].sum()),
+    )
+
+
+def _programs(batches: Batches, *, threshold: int) -> Batches:
+    """Give the programs among the users of this part, which holds all rows of each of them."""
+    frame = as_frame(batches, like=_LIKE)
+    found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
+    counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))
+    yield from counted.to_arrow().cast(_FOUND).to_batches()

@@ -1,0 +1,247 @@
+"""plink on a cluster: profiles are grouped in shards, and groups that are too small beside all others are joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil.data import Format, Layout, QueryLog
+from queryveil.formats.groups import encode_groups
+from queryveil.methods import Plink
+from queryveil.methods.plink import Grouping
+from queryveil.methods.plink._groups import as_written, may_share
+from queryveil.methods.plink._representatives import Representative
+from queryveil.release import ColumnPolicy, Counts, Manifest, Release
+from queryveil.spark.clump import shippable
+from queryveil.spark.column_release import leave
+from queryveil.spark.executors import guarded_table, speaking
+from queryveil.spark.logs import SparkLog, as_frame, schema_of
+from queryveil.spark.shards import (
+    SHARD,
+    Outcome,
+    Shards,
+    Told,
+    before_caveats,
+    check_shards,
+    mean,
+    merged,
+    run_in_shards,
+    total,
+)
+from queryveil.spark.writing import Made, MadeHere, Written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COUNTED = pa.schema(
+    [
+        ("group", pa.int64()),
+        ("members", pa.int64()),
+        ("size", pa.int64()),
+        ("whole", pa.int64()),
+        ("terms", pa.list_(pa.string())),
+        ("weights", pa.list_(pa.float64())),
+        ("holders", pa.list_(pa.int64())),
+    ]
+)
+"""Groups with the holders of each released term, and their size before terms were dropped (`whole`)."""
+
+_DIGITS = 6
+
+
+def with_counts(grouping: Grouping) -> pl.DataFrame:
+    """Give the groups of a shard with holders, also where these are not released, and their whole size."""
+    groups = grouping.release.groups.frame
+    of_user = grouping.profiles.frame.select("user", "terms").join(grouping.membership, on="user")
+    whole = of_user.group_by("group").agg(whole=pl.col("terms").list.len().cast(pl.Int64).sum())
+    held = of_user.explode("terms").group_by("group", "terms").agg(holders=pl.len().cast(pl.Int64))
+    entries = groups.select("group", "terms", "weights").filter(pl.col("terms").list.len() > 0)
+    entries = entries.explode("terms", "weights").join(held, on=["group", "terms"], maintain_order="left")
+    lists = entries.group_by("group", maintain_order=True).agg("terms", "weights", "holders")
+    out = groups.select("group", "members", "size").join(whole, on="group", maintain_order="left")
+    out = out.join(lists, on="group", how="left", maintain_order="left")
+    # A group may have no terms left.
+    return out.with_columns(pl.col("terms", "weights", "holders").fill_null([])).select(COUNTED.names)
+
+
+def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
+    """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
+    schema = COUNTED.append(pa.field(SHARD, pa.int32()))
+    work = guarded_table(partial(_joined, needed=needed, union=union, schema=schema))
+    with speaking(so="nothing was released"):
+        groups.groupBy(SHARD).applyInArrow(work, schema_of(schema)).write.parquet(f"{scratch}/joined")
+        return groups.sparkSession.read.parquet(f"{scratch}/joined")
+
+
+def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> pa.Table:
+    frame = as_frame(table).sort("group")
+    into = pl.DataFrame({"group": frame["group"], "into": places(frame["whole"].to_list(), needed=needed)})
+    frame = frame.join(into, on="group")
+    sums = frame.group_by("into").agg(pl.col("members", "size", "whole").sum(), pl.col(SHARD).first())
+    entries = frame.filter(pl.col("terms").list.len() > 0).explode("terms", "weights", "holders")
+    weight = pl.col("weights").max() if union else (pl.col("weights") * pl.col("members")).sum()
+    each = entries.group_by("into", "terms").agg(weight.alias("weights"), pl.col("holders").sum())
+    each = each.join(sums.select("into", "members"), on="into")
+    if not union:
+        # The centroid of both is that of all their members.
+        mean = (pl.col("weights") / pl.col("members")).round(_DIGITS).clip(lower_bound=10.0**-_DIGITS)
+        each = each.with_columns(weights=mean)
+    lists = each.sort("into", "terms").group_by("into", maintain_order=True).agg("terms", "weights", "holders")
+    out = sums.join(lists, on="into", how="left").with_columns(pl.col("terms", "weights", "holders").fill_null([]))
+    return out.rename({"into": "group"}).select(schema.names).to_arrow().cast(schema)
+
+
+def places(sizes: list[int], *, needed: int) -> list[int]:
+    """Say for each group in which it ends up: small ones are joined from the smallest on, until each has enough.
+
+    >>> places([9, 2, 5, 3], needed=6), places([9, 2], needed=6), places([5, 5, 5], needed=10)
+    ([0, 1, 1, 1], [1, 1], [0, 0, 0])
+    """
+    into = list(range(len(sizes)))
+    first, size = -1, needed
+    for group in sorted(into, key=sizes.__getitem__):
+        if size >= needed and sizes[group] >= needed:
+            return into
+        if size >= needed:
+            last, first, size = first, group, 0
+        into[group] = first
+        size += sizes[group]
+    # What is left over is not enough by itself.
+    return [last if size < needed and last >= 0 and place == first else place for place in into]
+
+
+_RELEASED = ("members", "size", "terms", "weights", "holders")
+
+
+def anonymize_plink(method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
+    """Give groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
+    check_shards(shards)
+    base = method.anonymize(log.empty)
+    if not log.n_rows:
+        return MadeHere(release=base)
+    n_users = log.n_users
+    found = run_in_shards(
+        _grouped,
+        replace(method, taxonomy=shippable(method.taxonomy)),
+        log,
+        columns=("user", "query", "time"),
+        schema=COUNTED,
+        n_users=n_users,
+        shards=shards,
+        scratch=scratch,
+        is_enough=lambda told: method.strict or _can_be_joined(told, p=method.p),
+    )
+    needed = size_needed(found.told, p=method.p)
+    groups = found.frame
+    if not method.strict and any(each.sums["smallest"] < needed for each in found.told if each.sums["members"]):
+        groups = join_small(groups, needed=needed, union=method.representative is Representative.UNION, scratch=scratch)
+    manifest = _manifest(method, base.manifest, found, groups, n_rows=log.n_rows, n_users=n_users)
+    if not manifest.counts.n_rows_after:
+        return MadeHere(release=Release(data=base.data, manifest=manifest))
+    written = Written(
+        kind="groups",
+        layout=Layout(format=Format.JSONL, has_header=False),
+        arrange=_numbered,
+        names={},
+        encode=_encoded,
+    )
+    return Made(frame=_leaving(groups, method), written=written, manifest=manifest)
+
+
+def _grouped(method: Plink, log: QueryLog) -> Outcome:
+    grouping = method.group(log)
+    frame = with_counts(grouping)
+    weights = grouping.profiles.frame["weights"].explode(empty_as_null=False)
+    return Outcome(
+        frame=frame,
+        manifest=grouping.release.manifest,
+        sums={
+            "members": int(frame["members"].sum()),
+            "whole": int(frame["whole"].sum()),
+            "smallest": min(frame["whole"].to_list(), default=0),
+            "not_binary": int((weights != 1).sum()),
+        },
+    )
+
+
+def size_needed(told: list[Told], *, p: float) -> int:
+    """Give the least number of terms that a group must bring together, by the average profile of all users."""
+    members = int(total(told, "members"))
+    return ceil(Fraction(int(total(told, "whole")), members) / as_written(p)) if members else 0
+
+
+def _can_be_joined(told: list[Told], *, p: float) -> bool:
+    """Tell whether all groups of each shard together are enough for one."""
+    needed = size_needed(told, p=p)
+    return all(each.sums["whole"] >= needed for each in told if each.sums["members"])
+
+
+def _manifest(
+    method: Plink, base: Manifest, found: Shards, groups: DataFrame, *, n_rows: int, n_users: int
+) -> Manifest:
+    told, manifests = found.told, found.manifests
+    largest = F.coalesce(F.array_max("holders"), F.lit(0)).alias("largest")
+    with speaking(so="nothing was released"):
+        shared = groups.groupBy("members", largest).count().collect()
+        sizes = groups.agg(F.sum(1 / F.col("whole")).alias("inverse"), F.min("whole").alias("least")).first()
+    assert sizes is not None
+    n_groups, n_members = sum(row["count"] for row in shared), int(total(told, "members"))
+    average = total(told, "whole") / max(1, n_members)
+    measures = {
+        "groups": float(n_groups),
+        "average_group_size": n_members / max(1, n_groups),
+        "largest_share": max((row["largest"] / row["members"] for row in shared), default=0.0),
+        "average_linkability": average * sizes["inverse"] / n_groups if n_groups else 0.0,
+        "largest_linkability": average / sizes["least"] if n_groups else 0.0,
+    }
+    if method.strict:
+        before = "largest_share_before_dropping"
+        measures[before] = max(manifest.measures[before] for manifest in manifests)
+    # Where small groups were joined, as it was before.
+    measures["mean_similarity_to_group"] = mean(
+        manifests, "mean_similarity_to_group", weights=[each.sums["members"] for each in told]
+    )
+    n_open = sum(row["count"] for row in shared if row["largest"] > may_share(row["members"], p=method.p))
+    return merged(
+        base,
+        manifests,
+        counts=Counts(n_rows_before=n_rows, n_rows_after=n_groups, n_users_before=n_users, n_users_after=n_members),
+        measures={name: round(value, 6) for name, value in measures.items()},
+        warnings=_warnings(method, base, told, n_open=n_open, n_members=n_members),
+    )
+
+
+def _warnings(method: Plink, base: Manifest, told: list[Told], *, n_open: int, n_members: int) -> list[str]:
+    """Say of all shards what the local method would; where they are one, the words are the same."""
+    said = []
+    if n_open and not method.strict:
+        in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
+        said.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
+    is_binary = not total(told, "not_binary")
+    if is_binary and n_members and method.representative is Representative.CENTROID and not method.strict:
+        said.append("the weight of a term is the share of its group's members that have it")
+    return before_caveats(base.warnings, said, first=0)
+
+
+def _leaving(groups: DataFrame, method: Plink) -> DataFrame:
+    """Number the groups anew over all shards, in an order that does not tell which shard one is from."""
+    # To `leave`, a group is a user with one row.
+    holders = F.col("holders") if method.strict else F.lit(None).cast("array<bigint>")
+    rows = groups.withColumn("holders", holders).select(F.concat_ws(" ", SHARD, "group").alias("user"), *_RELEASED)
+    return leave(rows, ColumnPolicy(), seed=method.seed, protected=_RELEASED).frame
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.rename({"user": "group"}).with_columns(pl.col("group").cast(pl.Int64))
+
+
+def _encoded(frame: pl.DataFrame, begin: int) -> bytes:
+    del begin
+    return b"".join(line + b"\n" for line in encode_groups(_numbered(frame)))

@@ -1,0 +1,199 @@
+"""Reading a log from any path that Spark reads, by the same rules as on one machine.
+
+Parquet is read by Spark itself. Of any other file Spark only gives the bytes, and the local reader takes them apart: a
+line that cannot be read is told by file and line, as ever. Spark's own readers would quietly repair or drop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from glob import has_magic
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from queryveil.data import ROLES, Format, Layout
+from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet, OtherFormat
+from queryveil.formats.layouts import sniff
+from queryveil.formats.parquet import type_frame
+from queryveil.formats.read import choose
+from queryveil.formats.records import BadRowPolicy
+from queryveil.formats.roles import assign_roles, carried_names, check_roles
+from queryveil.formats.streams import ByteStream
+from queryveil.spark.executors import Batches, guarded, speaking
+from queryveil.spark.logs import SparkLog, arrow_schema, plain, schema_of, unfit
+from queryveil.spark.reading_text import (
+    OTHER_COLUMNS,
+    SEEN,
+    How,
+    Seen,
+    collected,
+    name_of,
+    read_lines,
+    read_whole,
+    reading_of,
+)
+from queryveil.spark.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
+"""Files of these formats can be cut at any line."""
+_PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
+_MOST_BYTES = 2**31 - 1
+"""Any other file must fit into one value of Spark."""
+
+
+def read_log(
+    spark: SparkSession,
+    source: str | Sequence[str],
+    *,
+    format: Format | str | None = None,  # noqa: A002
+    columns: Mapping[str, str] | None = None,
+    bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
+) -> SparkLog:
+    """Read a query log: a path, a folder, a glob or several of them, as `queryveil.read_log` would."""
+    asked = check_roles(columns)
+    chosen = None if format is None else choose(Format, format, name="format")
+    policy = choose(BadRowPolicy, bad_rows, name="bad_rows")
+    storage = Storage(spark=spark)
+    files = _files(storage, [source] if isinstance(source, str) else list(source))
+    paths = [path for path, _ in files]
+    found = chosen or _sniffed(paths[0], storage.head(paths[0]), columns=asked)
+    if found is Format.UBI:
+        raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
+    if found is Format.TRANSACTIONS and len(files) > 1:
+        raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
+    if found is Format.PARQUET:
+        return _read_parquet(storage, paths, columns=asked, bad_rows=policy)
+    heads = {path: storage.head(path) for path in paths}
+    for path, head in heads.items() if chosen is None else ():
+        other = _sniffed(path, head, columns=asked)
+        if other is not found:
+            raise OtherFormat(name_of(path), other, first=found)
+    how = How(format=found, columns=asked or None, bad_rows=policy)
+    if found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values()):
+        return read_lines(spark, heads, how=how)
+    for path, n_bytes in files:
+        if n_bytes > _MOST_BYTES:
+            raise BadFile(name_of(path), "it is larger than 2 GB; split it, or write it as Parquet")
+    return read_whole(spark, paths, how=how)
+
+
+_HERE = "read it on one machine: leave out --engine"
+
+
+def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
+    """List the files behind paths, folders and globs, with their sizes."""
+    if "-" in sources:
+        raise BadParameter("the log", "stdin", allowed="a path that all executors see")
+    listed = []
+    for source in sources:
+        try:
+            with speaking():
+                found = storage.spark.read.format("binaryFile").load(source)
+                rows = found.select("path", "length").orderBy("path").collect()
+        except BadFile:
+            rows = []
+        if not rows and not has_magic(source) and storage.exists(source):
+            raise BadFile(source, "there is nothing in it")
+        if not rows:
+            raise BadFile(source, "there is no such file; check the path and that all executors see it")
+        listed += [(row["path"], int(row["length"])) for row in rows]
+    return listed
+
+
+def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
+    with TemporaryDirectory() as folder:
+        beginning = Path(folder) / name_of(path)
+        beginning.write_bytes(head)
+        with ByteStream(beginning) as stream:
+            return sniff(stream, columns=columns)
+
+
+def _read_parquet(
+    storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
+) -> SparkLog:
+    raw = _opened(storage, paths)
+    names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
+    inside = {name: role for role, name in names.items()} | carried_names(raw.columns, names=names)
+    roles = [role for role in ROLES if role in names]
+    order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
+    _check_names(order, path=paths[0])
+    layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
+    # A plain rename, so that a column that nobody asks for is never read.
+    given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
+    with speaking():
+        seen = collected(given.select(roles).mapInArrow(guarded(_judge_rows), SEEN))
+    n_bad = sum(each.n_bad for each in seen)
+    if n_bad and bad_rows is BadRowPolicy.FAIL:
+        raise BadFile(name_of(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}")
+    schema = plain(_typed(as_raw(arrow_schema(given).empty_table())).to_arrow().schema)
+    frame = given.mapInArrow(guarded(partial(_typed_rows, schema=schema)), schema_of(schema))
+    if n_bad == 0 and [(each.name, each.dataType) for each in given.schema] == [
+        (each.name, each.dataType) for each in schema_of(schema)
+    ]:
+        # Nothing needs another type, so Spark can do it, and leave out what nobody asks for.
+        frame = given.withColumn("query", F.coalesce("query", F.lit("")))
+        frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
+    return SparkLog(frame=frame, layout=layout, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+
+
+def _opened(storage: Storage, paths: list[str]) -> DataFrame:
+    """Open files that have the same columns: Spark would take what is not there for empty."""
+    first: list[str] = []
+    path = paths[0]
+    try:
+        with speaking():
+            for path in paths:
+                names = storage.parquet_columns(path)
+                _check_names(names, path=path)
+                first = first or names
+                if names != first:
+                    raise BadFile(name_of(path), OTHER_COLUMNS)
+            path = paths[0]
+            return storage.spark.read.parquet(*paths)
+    except EngineFailed:
+        raise BadFile(name_of(path), "this is not a whole Parquet file of flat columns; write it again") from None
+
+
+def _check_names(names: list[str], *, path: str) -> None:
+    wrong = unfit(names)
+    if wrong is not None:
+        raise BadFile(name_of(path), wrong)
+
+
+_MEND = "mend the files, or leave such rows out with --bad-rows skip"
+
+
+def as_raw(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
+    """Give Arrow rows as a frame, types as they are."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _typed(frame: pl.DataFrame) -> pl.DataFrame:
+    return type_frame(frame).frame().select(frame.columns)
+
+
+def _judge_rows(batches: Batches) -> Batches:
+    n_rows, n_bad = 0, 0
+    for batch in batches:
+        wrong = type_frame(as_raw(batch)).wrong
+        n_bad += int(np.count_nonzero(wrong))
+        n_rows += int(np.count_nonzero(wrong == 0))
+    seen = Seen(n_rows=n_rows, n_bad=n_bad)
+    yield seen.batch
+
+
+def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:
+    for batch in batches:
+        yield from _typed(as_raw(batch)).to_arrow().cast(schema).to_batches()

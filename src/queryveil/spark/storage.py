@@ -1,0 +1,251 @@
+"""Folders wherever Spark can reach them: a disk, HDFS, an object store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+
+from queryveil.errors import BadParameter, NotWritten, ReleaseExists
+from queryveil.release import MANIFEST
+from queryveil.spark.executors import insist
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_GROUP = "spark.jobGroup.id"
+_END_SECONDS = 30
+
+
+@contextmanager
+def over_at_the_end(spark: SparkSession) -> Iterator[None]:
+    """Let no task of the block go on behind it: what it wrote then would stay where nobody looks for it."""
+    context: Any = spark.sparkContext
+    before, group = context.getLocalProperty(_GROUP), f"queryveil-{secrets.token_hex(8)}"
+    context.setLocalProperty(_GROUP, group)
+    try:
+        yield
+    except BaseException:
+        # What Java was asked goes on when this side is interrupted, and may begin its job only now; of a job that has
+        # failed other tasks may still run.
+        insist(lambda: context._jsc.sc().cancelJobGroupAndFutureJobs(group))
+        until = monotonic() + _END_SECONDS
+        while _n_tasks(context) and monotonic() < until:
+            sleep(0.1)
+        raise
+    finally:
+        insist(lambda: context.setLocalProperty(_GROUP, before))
+
+
+def _n_tasks(context: Any) -> int:
+    # None runs on a Spark that has stopped.
+    with suppress(Py4JError):
+        return sum(int(each.numRunningTasks()) for each in context._jsc.sc().statusTracker().getExecutorInfos())
+    return 0
+
+
+_HEAD_BYTES = 1 << 16
+_LAST_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Storage:
+    """What can be done with paths through Hadoop, whose settings and rights are Spark's own."""
+
+    spark: SparkSession
+
+    def qualified(self, path: str) -> str:
+        """Give a path with its scheme, as all executors understand it."""
+        return str(self._at(path)[0].makeQualified(self._path(path)))
+
+    def exists(self, path: str) -> bool:
+        """Say whether there is anything at a path."""
+        files, where = self._at(path)
+        return bool(files.exists(where))
+
+    def is_folder(self, path: str) -> bool:
+        """Say whether there is a folder at a path."""
+        files, where = self._at(path)
+        return bool(files.exists(where)) and bool(files.getFileStatus(where).isDirectory())
+
+    def names(self, folder: str) -> list[str]:
+        """Give the names in a folder, in their order."""
+        files, where = self._at(folder)
+        return sorted(str(status.getPath().getName()) for status in files.listStatus(where))
+
+    def make_private(self, folder: str, *, told: str | None = None) -> None:
+        """Make a folder that only its owner may enter; `told` is what messages call it."""
+        files, where = self._at(folder)
+        if not files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")):
+            raise NotWritten(
+                told or PurePosixPath(folder).name, "no folder can be made there", so="nothing was released"
+            )
+
+    def close_off(self, path: str, *, mode: str = "700") -> None:
+        """Let nobody but its owner at a file or folder, also if it was there before."""
+        files, where = self._at(path)
+        files.setPermission(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode))
+
+    def open_up(self, folder: str) -> None:
+        """Let others in again, as far as a new folder lets them."""
+        files, where = self._at(folder)
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
+        mask = permission.getUMask(self.spark._jsc.hadoopConfiguration())
+        files.setPermission(where, permission("777").applyUMask(mask))
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or folder another name; the new one must be free."""
+        files, where = self._at(old)
+        if not files.rename(where, self._path(new)):
+            raise NotWritten(PurePosixPath(new).name, "it cannot be renamed to that")
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a folder with all that is in it."""
+        files, where = self._at(path)
+        files.delete(where, True)
+
+    def read(self, path: str) -> bytes:
+        """Give all bytes of a small file."""
+        files, where = self._at(path)
+        stream = files.open(where)
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
+    def head(self, path: str) -> bytes:
+        """Give the first bytes of a file."""
+        files, where = self._at(path)
+        n_bytes = min(int(files.getFileStatus(where).getLen()), _HEAD_BYTES)
+        stream = files.open(where)
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, n_bytes))
+        finally:
+            stream.close()
+
+    def parquet_columns(self, path: str) -> list[str]:
+        """Give the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        conf = self.spark._jsc.hadoopConfiguration()
+        reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(self._path(path), conf))
+        try:
+            return [str(each.getName()) for each in reader.getFooter().getFileMetaData().getSchema().getFields()]
+        finally:
+            reader.close()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a small file whole."""
+        files, where = self._at(path)
+        stream = files.create(where, True)
+        try:
+            stream.write(data)
+        finally:
+            stream.close()
+
+    def upload(self, file: str, path: str) -> None:
+        """Copy a file of this machine to a path."""
+        files, where = self._at(path)
+        files.copyFromLocalFile(False, True, self._path(f"file://{file}"), where)
+
+    def sweep_sums(self, folder: str) -> None:
+        """Remove the hidden sums that Hadoop writes beside files on a disk, and shows nobody."""
+        files, where = self._at(folder)
+        if str(files.getUri().getScheme()) != "file":
+            return
+        raw = files.getRawFileSystem()
+        for status in raw.listStatus(where):
+            name = str(status.getPath().getName())
+            if name.startswith(".") and name.endswith(".crc"):
+                raw.delete(status.getPath(), False)
+
+    def check_target(self, folder: str, *, force: bool) -> None:
+        """Raise if a release may or can not be written there; better before the work than after it."""
+        self.check_free(folder, force=force)
+        # Whether a folder can be made there is best found out by making one.
+        with self.scratch(folder):
+            pass
+
+    def check_free(self, folder: str, *, force: bool) -> None:
+        """Raise if something stands in the place of a release that may not be replaced."""
+        parent = str(self._path(self.qualified(folder)).getParent())
+        if not self.is_folder(parent):
+            raise BadParameter("output", folder, allowed="a folder to be made in one that is there")
+        if not self.exists(folder):
+            return
+        if not force:
+            raise ReleaseExists(folder)
+        if not self.is_folder(folder) or (self.names(folder) and MANIFEST not in self.names(folder)):
+            raise BadParameter("output", folder, allowed="a release folder or an empty one to be replaced with --force")
+
+    @contextmanager
+    def whole(self, folder: str, *, force: bool) -> Iterator[str]:
+        """Give a folder beside the target that becomes the target when the block ends well."""
+        target = self.qualified(folder)
+        parent, _, name = target.rstrip("/").rpartition("/")
+        mark = secrets.token_hex(8)
+        partial, old = f"{parent}/.{name}.partial-{mark}", f"{parent}/.{name}.old-{mark}"
+        with self._passing(partial, told=name):
+            yield partial
+            self.open_up(partial)
+            self.check_free(folder, force=force)
+            self._put(partial, target, old=old)
+
+    def _put(self, partial: str, target: str, *, old: str) -> None:
+        """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
+        if not self.exists(target):
+            self.rename(partial, target)
+            return
+        self.rename(target, old)
+        try:
+            self.rename(partial, target)
+        except BaseException:
+            self.rename(old, target)
+            raise
+        self.delete(old)
+
+    @contextmanager
+    def scratch(self, beside: str) -> Iterator[str]:
+        """Give a folder for what a run must keep between its steps; only its owner may enter, and it is removed after.
+
+        Privacy: it holds terms and user ids.
+        """
+        parent, _, name = self.qualified(beside).rstrip("/").rpartition("/")
+        folder = f"{parent}/.{name}.scratch-{secrets.token_hex(8)}"
+        with self._passing(folder, told=name):
+            yield folder
+
+    @contextmanager
+    def _passing(self, folder: str, *, told: str) -> Iterator[None]:
+        """Make a private folder for the block, and leave nothing of it."""
+        self.make_private(folder, told=told)
+        files, where = self._at(folder)
+        # Java removes it if this side is killed.
+        files.deleteOnExit(where)
+        try:
+            with over_at_the_end(self.spark):
+                yield
+        except KeyboardInterrupt:
+            self.delete(folder)
+            # Java may have been about to write, and makes a folder in it before it finds that it may not.
+            sleep(_LAST_SECONDS)
+            raise
+        finally:
+            self.delete(folder)
+            files.cancelDeleteOnExit(where)
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark._jvm
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        where = self._path(path)
+        return where.getFileSystem(self.spark._jsc.hadoopConfiguration()), where

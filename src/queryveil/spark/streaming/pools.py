@@ -1,0 +1,182 @@
+"""The pools on Spark: one for each category and shard, with a state that Spark keeps.
+
+A pool takes its events as a whole, so they travel as a whole: thousands in a row, instead of a row for each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from queryveil.data import UInt64s
+from queryveil.methods.swap._issued import hash_users, pair_hashes
+from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.spark.executors import guarded
+from queryveil.spark.streaming.counts import COUNT_NAMES, COUNTS, COUNTS_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+
+_PIECE_BYTES = 1 << 14
+
+
+class Recent(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The newest pairs, fewer than make a piece, of a generation that has `n_pieces` of them."""
+
+    generation: int = 0
+    n_pieces: int = 0
+    pairs: bytes = b""
+
+
+class IssuedMemory:
+    """Hashes of pairs in pieces, those of even and of odd generations apart.
+
+    A pool knows two generations. Only what is newer than the last piece is written with every batch, beside the pool
+    itself, and when a generation begins, the one before the last is removed as a whole.
+    """
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._pieces: tuple[MapState, ...] = tuple(
+            handle.getMapState(name, "piece INT", "pairs BINARY") for name in ("issuedEven", "issuedOdd")
+        )
+
+    def pairs(self, recent: Recent) -> Iterator[tuple[int, bytes]]:
+        """Give generations and what was issued in them."""
+        for generation in (recent.generation - 1, recent.generation):
+            for (pairs,) in self._pieces[generation % 2].values():
+                yield generation, pairs
+        yield recent.generation, recent.pairs
+
+    def with_more(self, recent: Recent, *, generation: int, pairs: bytes) -> Recent:
+        """Remember further pairs, of this generation or the next one."""
+        if generation != recent.generation:
+            self._put(recent)
+            self._pieces[generation % 2].clear()
+            recent = Recent(generation=generation)
+        longer = msgspec.structs.replace(recent, pairs=recent.pairs + pairs)
+        return longer if len(longer.pairs) < _PIECE_BYTES else self._put(longer)
+
+    def _put(self, recent: Recent) -> Recent:
+        if recent.pairs:
+            self._pieces[recent.generation % 2].updateValue((recent.n_pieces,), (recent.pairs,))
+        return Recent(generation=recent.generation, n_pieces=recent.n_pieces + 1)
+
+
+PARCELS = "category INT, shard INT, parcel BINARY"
+"""What goes into the pools and what comes out of them, as Spark declares it."""
+TALLY = -1
+"""In place of a category: what was counted before the pools."""
+
+
+def packed(frame: pl.DataFrame) -> bytes:
+    """Give a frame as bytes."""
+    buffer = io.BytesIO()
+    frame.write_ipc_stream(buffer)
+    return buffer.getvalue()
+
+
+def unpacked(data: bytes) -> pl.DataFrame:
+    """Give back a frame."""
+    return pl.read_ipc_stream(data)
+
+
+def derived(secret: bytes, purpose: str) -> bytes:
+    """Give a secret of 32 bytes for one purpose, which tells nothing of those for others."""
+    return hmac.digest(secret, purpose.encode(), hashlib.sha256)
+
+
+def hash_key(secret: bytes) -> UInt64s:
+    """Give the two numbers, the second one odd, that texts are hashed with."""
+    return np.frombuffer(derived(secret, "places")[:16], "<u8").astype(np.uint64) | np.array([0, 1], np.uint64)
+
+
+def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
+    """Give each pair of user and query a place in an order that means nothing, and is the same every time."""
+    users, queries = hash_users(events["user"], key=key), hash_users(events["query"], key=key)
+    return pl.Series("place", pair_hashes(users, queries))
+
+
+def in_order_of_arrival(events: pl.DataFrame) -> pl.DataFrame:
+    """Sort events by time, those of the same time or without one by their place; then drop both.
+
+    Spark hands over the rows of a batch in another order each time. A batch that is done again after a crash must
+    release the very same rows, so the order is a function of the rows alone; rows that are all alike may trade places.
+    """
+    rest = [name for name in sorted(events.columns) if name not in ("time", "place")]
+    return events.sort("time", "place", *rest, nulls_last=True).drop("time", "place")
+
+
+_PARCEL_ROWS = 10_000
+
+
+class PoolProcessor(StatefulProcessor):
+    """Swaps the events of a batch in their pool.
+
+    Whatever it does follows from the state before the batch, the events and the secret: done again after a crash, a
+    batch releases the same rows and leaves the same state. Where the random numbers stand is part of the state.
+
+    A text always has the same category, however it is typed, and a user always the same shard. So who issued a query
+    that waits in a pool is in the memory of this pool, and no other one has to be asked.
+    """
+
+    def __init__(self, settings: PoolSettings, *, secret: bytes) -> None:
+        self._settings, self._secret = settings, secret
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the parts of the state."""
+        self._pool = handle.getValueState("pool", "pool BINARY, recent BINARY")
+        self._counts = handle.getValueState(COUNTS, COUNTS_SCHEMA)
+        self._memory = IssuedMemory(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: ARG002, N802, N803 - Spark's names
+        """Let the events of a pool arrive, and give what it releases."""
+        category, shard = key
+        # Privacy: errors quote nothing, as everywhere on executors.
+        yield from guarded(lambda _: self._handled(category, shard, rows))(iter(()))
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _handled(self, category: int, shard: int, rows: Iterator[Row]) -> Iterator[Any]:
+        if category == TALLY:
+            counted: Counter[str] = Counter()
+            for row in rows:
+                counted.update(msgspec.msgpack.decode(row.parcel, type=dict[str, int]))
+            self._count(counted)
+            return
+        events = in_order_of_arrival(pl.concat([unpacked(row.parcel) for row in rows]))
+        released = self._swapped(events, secret=derived(self._secret, f"pool {category} {shard}"))
+        for part in released.iter_slices(_PARCEL_ROWS):
+            yield Row(category=category, shard=shard, parcel=packed(part))
+
+    def _swapped(self, events: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
+        before, recent = self._pool.get(), Recent()
+        if before is None:
+            pools = Pools(self._settings, secret=secret)
+        else:
+            recent = msgspec.msgpack.decode(before[1], type=Recent)
+            issued = self._memory.pairs(recent)
+            pools = Pools.from_bytes(bytes(before[0]), issued=issued, settings=self._settings, secret=secret)
+        swapped = pools.add(events)
+        recent = self._memory.with_more(recent, generation=swapped.generation, pairs=swapped.issued)
+        self._pool.update((pools.to_bytes(), msgspec.msgpack.encode(recent)))
+        n_waiting, released = int(pools.waiting.sum()), swapped.released.drop("arrival")
+        self._count(Counter(n_released=released.height, n_suppressed=swapped.n_suppressed), n_waiting=n_waiting)
+        # Privacy: in which order the rows of a batch left is not told.
+        order = places(released, key=hash_key(self._secret)).arg_sort()
+        return released[order]
+
+    def _count(self, more: Counter[str], *, n_waiting: int = 0) -> None:
+        before = dict(zip(COUNT_NAMES, self._counts.get() or (), strict=False))
+        now = {name: before.get(name, 0) + more[name] for name in COUNT_NAMES}
+        self._counts.update(tuple((now | {"n_waiting": n_waiting}).values()))

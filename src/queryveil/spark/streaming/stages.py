@@ -1,0 +1,183 @@
+"""The way into the pools: events without identifiers, classified and renamed, in parcels by category and shard."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+
+from queryveil.data import UInt64s
+from queryveil.errors import BadParameter
+from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.service.workers import MAX_EVENT_BYTES
+from queryveil.service.writing import Pseudonyms
+from queryveil.spark.executors import Batches, guarded
+from queryveil.spark.streaming.pools import PARCELS, TALLY, hash_key, packed, places, unpacked
+from queryveil.text.classifier import Classifier, Kind
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+_SCHEMA = pa.schema([("category", pa.int32()), ("shard", pa.int32()), ("parcel", pa.binary())])
+_HEX_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Arriving:
+    """How events are made ready; it goes to the executors as it is.
+
+    Privacy: key and secret stay inside Python functions. As literals they would stand in Spark's plans and logs.
+    """
+
+    key: bytes
+    secret: bytes
+    shards: int
+    unclassified: str
+    classifier: Classifier | Kind
+    keep: tuple[str, ...] = field(default=())
+
+    def parcels(self, events: DataFrame) -> DataFrame:
+        """Give the parcels of a streaming frame with the columns user and query, and time if there is one."""
+        return events.select(*_columns(events, keep=self.keep)).mapInArrow(self._function(), PARCELS)
+
+    def _function(self) -> Callable[[Batches], Batches]:
+        return guarded(self._ready)
+
+    def _ready(self, batches: Batches) -> Batches:
+        chosen = self.classifier
+        classifier = chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen)
+        names = Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=self.key))
+        tally: Counter[str] = Counter()
+        for batch in batches:
+            events = self._prepared(_frame(batch), classifier, tally)
+            if events.height:
+                yield _rows(_apart(events, names=names, key=hash_key(self.secret), shards=self.shards))
+        if tally:
+            yield _rows(iter([(TALLY, 0, msgspec.msgpack.encode(dict(tally)))]))
+
+    def _prepared(self, events: pl.DataFrame, classifier: Classifier, tally: Counter[str]) -> pl.DataFrame:
+        """Leave out what cannot wait in a pool, and count it."""
+        named = events.filter(pl.col("user").str.strip_chars() != "")
+        prepared = prepare(named, classifier=classifier, unclassified=self.unclassified)
+        n_bytes = pl.col("user").str.len_bytes() + pl.col("query").str.len_bytes()
+        ready = prepared.frame.filter(n_bytes <= MAX_EVENT_BYTES)
+        tally.update(
+            n_read=events.height,
+            n_bad=events.height - named.height,
+            n_empty=prepared.n_empty,
+            n_emptied=prepared.n_emptied,
+            n_unclassified_dropped=prepared.n_unclassified_dropped,
+            n_suppressed=prepared.frame.height - ready.height,
+            n_identifiers=sum(prepared.identifiers.values()),
+        )
+        return ready
+
+
+def _columns(events: DataFrame, *, keep: tuple[str, ...]) -> list[Column]:
+    """Give the columns that are needed, under names of their own, texts in sound UTF-8."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
+
+    texts = [F.make_valid_utf8(F.col(name).cast("string")).alias(name) for name in ("user", "query")]
+    time = F.unix_micros(F.col("time").try_cast("timestamp")) if "time" in events.columns else F.lit(None).cast("long")
+    return [*texts, time.alias("time"), *(F.col(f"`{name}`").alias(f"kept {name}") for name in keep)]
+
+
+def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _apart(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int) -> Iterator[tuple[int, int, bytes]]:
+    """Give the events of each pool.
+
+    From here on users have the names that they leave with: no state holds another.
+    """
+    events = events.with_columns(names.of(events["user"]))
+    shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
+    events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))
+    for (category, number), own in events.partition_by("category", "shard", as_dict=True, include_key=True).items():
+        yield int(category), int(number), packed(own.drop("shard"))
+
+
+def _rows(rows: Iterator[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, type=kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+    )
+
+
+def shard_of(user: str, *, shards: int) -> int:
+    """Give the shard of a user by the name that a release has for it.
+
+    >>> shard_of("00000005aaaaaaaaaaaaaaaaaaaaaaaa", shards=4)
+    1
+    """
+    return int(user[:_HEX_DIGITS], 16) % shards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Leaving:
+    """What leaves: the shard, the category, the user that a query was given to, the query, and columns to keep.
+
+    With a `time` that is not dropped, also the time of release.
+    """
+
+    keep: tuple[str, ...]
+    time: TimeDetail
+
+    def rows(self, parcels: DataFrame, *, like: DataFrame) -> DataFrame:
+        """Give the rows of parcels; columns to keep have the types that they had in the events."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
+        from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+
+        schema = _schema(like, keep=self.keep)
+        rows = parcels.mapInArrow(_function(to_arrow_schema(schema, timezone="UTC")), schema)
+        kept = [F.col(f"`kept {name}`").alias(name) for name in self.keep]
+        leaving = [F.col(name) for name in ("shard", "category", "user", "query")]
+        if "time" in like.columns and self.time is not TimeDetail.DROP:
+            # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
+            # Privacy: when the query itself was asked would lead back to who did.
+            now = F.current_timestamp()
+            leaving.append((now if self.time is TimeDetail.KEEP else F.date_trunc(self.time, now)).alias("time"))
+        return rows.select(*leaving, *kept)
+
+
+def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
+    """Raise if a column to keep cannot travel: lists and records have no place in a pool."""
+    from pyspark.sql.types import AtomicType  # noqa: PLC0415
+
+    for name in keep:
+        if not isinstance(events.schema[name].dataType, AtomicType):
+            raise BadParameter("keep", name, allowed="columns of texts, numbers or times; write others as text first")
+
+
+def _schema(like: DataFrame, *, keep: tuple[str, ...]) -> StructType:
+    from pyspark.sql.types import IntegerType, StringType, StructType  # noqa: PLC0415
+
+    schema = StructType().add("shard", IntegerType()).add("category", StringType())
+    schema = schema.add("user", StringType()).add("query", StringType())
+    for name in keep:
+        schema = schema.add(f"kept {name}", like.schema[name].dataType)
+    return schema
+
+
+def _function(schema: pa.Schema) -> Callable[[Batches], Batches]:
+    names = pl.Series(CATEGORY_NAMES, dtype=pl.String)
+
+    def work(batches: Batches) -> Batches:
+        for batch in batches:
+            for shard, parcel in zip(batch["shard"].to_pylist(), batch["parcel"].to_pylist(), strict=True):
+                frame = unpacked(parcel)
+                category = names.gather(frame["category"].cast(pl.UInt32))
+                frame = frame.with_columns(category=category, shard=pl.lit(shard, dtype=pl.Int32))
+                yield from frame.select(schema.names).to_arrow().cast(schema).combine_chunks().to_batches()
+
+    return guarded(work)

@@ -1,0 +1,250 @@
+"""swap as a stream on Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, cast
+
+from queryveil.errors import BadParameter, MissingColumn, MissingExtra
+from queryveil.guarantees import SwapAnonymity
+from queryveil.methods.swap.pools import PoolSettings
+from queryveil.methods.swap.preparing import check_unclassified
+from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
+from queryveil.spark.executors import insist, speaking, with_settings
+from queryveil.spark.streaming.checkpoints import Checkpoint, Folders
+from queryveil.spark.streaming.counts import StreamCounts, count_profiles, read_counts
+from queryveil.spark.streaming.pools import PARCELS
+from queryveil.spark.streaming.stages import Arriving, Leaving, check_simple
+from queryveil.text.classifier import Classifier, Kind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+STATE_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # What changed is written with a batch, not all that is there.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Privacy: old states hold queries that have left since. One to go back to is enough.
+    "spark.sql.streaming.minBatchesToRetain": "2",
+}
+"""The settings of such a stream."""
+
+
+def check_streaming_extra() -> None:
+    """Raise if something is not installed that Spark needs to let Python keep a state."""
+    if not all(find_spec(name) for name in ("google", "pandas")) or not find_spec("google.protobuf"):
+        raise MissingExtra("a stream on Spark", extra="spark")
+
+
+_MOST_SHARDS = 4096
+_LOOK_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SwapStream:
+    """Give each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
+
+    Promise: every row left a pool of its category and of its user's shard that held at least k events of at least l
+    distinct users, and no row pairs a user with a query that this user had issued among the last `remembered` events of
+    that pool. Nobody has more rows in a category than queries. Each event is released at most once, whatever crashes.
+    Not promised: that a query's text does not tell who asked it, that a user does not ask a query later that was given
+    to them, or anything against whoever has the checkpoint.
+
+    `l` is k if None. Users are dealt out to `shards` by a hash, and swap within their shard only: each is a release of
+    its own, with pools of its own, so that more executors can work. `key` names the users (HMAC-SHA256). `secret` is
+    what the random numbers come from; `run` draws one and keeps it in the checkpoint. The other settings are those of
+    `Swap` and `ColumnPolicy`.
+
+    Examples
+    --------
+    >>> SwapStream(k=5, shards=4, key=b"sixteen bytes or more").promise
+    SwapAnonymity(k=5, l=5, remembered=1000000)
+    """
+
+    k: int = 10
+    l: int | None = None  # noqa: E741 - as in the papers
+    growth: float = 1.2
+    max_pool: int = 10_000
+    remembered: int = 1_000_000
+    shards: int = 1
+    unclassified: str = "pool"
+    classifier: Classifier | Kind | str | None = field(default=None, repr=False)
+    key: bytes = field(repr=False)
+    secret: bytes | None = field(default=None, repr=False)
+    time: TimeDetail | str = TimeDetail.DAY
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _ = self._pools, self._columns
+        check_unclassified(self.unclassified)
+        if self.remembered is None:
+            raise BadParameter("remembered", "none", allowed="1 or more events")
+        if not isinstance(self.shards, int) or not 1 <= self.shards <= _MOST_SHARDS:
+            raise BadParameter("shards", self.shards, allowed=f"between 1 and {_MOST_SHARDS}")
+        if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
+            raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
+        for name in self._columns.keep:
+            if name in ("shard", "category"):
+                raise BadParameter("keep", name, allowed="other columns: each row has one of that name")
+        if self.secret is not None and len(self.secret) < MIN_KEY_BYTES:
+            raise BadParameter("secret", f"{len(self.secret)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+
+    @property
+    def promise(self) -> SwapAnonymity:
+        """What holds for the rows of each shard."""
+        return self._pools.promise
+
+    def release(self, events: DataFrame) -> DataFrame:
+        """Give the released events of a streaming frame with columns user and query, and time if there are times.
+
+        Columns are shard, category, user, query, time of release and those to keep. Start the query with the settings
+        in `STATE_SETTINGS`, in append mode; `secret` must be the same whenever it goes on from its checkpoint.
+        """
+        check_streaming_extra()
+        from queryveil.spark.streaming.pools import PoolProcessor  # noqa: PLC0415 - it needs Spark
+
+        if self.secret is None:
+            raise BadParameter(
+                "secret", "none", allowed=f"at least {MIN_KEY_BYTES} secret bytes kept beside the checkpoint"
+            )
+        for name in ("user", "query"):
+            if name not in events.columns:
+                raise MissingColumn("the events", name, found=events.columns)
+        columns = self._columns
+        columns.check(events.columns)
+        check_simple(events, keep=columns.keep)
+        arriving = Arriving(
+            key=self.key,
+            secret=self.secret,
+            shards=self.shards,
+            unclassified=self.unclassified,
+            classifier=self._shipped,
+            keep=columns.keep,
+        )
+        parcels = (
+            arriving.parcels(events)
+            .groupBy("category", "shard")
+            .transformWithState(
+                PoolProcessor(self._pools, secret=self.secret), PARCELS, outputMode="Append", timeMode="None"
+            )
+        )
+        return Leaving(keep=columns.keep, time=columns.time).rows(parcels, like=events)
+
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        source: str,
+        sink: str,
+        checkpoint: str,
+        format: str = "jsonl",  # noqa: A002
+        files_per_batch: int | None = None,
+        available_now: bool = False,
+    ) -> StreamingQuery:
+        """Start to release what comes into the folder `source` to the folder `sink`, or go on from the checkpoint.
+
+        With `available_now` the query ends when it has read the files that are there.
+        """
+        check_streaming_extra()
+        folders = Folders(source=source, sink=sink, format=format)
+        with speaking(so="nothing was released"), with_settings(spark, STATE_SETTINGS):
+            folders.check(spark)
+            begun = Checkpoint(spark=spark, folder=checkpoint, sink=sink)
+            secret = begun.begin(self._made_with(folders), secret=self.secret)
+            columns = begun.columns(lambda: folders.columns(spark, keep=self._columns.keep))
+            events = folders.events(spark, columns=columns, files_per_batch=files_per_batch)
+            released = replace(self, secret=secret).release(events)
+            return folders.write(released, checkpoint=checkpoint, available_now=available_now)
+
+    def run(
+        self,
+        spark: SparkSession,
+        *,
+        source: str,
+        sink: str,
+        checkpoint: str,
+        format: str = "jsonl",  # noqa: A002
+        files_per_batch: int | None = None,
+        available_now: bool = True,
+    ) -> StreamCounts:
+        """Release what is in the source, count profiles, and say what became of all events so far.
+
+        With `available_now` it ends when the files that are there have been read, else when somebody stops the query.
+        The same call goes on where the last one ended, however it ended.
+        """
+        query = self.start(
+            spark,
+            source=source,
+            sink=sink,
+            checkpoint=checkpoint,
+            format=format,
+            files_per_batch=files_per_batch,
+            available_now=available_now,
+        )
+        folders = Folders(source=source, sink=sink, format=format)
+        with speaking(so="the same call goes on from the checkpoint"), _stopped_at_the_end(query):
+            if available_now:
+                query.awaitTermination()
+            with with_settings(spark, STATE_SETTINGS):
+                profiles = count_profiles(spark, folders=folders, checkpoint=checkpoint, available_now=available_now)
+            with _stopped_at_the_end(profiles):
+                _wait(profiles if available_now else query, profiles=profiles)
+        return read_counts(spark, checkpoint=checkpoint)
+
+    @property
+    def _pools(self) -> PoolSettings:
+        return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=self.remembered)
+
+    @property
+    def _columns(self) -> ColumnPolicy:
+        return ColumnPolicy(ids=Ids.KEYED, key=self.key, time=cast(TimeDetail, self.time), keep=self.keep)
+
+    @property
+    def _shipped(self) -> Classifier | Kind:
+        """What executors get: the tables of the package are there already."""
+        chosen = self.classifier
+        return chosen if isinstance(chosen, Classifier) else Kind(chosen or Kind.EVIDENCE)
+
+    def _made_with(self, folders: Folders) -> str:
+        """Say, a line each, what the state of this stream is made with."""
+        own = isinstance(self.classifier, Classifier)
+        made_with = {
+            "source": folders.source,
+            "sink": folders.sink,
+            "format": folders.format,
+            "k": self.k,
+            "l": self.promise.l,
+            "growth": self.growth,
+            "max_pool": self.max_pool,
+            "remembered": self.remembered,
+            "shards": self.shards,
+            "unclassified": self.unclassified,
+            "classifier": "own tables" if own else self._shipped,
+            "key": hashlib.sha256(b"queryveil key\0" + self.key).hexdigest()[:16],
+            "time": self._columns.time,
+            "keep": ",".join(self._columns.keep),
+        }
+        return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
+
+
+@contextmanager
+def _stopped_at_the_end(query: StreamingQuery) -> Iterator[None]:
+    """Let a query go on no longer than a block, however that ends: Spark works in another process than Ctrl-C stops."""
+    try:
+        yield
+    finally:
+        insist(query.stop)
+
+
+def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:
+    """Wait for the end of a query, or for profiles that fail."""
+    while not query.awaitTermination(_LOOK_SECONDS):
+        if not profiles.isActive:
+            profiles.awaitTermination()

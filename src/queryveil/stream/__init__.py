@@ -1,5 +1,0 @@
-"""Anonymizing live: sources, pools, profiles, sinks, and a service that loses nothing."""
-
-__all__ = ["ports"]
-
-from queryveil.stream import ports

@@ -1,0 +1,24 @@
+"""Made-up query logs of any size, with secrets that are known: for demos, tests and benchmarks.
+
+`synthesize` is also exported as `queryveil.synth`, after the command.
+"""
+
+from queryveil.synthesis.logs import Synthetic, synthesize, write_synthetic
+from queryveil.synthesis.secrets import Secret
+from queryveil.synthesis.shapes import ALTAVISTA, AOL, WEB, Shape
+from queryveil.synthesis.values import term_values
+
+synth = synthesize
+
+__all__ = [
+    "ALTAVISTA",
+    "AOL",
+    "WEB",
+    "Secret",
+    "Shape",
+    "Synthetic",
+    "synth",
+    "synthesize",
+    "term_values",
+    "write_synthetic",
+]

@@ -1,0 +1,208 @@
+"""Put a made-up log together, some users at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil.data import Layout, QueryLog
+from queryveil.errors import BadFile, BadParameter
+from queryveil.formats import layout_for, write_log
+from queryveil.progress import step
+from queryveil.rng import generator
+from queryveil.synthesis.needs import N_TOPICS, NAVIGATE
+from queryveil.synthesis.secrets import VICTIM_ROWS, Planting, Secret, choose_victims, how_many, list_secrets, plant
+from queryveil.synthesis.sessions import Rows, draw_rows, draw_times
+from queryveil.synthesis.shapes import Ints, Shape, history_lengths, mandelbrot, ranks, shape_named
+from queryveil.synthesis.values import term_values
+from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabulary, invent
+
+_ENDINGS = pl.Series([".com", ".org", ".net", ".com"])
+
+
+def url_table(vocabulary: Vocabulary) -> pl.Series:
+    """Give the address of each site."""
+    first, beyond = vocabulary.ranges["site"]
+    ending = np.where(np.arange(beyond - first) % 2 == 0, 0, np.arange(beyond - first) % 4)
+    return ("http://www." + vocabulary.table.slice(first, beyond - first) + _ENDINGS.gather(ending)).rename("url")
+
+
+def draw_clicks(
+    rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, rows: Rows, urls: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """Give rank and URL of each row, null where nothing was clicked."""
+    n, n_sites = len(rows.user), len(urls)
+    clicked = rng.random(n) < shape.clicked
+    navigates = rows.kind == NAVIGATE
+    rank = rng.geometric(np.where(navigates, 0.9, 0.4)).clip(max=50)
+    # The result depends on need and rank alone: mixing their numbers stands in for a search engine.
+    mixed = (
+        rows.core.astype(np.uint64) * np.uint64(2_654_435_761) + rank.astype(np.uint64) * np.uint64(40_503_001)
+    ) % (np.uint64(2**32))
+    topic = rows.subtopic // N_SUBTOPICS
+    place = ranks(mandelbrot(max(1, n_sites // N_TOPICS), power=0.7, offset=2.0), mixed / 2.0**32)
+    site = np.minimum(place * N_TOPICS + topic, n_sites - 1)
+    own = navigates & (rank == 1)
+    site[own] = rows.core[own] - vocabulary.start("site")
+    shown = pl.Series(clicked)
+    choice = pl.DataFrame({"rank": rank, "site": site.astype(np.uint32)}).select(
+        pl.when(shown).then(pl.col("rank").cast(pl.Int64)), pl.when(shown).then(pl.col("site"))
+    )
+    return choice["rank"], urls.gather(choice["site"])
+
+
+CHUNK_ROWS = 1_000_000
+"""Users are made in chunks of about so many rows; the log depends on it, so it is no setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Synthetic:
+    """A made-up log and the people planted in it."""
+
+    log: QueryLog
+    secrets: tuple[Secret, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        # Privacy: made up or not, a repr never shows queries.
+        return f"Synthetic(log={self.log!r}, n_secrets={len(self.secrets)})"
+
+
+def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "web") -> Synthetic:
+    """Make up a query log of a given shape and size, with people planted whose secrets are known.
+
+    Without `users` the log has its shape's own number (web 1,000, altavista 367,803, aol 650,000), bots
+    included. Rows are in order of user and time. The same arguments give the same log.
+
+    Examples
+    --------
+    >>> synthesize(users=10, seed=7)
+    Synthetic(log=QueryLog(n_rows=101, n_users=10, columns=['user', 'query', 'time', 'rank', 'url']), n_secrets=3)
+    """
+    shape = like if isinstance(like, Shape) else shape_named(like)
+    users = shape.users if users is None else users
+    if users < 1:
+        raise BadParameter("users", users, allowed="1 or more")
+    if seed < 0:
+        raise BadParameter("seed", seed, allowed="0 or more")
+    rng = generator(seed)
+    plan = _plan(rng, shape=shape, users=users)
+    frames = []
+    for frame in _chunks(rng, shape=shape, plan=plan):
+        frames.append(frame)
+        step("making up queries", sum(f.height for f in frames) / int(plan.lengths.sum()))
+    secrets = list_secrets(plan.planting, table=plan.vocabulary.table, ids=plan.ids)
+    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=secrets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Plan:
+    """What is settled for the whole log before its rows are made."""
+
+    vocabulary: Vocabulary
+    lengths: Ints
+    is_bot: Ints
+    ids: pl.Series
+    planting: Planting
+
+
+def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
+    vocabulary = build_vocabulary(shape, users=users, n_secrets=how_many(users), shift=int(rng.integers(0, 100_000)))
+    lengths = history_lengths(rng, users=users, mean=shape.rows_per_user, most=shape.max_rows, power=shape.tail)
+    victims, others = choose_victims(rng, users=users)
+    lengths[victims] = np.maximum(lengths[victims], VICTIM_ROWS + 1)
+    n_bots = users // shape.users_per_bot
+    bots, others = others[:n_bots], others[n_bots:]
+    lengths[bots] = rng.integers(120, 400, n_bots)
+    is_bot = np.zeros(users, dtype=np.int64)
+    is_bot[bots] = 1
+    numbers = np.sort(rng.choice(40 * users + 1000, size=users, replace=False)) + 1000
+    return _Plan(
+        vocabulary=vocabulary,
+        lengths=lengths,
+        is_bot=is_bot,
+        ids=pl.Series("user", numbers).cast(pl.String),
+        planting=plant(rng, vocabulary=vocabulary, victims=victims, others=others),
+    )
+
+
+def _chunks(rng: np.random.Generator, *, shape: Shape, plan: _Plan) -> Iterator[pl.DataFrame]:
+    urls = url_table(plan.vocabulary)
+    total = np.cumsum(plan.lengths)
+    cuts = np.unique(np.searchsorted(total, np.arange(CHUNK_ROWS, total[-1], CHUNK_ROWS)) + 1)
+    edges = [0, *(int(cut) for cut in cuts if cut < len(total)), len(total)]
+    n_novel = 0
+    for start, stop in pairwise(edges):
+        part, vocabulary = slice(start, stop), plan.vocabulary
+        lengths, is_bot = plan.lengths[part], plan.is_bot[part]
+        rows = draw_rows(
+            rng, shape=shape, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, novel_from=len(vocabulary.table)
+        )
+        _write_planting(rows, plan.planting, start=start, stop=stop, first=np.cumsum(lengths) - lengths)
+        times = draw_times(
+            rng, shape=shape, user=rows.user, lengths=lengths, is_bot=is_bot, session_start=rows.session_start
+        )
+        serials = vocabulary.next_serial + n_novel + np.arange(rows.n_novel)
+        n_novel += rows.n_novel
+        columns = {
+            "user": plan.ids.slice(start, stop - start).gather(rows.user),
+            "query": _spell(rows, pl.concat([vocabulary.table, invent(serials)]).rechunk()),
+            "time": _datetimes(shape, times),
+        }
+        if shape.has_clicks:
+            columns["rank"], columns["url"] = draw_clicks(rng, shape=shape, vocabulary=vocabulary, rows=rows, urls=urls)
+        yield pl.DataFrame(columns)
+
+
+def _write_planting(rows: Rows, planting: Planting, *, start: int, stop: int, first: Ints) -> None:
+    here = np.flatnonzero((planting.user >= start) & (planting.user < stop))
+    at = first[planting.user[here] - start] + planting.place[here]
+    for column in rows.cells:
+        column[at] = -1
+    for i in range(3):
+        rows.cells[i + 2][at] = planting.cells[here, i]
+    rows.core[at] = planting.cells[here, 1]
+    rows.kind[at] = 0
+
+
+def _spell(rows: Rows, table: pl.Series) -> pl.Series:
+    columns = []
+    for i, column in enumerate(rows.cells):
+        index = pl.Series(column)
+        columns.append(table.gather(index.set(index < 0, None)).alias(str(i)))
+    return pl.DataFrame(columns).select(query=pl.concat_str(pl.all(), separator=" ", ignore_nulls=True))["query"]
+
+
+def _datetimes(shape: Shape, seconds: Ints) -> pl.Series:
+    start = pl.Series([shape.start], dtype=pl.Datetime("us")).cast(pl.Int64)[0]
+    return pl.Series("time", start + seconds * 1_000_000).cast(pl.Datetime("us"))
+
+
+def write_synthetic(
+    made: Synthetic,
+    path: str | Path,
+    *,
+    layout: Layout | None = None,
+    values_seed: int | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write OUT, OUT.secrets.jsonl and, with a `values_seed`, OUT.values.csv; give what was written."""
+    log, secrets, values = Path(path), Path(f"{path}.secrets.jsonl"), Path(f"{path}.values.csv")
+    files = [log, secrets] if values_seed is None else [log, secrets, values]
+    for file in files:
+        if file.exists() and not force:
+            raise BadFile(str(file), "is already there; choose another name, or replace it with --force")
+    try:
+        write_log(made.log, log, layout=layout or layout_for(log))
+        encoder = msgspec.json.Encoder()
+        secrets.write_bytes(b"".join(encoder.encode(secret) + b"\n" for secret in made.secrets))
+        if values_seed is not None:
+            term_values(made.log, seed=values_seed).write_csv(values)
+    except OSError as error:
+        raise BadFile(str(path), f"could not be written: {error.strerror}") from None
+    return files

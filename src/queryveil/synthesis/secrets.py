@@ -1,0 +1,117 @@
+"""People planted in a made-up log: found by a name and a town that only they have asked for together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from queryveil.synthesis.needs import NONE
+from queryveil.synthesis.shapes import Ints
+from queryveil.synthesis.vocabulary import Vocabulary
+
+N_OTHERS = 12
+"""How many other users at least ask for the name, and how many others for the town."""
+VICTIM_ROWS = 7
+
+
+class Secret(msgspec.Struct, frozen=True, kw_only=True):
+    """A planted person: no other user of the log has asked for both terms."""
+
+    user: str
+    name: str
+    town: str
+    illness: str
+    terms: tuple[str, str]
+
+    def __repr__(self) -> str:
+        return f"Secret(n_terms={len(self.terms)})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("n_terms", len(self.terms))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Planting:
+    """Which rows say what: `row` is a row of the log, `cells` the three words it gets."""
+
+    victims: Ints
+    names: Ints
+    towns: Ints
+    illnesses: Ints
+    user: Ints
+    place: Ints
+    """Which of the user's rows."""
+    cells: Ints
+
+
+def how_many(users: int) -> int:
+    """Give the number of planted people: one in a thousand, at least 3, at most 100."""
+    return min(users, 100, max(3, users // 1000))
+
+
+def choose_victims(rng: np.random.Generator, *, users: int) -> tuple[Ints, Ints]:
+    """Choose the planted users, and the others in random order."""
+    order = rng.permutation(users)
+    n = how_many(users)
+    return order[:n], order[n:]
+
+
+def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Ints, others: Ints) -> Planting:
+    """Write the queries of the planted people, and those of others for the same names and towns.
+
+    Name, town and surname words come from ranges that no other query draws from; whoever asks for a
+    secret's name is never one of those who ask for its town.
+    """
+    n = len(victims)
+    index = np.arange(n)
+    names, towns = vocabulary.start("secret_name") + index, vocabulary.start("secret_town") + index
+    illnesses = vocabulary.start("illness") + rng.integers(0, vocabulary.size("illness"), n)
+    given = vocabulary.start("given") + rng.integers(0, vocabulary.size("given"), n)
+    business, care = vocabulary.start("business"), vocabulary.start("care")
+    none = np.full(n, NONE, dtype=np.int64)
+    story = [
+        (none, names, none),
+        (given, names, none),
+        (business + rng.integers(0, vocabulary.size("business"), n), towns, none),
+        (illnesses, none, none),
+        (illnesses, care + rng.integers(0, vocabulary.size("care"), n), none),
+        (towns, business + rng.integers(0, vocabulary.size("business"), n), none),
+        (none, names, vocabulary.start("general") + rng.integers(0, vocabulary.size("general"), n)),
+    ]
+    told = np.stack([np.stack(row, axis=1) for row in story], axis=1).reshape(-1, 3)
+    n_each = min(N_OTHERS, len(others) // (2 * n))
+    crowd = others[: 2 * n * n_each]
+    secret = np.repeat(index, 2 * n_each)
+    for_name = np.tile(np.arange(2 * n_each) < n_each, n)
+    shops = business + rng.integers(0, vocabulary.size("business"), len(crowd))
+    said = np.stack(
+        [
+            np.where(for_name, NONE, shops),
+            np.where(for_name, names[secret], towns[secret]),
+            np.full(len(crowd), NONE),
+        ],
+        axis=1,
+    )
+    return Planting(
+        victims=victims,
+        names=names,
+        towns=towns,
+        illnesses=illnesses,
+        user=np.concatenate([np.repeat(victims, len(story)), crowd]),
+        place=np.concatenate([np.tile(np.arange(len(story)), n), np.zeros(len(crowd), dtype=np.int64)]),
+        cells=np.concatenate([told, said]),
+    )
+
+
+def list_secrets(planting: Planting, *, table: pl.Series, ids: pl.Series) -> tuple[Secret, ...]:
+    """Spell the planted people out."""
+    columns = [table.gather(planting.names), table.gather(planting.towns), table.gather(planting.illnesses)]
+    rows = zip(ids.gather(planting.victims), *columns, strict=True)
+    return tuple(
+        Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
+        for user, name, town, illness in rows
+    )

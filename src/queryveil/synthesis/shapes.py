@@ -1,0 +1,181 @@
+"""The shapes a made-up log can have: how many users, how many queries, how the words spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from queryveil.errors import BadParameter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a log looks like, at its own number of users; other sizes follow in proportion.
+
+    Rows and term occurrences grow with the users, lists of names, towns, sites and rare words more slowly
+    (`growth` is the power), as they do in real logs.
+
+    >>> shape_named("altavista").users
+    367803
+    """
+
+    name: str
+    users: int
+    rows_per_user: float
+    max_rows: int
+    """No user has more; the longest histories come from here."""
+    tail: float
+    """Steepness of the number of rows a user has: larger means fewer long histories."""
+    start: datetime
+    days: int
+    has_clicks: bool = False
+    clicked: float = 0.54
+    """Share of the rows with a rank and a URL."""
+    new_need: float = 0.32
+    """Chance that a row starts something new."""
+    revisit: float = 0.05
+    """Chance that something new is something the user asked before."""
+    repeat: float = 0.5
+    """Chance that a row repeats the one before: the next page, or one more click."""
+    rare: float = 0.5
+    """Chance that a topical need of many rows is about a word from the tail."""
+    deep: int = 5
+    """How many rows are many; with fewer rows that chance is lower in proportion."""
+    phrase: float = 0.6
+    """Chance that a rare word comes with its neighbour."""
+    rare_modifiers: float = 0.2
+    """Chance that a modifier of a rare word is rare too."""
+    novel: float = 0.4
+    """Chance that such a word is one that nobody else uses."""
+    kinds: tuple[float, float, float] = (0.16, 0.08, 0.08)
+    """Chances of navigational, name and local needs; the rest are topical."""
+    modifiers: float = 0.5
+    """Chance that a query about a rare word, a person or a place starts with one."""
+    stop_words: float = 0.4
+    misspelled: float = 0.02
+    """Chance that an English word is mistyped."""
+    tail_words: int = 1000
+    """Rare words of each of the 80 subtopics."""
+    tail_power: float = 1.0
+    tail_offset: float = 4.0
+    surnames: int = 1500
+    towns: int = 1000
+    sites: int = 1500
+    growth: float = 0.8
+    users_per_bot: int = 20_000
+
+
+WEB = Shape(
+    name="web",
+    users=1000,
+    rows_per_user=12.0,
+    max_rows=600,
+    tail=2.4,
+    start=datetime(2024, 3, 1),
+    days=30,
+    has_clicks=True,
+    revisit=0.2,
+    tail_words=40,
+    surnames=150,
+    towns=120,
+    sites=200,
+    users_per_bot=1000,
+)
+ALTAVISTA = Shape(
+    name="altavista",
+    users=367_803,
+    rows_per_user=1_846_134 / 367_803,
+    max_rows=660,
+    tail=3.2,
+    start=datetime(2002, 9, 8),
+    days=1,
+    new_need=0.05,
+    rare=1.0,
+    deep=4,
+    novel=0.322,
+    phrase=0.61,
+    rare_modifiers=0.02,
+    kinds=(0.084, 0.05, 0.05),
+    stop_words=0.5,
+    modifiers=0.6,
+    tail_words=1100,
+    tail_power=0.8,
+    tail_offset=2.0,
+    surnames=450,
+    towns=380,
+    sites=580,
+)
+AOL = Shape(
+    name="aol",
+    users=650_000,
+    rows_per_user=36_000_000 / 650_000,
+    max_rows=4000,
+    tail=2.0,
+    start=datetime(2006, 3, 1),
+    days=92,
+    has_clicks=True,
+    revisit=0.25,
+    repeat=0.42,
+    tail_words=4000,
+    surnames=20_000,
+    towns=8_000,
+    sites=40_000,
+)
+
+_SHAPES = {shape.name: shape for shape in (WEB, ALTAVISTA, AOL)}
+
+
+def shape_named(name: str) -> Shape:
+    """Give the shape of that name: web, altavista or aol."""
+    if name not in _SHAPES:
+        raise BadParameter("like", name, allowed="web, altavista or aol")
+    return _SHAPES[name]
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def mandelbrot(n: int, *, power: float, offset: float) -> Floats:
+    """Give the cumulative Zipf-Mandelbrot chances of ranks 0 to n-1: (rank + 1 + offset) ** -power.
+
+    >>> [round(float(x), 2) for x in mandelbrot(3, power=1.0, offset=0.0)]
+    [0.55, 0.82, 1.0]
+    """
+    weights = (np.arange(1, n + 1) + offset) ** -power
+    cumulative: Floats = np.cumsum(weights) / weights.sum()
+    cumulative[-1] = 1.0
+    return cumulative
+
+
+def ranks(cumulative: Floats, uniform: Floats) -> Ints:
+    """Turn uniform numbers below 1 into ranks with the given cumulative chances."""
+    return np.searchsorted(cumulative, uniform, side="right").astype(np.int64)
+
+
+def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: int, power: float) -> Ints:
+    """Draw how many rows each user has: heavy-tailed, with the given mean and largest value.
+
+    The uniform numbers are spread evenly, so the sum hardly depends on the seed.
+    """
+    low, high = 0.0, 200.0
+    for _ in range(60):
+        offset = (low + high) / 2
+        cumulative = mandelbrot(most, power=power, offset=offset)
+        expected = most - cumulative[:-1].sum()
+        low, high = (offset, high) if expected < mean else (low, offset)
+    even = (rng.permutation(users) + 0.5) / users
+    return ranks(cumulative, even) + 1
+
+
+def within(values: Ints, starts: Ints, group: Ints) -> Ints:
+    """Give the running sum of values within each group; `starts` are the groups' first rows.
+
+    >>> within(np.array([1, 1, 1, 1]), np.array([0, 2]), np.array([0, 0, 1, 1])).tolist()
+    [1, 2, 1, 2]
+    """
+    total = np.cumsum(values)
+    return total - (total[starts] - values[starts])[group]

@@ -1,0 +1,164 @@
+"""The words of a made-up log: real ones for the head of each topic, invented ones for the long tail."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from queryveil.synthesis.shapes import Shape
+
+Ids = npt.NDArray[np.int32]
+N_SUBTOPICS = 5
+N_HEAD = 14
+N_VARIANTS = 16
+
+# A word is read back as runs of consonants and vowels, so two numbers never give the same word.
+_ONSETS = pl.Series(
+    [
+        "b",
+        "br",
+        "d",
+        "dr",
+        "f",
+        "fl",
+        "g",
+        "gr",
+        "h",
+        "j",
+        "k",
+        "kl",
+        "l",
+        "m",
+        "n",
+        "p",
+        "pl",
+        "r",
+        "s",
+        "st",
+        "t",
+        "tr",
+        "v",
+        "z",
+    ]
+)
+_VOWELS = pl.Series(["a", "e", "i", "o", "u", "ai", "ee", "ou"])
+_CODAS = pl.Series(["n", "l", "r", "s", "x", "m", "k", "t", "p", "nd"])
+_N_SHORT = 300_000
+_GIVEN = pl.Series(["nya", "lyo"])
+_SURNAMES = pl.Series(["brandt", "mondy", "sky", "lundh", "vyk", "hartz", "wyn", "quist"])
+_TOWNS = pl.Series(["ford", "bury", "ville", "fields", "wyck", "mouth", "burgh", "worth"])
+
+
+def invent(serials: npt.NDArray[np.int64], *, endings: pl.Series | None = None) -> pl.Series:
+    """Give each serial number a pronounceable word of its own.
+
+    >>> invent(np.arange(3)).n_unique()
+    3
+    """
+    long = serials >= _N_SHORT
+    endings = _CODAS if endings is None else endings
+    syllables, n = len(_ONSETS) * len(_VOWELS), len(endings)
+    # Multiplying by a number without common factor shuffles the serials, and keeps them apart.
+    short_space, long_space = syllables**2 * n, syllables**3 * n
+    scrambled = np.where(long, (serials - _N_SHORT) * 48_271 % long_space, serials * 48_271 % short_space)
+    parts: list[pl.Series] = []
+    for digit in range(3):
+        syllable = scrambled % syllables
+        scrambled = scrambled // syllables if digit < 2 else np.where(long, scrambled // syllables, scrambled)
+        parts += [_ONSETS.gather(syllable // len(_VOWELS)), _VOWELS.gather(syllable % len(_VOWELS))]
+    frame = pl.DataFrame({str(i): part for i, part in enumerate([*parts, endings.gather(scrambled % n)])})
+    frame = frame.with_columns(pl.when(pl.Series(long)).then(pl.col(str(i))).alias(str(i)) for i in (4, 5))
+    return frame.select(word=pl.concat_str(pl.all(), ignore_nulls=True))["word"]
+
+
+@cache
+def words() -> dict[str, Any]:
+    """Read the word lists that ship with the package."""
+    text = resources.files("queryveil.synthesis").joinpath("words.toml").read_text(encoding="utf-8")
+    lists = tomllib.loads(text)
+    return {name: value if name == "topics" else value.split() for name, value in lists.items()}
+
+
+def misspell(word: str, *, variant: int) -> str:
+    """Mistype a word in one of sixteen ways: letters swapped, dropped, doubled or replaced.
+
+    >>> [misspell("guitar", variant=v) for v in range(4)]
+    ['ugitar', 'gitar', 'guiitar', 'guiuar']
+    """
+    at = (variant + variant // 4) % (len(word) - 1)
+    kind = variant % 4
+    if kind == 0:
+        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    if kind == 1:
+        return word[:at] + word[at + 1 :]
+    if kind == 2:
+        return word[: at + 1] + word[at:]
+    return word[:at] + "eaiou"[(len(word) + variant) % 5] + word[at + 1 :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """All words that more than one user may use, as one column; each kind is a range of its rows.
+
+    A user's own word has a number above the column's length; `invent` makes it when it is needed.
+    """
+
+    table: pl.Series
+    ranges: dict[str, tuple[int, int]]
+    next_serial: int
+
+    def start(self, kind: str) -> int:
+        """Give the number of the first word of a kind."""
+        return self.ranges[kind][0]
+
+    def size(self, kind: str) -> int:
+        """Give how many words of a kind there are."""
+        return self.ranges[kind][1] - self.ranges[kind][0]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(n_words={len(self.table)})"
+
+
+def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) -> Vocabulary:
+    """Lay out the words for a log of that many users; `shift` makes the invented ones differ."""
+    scale = (users / shape.users) ** shape.growth
+    lists = words()
+    head = [word for topic in lists["topics"].values() for subtopic in topic for word in subtopic.split()]
+    real = {"head": head, **{kind: lists[kind] for kind in ("general", "business", "illness", "care", "stop")}}
+    parts: dict[str, pl.Series] = {kind: pl.Series(kind, values, dtype=pl.String) for kind, values in real.items()}
+    parts["web"] = pl.Series(["www", "com"])
+    spelled = [word for kind in ("head", "general", "business") for word in real[kind]]
+    parts["variants"] = pl.Series([misspell(word, variant=v) for word in spelled for v in range(N_VARIANTS)])
+    n_tail, n_sites = max(10, round(shape.tail_words * scale)), max(20, round(shape.sites * scale))
+    n_given = max(20, round(shape.surnames * scale * 0.4))
+    n_surnames, n_towns = max(20, round(shape.surnames * scale)), max(20, round(shape.towns * scale))
+    coined = {
+        "site": invent(np.arange(n_sites) + shift),
+        "tail": invent(np.arange(n_sites, n_sites + 16 * N_SUBTOPICS * n_tail) + shift),
+        "given": invent(np.arange(n_given) + shift + 7_000, endings=_GIVEN),
+        "surname": invent(np.arange(n_surnames + n_secrets) + shift + 14_000, endings=_SURNAMES),
+        "town": invent(np.arange(n_towns + n_secrets) + shift + 70_000, endings=_TOWNS),
+    }
+    taken = pl.concat(parts.values())
+    for kind, column in coined.items():
+        clash = column.is_in(taken.implode())
+        parts[kind] = pl.select(pl.when(clash).then(column + "ix").otherwise(column))[:, 0] if clash.any() else column
+    parts["secret_name"], parts["surname"] = parts["surname"].tail(n_secrets), parts["surname"].head(n_surnames)
+    parts["secret_town"], parts["town"] = parts["town"].tail(n_secrets), parts["town"].head(n_towns)
+    return _lay_out(parts, next_serial=shift + n_sites + 16 * N_SUBTOPICS * n_tail)
+
+
+def _lay_out(parts: dict[str, pl.Series], *, next_serial: int) -> Vocabulary:
+    ranges, at = {}, 0
+    for kind, column in parts.items():
+        ranges[kind] = (at, at + len(column))
+        at += len(column)
+    table = pl.concat([column.rename("word") for column in parts.values()]).rechunk()
+    return Vocabulary(table=table, ranges=ranges, next_serial=next_serial)

@@ -1,0 +1,287 @@
+"""Words to semantic units, the longest first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Bytes, Float32s, Int8s, Int32s, Int64s, UInt64s
+from queryveil.text.classifier._word_kernels import (
+    NEVER_A_UNIT,
+    NO_UNIT,
+    NOT_FOUND,
+    RECOMMENDED,
+    SINGULAR,
+    SPLIT,
+    UNKNOWN,
+    Vocabulary,
+    find_hash,
+    join_hashes,
+)
+
+
+@njit(cache=True, nogil=True)
+def _longest_unit(
+    i: int,
+    last: int,
+    as_read: UInt64s,
+    entry: Int32s,
+    singular: Int32s,
+    how: Int8s,
+    vocabulary: Vocabulary,
+    reads_corrected: bool,
+) -> tuple[int, int]:
+    """Give the longest unit of two or more words that begins at a word, and how many words it has; -1, 1 for none."""
+    found, n_words = NOT_FOUND, 1
+    if how[i] >= RECOMMENDED and not reads_corrected:
+        return found, n_words
+    phrase = as_read[i]
+    for n in range(2, min(vocabulary.longest[entry[i]], last - i) + 1):
+        j = i + n - 1
+        if how[j] >= RECOMMENDED and not reads_corrected:
+            break
+        whole = join_hashes(phrase, as_read[j])
+        at = find_hash(vocabulary.keys, vocabulary.values, whole)
+        if at == NOT_FOUND and singular[j] != NOT_FOUND:
+            at = find_hash(vocabulary.keys, vocabulary.values, join_hashes(phrase, vocabulary.hashes[singular[j]]))
+        if at != NOT_FOUND and vocabulary.unit[at] < 0:
+            at = vocabulary.meant[at]
+        if at != NOT_FOUND and vocabulary.unit[at] >= 0:
+            found, n_words = vocabulary.unit[at], n
+        phrase = whole
+    return found, n_words
+
+
+@njit(cache=True, nogil=True)
+def match_units(
+    word_ptr: Int64s,
+    hashes: UInt64s,
+    entry: Int32s,
+    singular: Int32s,
+    second: Int32s,
+    how: Int8s,
+    vocabulary: Vocabulary,
+    reads_corrected: bool,
+) -> tuple[Int64s, Int32s, Int64s, Int8s, Int8s]:
+    """Give, for each text, where its units begin, and each unit, its first word, its number of words, how it was read.
+
+    A word that is no unit is -1, read as unknown or as no unit; stop words are left out. With `reads_corrected`
+    units of several words are found among corrected words, otherwise only among words as typed.
+    """
+    n_words = len(hashes)
+    as_read = hashes.copy()
+    for i in range(n_words):
+        if how[i] >= RECOMMENDED and how[i] < SPLIT:
+            as_read[i] = vocabulary.hashes[entry[i]]
+    ptr = np.zeros(len(word_ptr), np.int64)
+    unit, first = np.empty(2 * n_words, np.int32), np.empty(2 * n_words, np.int64)
+    length, read = np.ones(2 * n_words, np.int8), np.zeros(2 * n_words, np.int8)
+    n = 0
+    for text in range(len(word_ptr) - 1):
+        i, last = word_ptr[text], word_ptr[text + 1]
+        while i < last:
+            found, n_taken = NOT_FOUND, 1
+            if how[i] < SPLIT and vocabulary.longest[entry[i]] > 1:
+                found, n_taken = _longest_unit(i, last, as_read, entry, singular, how, vocabulary, reads_corrected)
+            if found == NOT_FOUND and how[i] != UNKNOWN:
+                at = singular[i] if how[i] == SINGULAR else entry[i]
+                found = vocabulary.unit[at]
+            if found != NEVER_A_UNIT:
+                is_none = found == NOT_FOUND and how[i] != UNKNOWN
+                unit[n], first[n], length[n], read[n] = found, i, n_taken, NO_UNIT if is_none else how[i]
+                n += 1
+            if how[i] == SPLIT:
+                at = second[i]
+                if vocabulary.unit[at] >= 0:
+                    unit[n], first[n], length[n], read[n] = vocabulary.unit[at], i, 1, SPLIT
+                    n += 1
+            i += n_taken
+        ptr[text + 1] = n
+    return ptr, unit[:n], first[:n], length[:n], read[:n]
+
+
+NO_CATEGORY = -1
+SHORTEST_GRAM, LONGEST_GRAM = 3, 5
+_START = np.uint64(14695981039346656037)
+_PRIME = np.uint64(1099511628211)
+_FOLD = np.uint64(29)
+_BLANK = np.uint64(32)
+_LAST_DIGIT = 57
+
+
+class Units(NamedTuple):
+    """The units of texts as `match_units` gives them, and the words they are made of."""
+
+    ptr: Int64s
+    unit: Int32s
+    first: Int64s
+    length: Int8s
+    how: Int8s
+    data: Bytes
+    starts: Int64s
+    ends: Int64s
+
+
+class Trust(NamedTuple):
+    """How much evidence counts.
+
+    by_reading     by how a unit was read: as typed, by its singular, recommended, nearby, split, unknown
+    further_word   what each further word of a unit adds
+    last           what being the last unit adds: English puts what it is about at the end
+    shape          for what the letters of unknown words say
+    """
+
+    by_reading: Float32s
+    further_word: float
+    last: float
+    shape: float
+
+
+@njit(cache=True, nogil=True)
+def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float, scores: Float32s, only: int) -> bool:
+    """Add what the runs of 3 to 5 letters of a word, its ends among them, say on average, of one category or all (-1).
+
+    False for bare numbers and single letters, which say nothing.
+    """
+    n_letters = 0
+    for i in range(start, end):
+        n_letters += data[i] > _LAST_DIGIT
+    if n_letters < 2:
+        return False
+    n_grams = 0
+    for length in range(SHORTEST_GRAM, LONGEST_GRAM + 1):
+        n_grams += max(end - start + 3 - length, 0)
+    part = np.float32(worth / n_grams)
+    first, last = (0, shapes.shape[1]) if only < 0 else (only, only + 1)
+    mask = np.uint64(len(shapes) - 1)
+    for i in range(start - 1, end - 1):
+        value = _START
+        for j in range(i, min(i + LONGEST_GRAM, end + 1)):
+            letter = _BLANK if j < start or j >= end else np.uint64(data[j])
+            value = (value ^ letter) * _PRIME
+            if j - i + 1 >= SHORTEST_GRAM:
+                bucket = (value ^ (value >> _FOLD)) & mask
+                for c in range(first, last):
+                    scores[c] += part * shapes[bucket, c]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def weigh_all(units: Units, weights: Float32s, shapes: Float32s, trust: Trust) -> tuple[Int8s, Int64s]:
+    """Give the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
+    n_texts, n_categories = len(units.ptr) - 1, weights.shape[1]
+    category = np.full(n_texts, NO_CATEGORY, np.int8)
+    main = np.full(n_texts, -1, np.int64)
+    scores = np.empty(n_categories, np.float32)
+    for text in range(n_texts):
+        first, last = units.ptr[text], units.ptr[text + 1]
+        scores[:] = 0
+        # Verbs and the like are heard only where there is nothing else.
+        hears_all = False
+        if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
+            hears_all = True
+            if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
+                continue
+        best = 0
+        for c in range(1, n_categories):
+            if scores[c] > scores[best]:
+                best = c
+        category[text] = best
+        loudest = np.float32(-1e9)
+        for i in range(first, last):
+            scores[best] = 0
+            is_last = i == last - 1 and last - first > 1
+            if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, best) and scores[best] > loudest:
+                loudest, main[text] = scores[best], i
+    return category, main
+
+
+@njit(cache=True, nogil=True)
+def _hear(
+    units: Units,
+    first: int,
+    last: int,
+    hears_all: bool,
+    weights: Float32s,
+    shapes: Float32s,
+    trust: Trust,
+    scores: Float32s,
+) -> bool:
+    """Add what the units of a text say to the scores; False if that is nothing."""
+    has_evidence = False
+    for i in range(first, last):
+        is_last = i == last - 1 and last - first > 1
+        if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, -1):
+            has_evidence = True
+    return has_evidence
+
+
+@njit(cache=True, nogil=True)
+def _speak(
+    units: Units,
+    i: int,
+    is_last: bool,
+    hears_all: bool,
+    weights: Float32s,
+    shapes: Float32s,
+    trust: Trust,
+    scores: Float32s,
+    only: int,
+) -> bool:
+    """Add what a unit says about one category or all (-1) to the scores; False if that is nothing."""
+    unit = units.unit[i]
+    if unit < 0:
+        if units.how[i] == NO_UNIT and not hears_all:
+            return False
+        word = units.first[i]
+        return add_shape(units.data, units.starts[word], units.ends[word], shapes, trust.shape, scores, only)
+    worth = trust.by_reading[units.how[i]] * (1 + trust.further_word * (units.length[i] - 1))
+    if is_last:
+        worth *= 1 + trust.last
+    first, last = (0, len(scores)) if only < 0 else (only, only + 1)
+    for c in range(first, last):
+        scores[c] += np.float32(worth) * weights[unit, c]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def take_rarest(units: Units, counts: Int64s, own_category: Int8s) -> tuple[Int8s, Int64s]:
+    """Give the category of the unit with the fewest references, and that unit; -1 for none."""
+    n_texts = len(units.ptr) - 1
+    category = np.full(n_texts, NO_CATEGORY, np.int8)
+    main = np.full(n_texts, -1, np.int64)
+    for text in range(n_texts):
+        # Paper: algorithm 1, lines 3 to 11.
+        fewest = np.int64(-1)
+        for i in range(units.ptr[text], units.ptr[text + 1]):
+            unit = units.unit[i]
+            if unit >= 0 and (fewest < 0 or counts[unit] < fewest):
+                fewest, main[text] = counts[unit], i
+        if main[text] >= 0:
+            category[text] = own_category[units.unit[main[text]]]
+    return category, main
+
+
+@njit(cache=True, nogil=True)
+def count_shapes(
+    data: Bytes, starts: Int64s, ends: Int64s, shares: Float32s, n_buckets: int
+) -> tuple[Float32s, Float32s]:
+    """Sum the shares of words by the buckets of their runs of letters, and all of them; what shapes are learnt from."""
+    n_categories, mask = shares.shape[1], np.uint64(n_buckets - 1)
+    sums = np.zeros((n_buckets, n_categories), np.float32)
+    total = np.zeros(n_categories, np.float32)
+    for word in range(len(starts)):
+        start, end = starts[word], ends[word]
+        for i in range(start - 1, end - 1):
+            value = _START
+            for j in range(i, min(i + LONGEST_GRAM, end + 1)):
+                letter = _BLANK if j < start or j >= end else np.uint64(data[j])
+                value = (value ^ letter) * _PRIME
+                if j - i + 1 >= SHORTEST_GRAM:
+                    bucket = (value ^ (value >> _FOLD)) & mask
+                    for c in range(n_categories):
+                        sums[bucket, c] += shares[word, c]
+                        total[c] += shares[word, c]
+    return sums, total

@@ -1,0 +1,337 @@
+"""What the words of texts stand for: themselves, their singular, a recommendation, two words run together, or a word
+one letter away.
+
+A text is lower case in UTF-8. A word is a run of ASCII letters, digits, and bytes above ASCII. A unit of several words
+has the hash of its words' hashes, so that a corrected word can stand in for the one that was typed.
+
+Every word stands in a table under its own hash and under the hash of each form with one letter left out, and so does
+the word looked for (symmetric deletion, as SymSpell does it); what meets there is compared letter by letter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Bools, Bytes, Int8s, Int32s, Int64s, UInt64s
+
+_START = np.uint64(14695981039346656037)
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_SHIFT = np.uint64(32)
+NOT_FOUND = -1
+
+
+@njit(cache=True, nogil=True)
+def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
+    """Hash a run of bytes (FNV-1a)."""
+    value = _START
+    for i in range(start, end):
+        value = (value ^ np.uint64(data[i])) * _PRIME
+    return value
+
+
+@njit(cache=True, nogil=True)
+def join_hashes(phrase: np.uint64, word: np.uint64) -> np.uint64:
+    """Give the hash of a phrase that goes on with a word."""
+    mixed = (phrase ^ (phrase >> _SHIFT)) * _MIX
+    return (mixed ^ word) * _PRIME
+
+
+@njit(cache=True, nogil=True)
+def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> tuple[Int64s, Int64s, Int64s, UInt64s]:
+    """Give, for each text, where its words begin, where each word starts and ends, and the words' hashes."""
+    n_texts = len(ptr) - 1
+    word_ptr = np.zeros(n_texts + 1, np.int64)
+    most = (len(data) + n_texts) // 2 + 1
+    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    hashes = np.empty(most, np.uint64)
+    n = 0
+    for text in range(n_texts):
+        i, last = ptr[text], ptr[text + 1]
+        while i < last:
+            if not is_letter[data[i]]:
+                i += 1
+                continue
+            value = _START
+            starts[n] = i
+            while i < last and is_letter[data[i]]:
+                value = (value ^ np.uint64(data[i])) * _PRIME
+                i += 1
+            ends[n] = i
+            hashes[n] = value
+            n += 1
+        word_ptr[text + 1] = n
+    return word_ptr, starts[:n], ends[:n], hashes[:n]
+
+
+@njit(cache=True, nogil=True)
+def hash_units(word_ptr: Int64s, hashes: UInt64s) -> UInt64s:
+    """Give the hash of each text as one unit of all its words."""
+    out = np.zeros(len(word_ptr) - 1, np.uint64)
+    for text in range(len(out)):
+        first, last = word_ptr[text], word_ptr[text + 1]
+        if last > first:
+            value = hashes[first]
+            for i in range(first + 1, last):
+                value = join_hashes(value, hashes[i])
+            out[text] = value
+    return out
+
+
+def n_slots(n: int) -> int:
+    """Give a size for a table of n hashes, a power of two that leaves half of it free or more."""
+    return 1 << max(4, (2 * n).bit_length())
+
+
+@njit(cache=True, nogil=True)
+def place_hashes(hashes: UInt64s, size: int) -> tuple[UInt64s, Int32s]:
+    """Put the places of hashes into a table of a size that is a power of two; of equal hashes the first stays."""
+    keys = np.zeros(size, np.uint64)
+    values = np.full(size, NOT_FOUND, np.int32)
+    mask = size - 1
+    for place in range(len(hashes)):
+        key = hashes[place]
+        slot = np.int64(key >> _SHIFT) & mask
+        while values[slot] != NOT_FOUND and keys[slot] != key:
+            slot = (slot + 1) & mask
+        if values[slot] == NOT_FOUND:
+            keys[slot] = key
+            values[slot] = place
+    return keys, values
+
+
+@njit(cache=True, nogil=True)
+def find_hash(keys: UInt64s, values: Int32s, key: np.uint64) -> int:
+    """Give the place of a hash, -1 where it has none."""
+    mask = len(keys) - 1
+    slot = np.int64(key >> _SHIFT) & mask
+    while values[slot] != NOT_FOUND:
+        if keys[slot] == key:
+            return int(values[slot])
+        slot = (slot + 1) & mask
+    return NOT_FOUND
+
+
+@njit(cache=True, nogil=True)
+def find_hashes(keys: UInt64s, values: Int32s, wanted: UInt64s) -> Int32s:
+    """Give the place of every hash."""
+    out = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        out[i] = find_hash(keys, values, wanted[i])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _hash_without(data: Bytes, start: int, end: int, skipped: int) -> np.uint64:
+    value = _START
+    for i in range(start, end):
+        if i != skipped:
+            value = (value ^ np.uint64(data[i])) * _PRIME
+    return value
+
+
+@njit(cache=True, nogil=True)
+def index_deletions(data: Bytes, starts: Int64s, ends: Int64s, size: int) -> tuple[UInt64s, Int32s]:
+    """Put the places of words into a table under all their forms; equal hashes stand in several slots."""
+    keys = np.zeros(size, np.uint64)
+    values = np.full(size, NOT_FOUND, np.int32)
+    mask = size - 1
+    for word in range(len(starts)):
+        # The first round leaves nothing out.
+        for skipped in range(starts[word] - 1, ends[word]):
+            key = _hash_without(data, starts[word], ends[word], skipped)
+            slot = np.int64(key >> _SHIFT) & mask
+            while values[slot] != NOT_FOUND:
+                slot = (slot + 1) & mask
+            keys[slot] = key
+            values[slot] = word
+    return keys, values
+
+
+@njit(cache=True, nogil=True)
+def are_one_apart(data: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> bool:
+    """Say whether one letter put in, left out or changed, or two neighbours swapped, makes one word the other."""
+    n, m = end - start, last - first
+    if n - m > 1 or m - n > 1:
+        return False
+    i = 0
+    while i < n and i < m and data[start + i] == other[first + i]:
+        i += 1
+    j = 0
+    while j < n - i and j < m - i and data[end - 1 - j] == other[last - 1 - j]:
+        j += 1
+    rest, other_rest = n - i - j, m - i - j
+    if rest <= 1 and other_rest <= 1:
+        return True
+    is_swap = rest == 2 and other_rest == 2
+    return is_swap and data[start + i] == other[first + i + 1] and data[start + i + 1] == other[first + i]
+
+
+@njit(cache=True, nogil=True)
+def find_nearby(
+    data: Bytes,
+    start: int,
+    end: int,
+    keys: UInt64s,
+    values: Int32s,
+    words: Bytes,
+    starts: Int64s,
+    ends: Int64s,
+) -> int:
+    """Give the first word of the table that is one step away and begins with the same letter, -1 where none is."""
+    best, mask = NOT_FOUND, len(keys) - 1
+    for skipped in range(start - 1, end):
+        key = hash_bytes(data, start, end) if skipped < start else _hash_without(data, start, end, skipped)
+        slot = np.int64(key >> _SHIFT) & mask
+        while values[slot] != NOT_FOUND:
+            word = values[slot]
+            if keys[slot] == key and (best == NOT_FOUND or word < best):
+                is_near = data[start] == words[starts[word]]
+                if is_near and are_one_apart(data, start, end, words, starts[word], ends[word]):
+                    best = word
+            slot = (slot + 1) & mask
+    return best
+
+
+TYPED, SINGULAR, RECOMMENDED, NEARBY, SPLIT, UNKNOWN, NO_UNIT = 0, 1, 2, 3, 4, 5, 6
+NEVER_A_UNIT = -2
+_LETTER_A, _LETTER_E, _LETTER_I, _LETTER_S, _LETTER_Y, _LETTER_Z = 97, 101, 105, 115, 121, 122
+# Nobody means another word by a longer run of letters, and the search for it takes the square of its length.
+_MIN_NEARBY, _MAX_NEARBY = 5, 100
+_MIN_PART = 3
+_PRIME = np.uint64(1099511628211)
+
+
+class Vocabulary(NamedTuple):
+    """Entries, which are words and units of several words, by hash.
+
+    keys, values   the table that finds an entry's place
+    hashes         of each entry
+    unit           the unit that an entry is, -1 for a word that is none, -2 for a stop word
+    longest        how many words the longest unit that begins with this word has
+    meant          the entry that is recommended instead, -1 for none
+    counts         how often it is referred to
+    """
+
+    keys: UInt64s
+    values: Int32s
+    hashes: UInt64s
+    unit: Int32s
+    longest: Int32s
+    meant: Int32s
+    counts: Int64s
+
+
+class Nearby(NamedTuple):
+    """The words that a misspelt one may be meant for, the most frequent first, and the entry of each."""
+
+    keys: UInt64s
+    values: Int32s
+    words: Bytes
+    starts: Int64s
+    ends: Int64s
+    entry: Int32s
+
+
+@njit(cache=True, nogil=True)
+def _find_ending(data: Bytes, start: int, end: int, letter: int, vocabulary: Vocabulary) -> int:
+    """Look up a run of bytes with one letter (0: none) behind it."""
+    value = hash_bytes(data, start, end)
+    if letter:
+        value = (value ^ np.uint64(letter)) * _PRIME
+    return find_hash(vocabulary.keys, vocabulary.values, value)
+
+
+@njit(cache=True, nogil=True)
+def find_singular(data: Bytes, start: int, end: int, vocabulary: Vocabulary) -> int:
+    """Give the entry of a plural's singular (cats, boxes, berries), one that is a unit before others; -1 for none."""
+    n = end - start
+    if n <= 3 or data[end - 1] != _LETTER_S or data[end - 2] == _LETTER_S:
+        return NOT_FOUND
+    known = NOT_FOUND
+    has_e = data[end - 2] == _LETTER_E
+    for form in range(3):
+        if form == 0:
+            entry = _find_ending(data, start, end - 1, 0, vocabulary)
+        elif form == 1 and has_e:
+            entry = _find_ending(data, start, end - 2, 0, vocabulary)
+        elif form == 2 and has_e and data[end - 3] == _LETTER_I and n > 4:
+            entry = _find_ending(data, start, end - 3, _LETTER_Y, vocabulary)
+        else:
+            break
+        if entry != NOT_FOUND and vocabulary.unit[entry] >= 0:
+            return entry
+        if known == NOT_FOUND:
+            known = entry
+    return known
+
+
+@njit(cache=True, nogil=True)
+def _is_plain(data: Bytes, start: int, end: int) -> bool:
+    for i in range(start, end):
+        if data[i] < _LETTER_A or data[i] > _LETTER_Z:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _split(data: Bytes, start: int, end: int, vocabulary: Vocabulary, min_count: int) -> tuple[int, int]:
+    """Give the two units that were run together, the rarer of them as frequent as can be; -1, -1 where none were."""
+    best, first, second = min_count, NOT_FOUND, NOT_FOUND
+    for middle in range(start + _MIN_PART, end - _MIN_PART + 1):
+        left = _find_ending(data, start, middle, 0, vocabulary)
+        if left == NOT_FOUND or vocabulary.counts[left] < best:
+            continue
+        right = _find_ending(data, middle, end, 0, vocabulary)
+        if right == NOT_FOUND or vocabulary.unit[right] < 0:
+            right = find_singular(data, middle, end, vocabulary)
+        if right != NOT_FOUND and vocabulary.unit[right] >= 0 and vocabulary.counts[right] >= best:
+            best = min(vocabulary.counts[left], vocabulary.counts[right])
+            first, second = left, right
+    return first, second
+
+
+@njit(cache=True, nogil=True)
+def resolve(
+    data: Bytes,
+    starts: Int64s,
+    ends: Int64s,
+    hashes: UInt64s,
+    vocabulary: Vocabulary,
+    nearby: Nearby,
+    min_split_count: int,
+) -> tuple[Int32s, Int32s, Int32s, Int8s]:
+    """Give for each word its entry, the entry of its singular, the second part if it was split, and how it was read.
+
+    The entry is that of the word as typed or as recommended; each is -1 where there is none.
+    """
+    n = len(starts)
+    entry, singular = np.full(n, NOT_FOUND, np.int32), np.full(n, NOT_FOUND, np.int32)
+    second, how = np.full(n, NOT_FOUND, np.int32), np.zeros(n, np.int8)
+    for i in range(n):
+        start, end = starts[i], ends[i]
+        at = find_hash(vocabulary.keys, vocabulary.values, hashes[i])
+        singular[i] = find_singular(data, start, end, vocabulary)
+        if at != NOT_FOUND:
+            entry[i] = at
+            if vocabulary.unit[at] < 0 and vocabulary.meant[at] >= 0:
+                entry[i], how[i] = vocabulary.meant[at], RECOMMENDED
+            elif vocabulary.unit[at] < 0 and singular[i] != NOT_FOUND:
+                how[i] = SINGULAR
+            continue
+        if singular[i] != NOT_FOUND:
+            entry[i], how[i] = singular[i], SINGULAR
+            continue
+        how[i] = UNKNOWN
+        if not _MIN_NEARBY <= end - start <= _MAX_NEARBY or not _is_plain(data, start, end):
+            continue
+        word = find_nearby(data, start, end, nearby.keys, nearby.values, nearby.words, nearby.starts, nearby.ends)
+        if word != NOT_FOUND:
+            entry[i], how[i] = nearby.entry[word], NEARBY
+            continue
+        left, right = _split(data, start, end, vocabulary, min_split_count)
+        if left != NOT_FOUND:
+            entry[i], second[i], how[i] = left, right, SPLIT
+    return entry, singular, second, how

@@ -1,0 +1,232 @@
+"""Identifiers in queries: found one by one, or removed from a column.
+
+The kinds are those of HIPAA's Safe Harbor rule. What is decided here:
+
+- An identifier goes as a whole, with the year of a date and the state of a city.
+- A first name, a surname or a city alone stays; a name that only small towns have goes. Counties go.
+- Years, months, months with a year and days that everyone knows (July 4) stay.
+- The bare domain of a well-known site stays, as do those of schools, governments and plain English words; all else
+  with the shape of a URL goes.
+- Amounts, measures, versions, models, books and chemicals stay. Six digits that nothing explains go.
+- Famous people are people; brands, characters, shops, schools and bands that are called like people are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from queryveil.data import UInt64s
+from queryveil.text.identifiers import contacts, places
+from queryveil.text.identifiers._kernels import (
+    CONTACTS,
+    EVERYTHING,
+    NAMES,
+    NUMBERS,
+    PLACES,
+    fill,
+    hash_words,
+    screen_rows,
+)
+from queryveil.text.identifiers.contacts import numbers_after_cues
+from queryveil.text.identifiers.names import names
+from queryveil.text.identifiers.numbers import books, checked_numbers, dates, long_numbers, phones
+from queryveil.text.identifiers.table import (
+    GONE,
+    Found,
+    Word,
+    fold_text,
+    identifier_table,
+    without_runs,
+    words_of,
+)
+
+_TOKEN_BITS, _SITE_BITS = 19, 14
+
+
+def screen(queries: pl.Series) -> NDArray[np.uint8]:
+    """Give for every query the groups of rules that may find something in it.
+
+    >>> screen(pl.Series(["red shoes", "myspace.com", "call 212-555-0143"])).tolist() == [0, 0, NUMBERS]
+    True
+    """
+    array: Any = queries.to_arrow()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    array = array.cast(pa.large_string())
+    if not len(array):
+        return np.zeros(0, dtype=np.uint8)
+    _, offsets, data = array.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    letters = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+    return screen_rows(letters, bounds, *_slots())
+
+
+@cache
+def _slots() -> tuple[UInt64s, UInt64s]:
+    table = identifier_table()
+    return (
+        _fill(table.tokens, np.array(list(table.tokens.values()), dtype=np.uint16), n_bits=_TOKEN_BITS),
+        _fill(table.sites, np.ones(len(table.sites), dtype=np.uint16), n_bits=_SITE_BITS),
+    )
+
+
+def _fill(words: Iterable[str], tokens: NDArray[np.uint16], *, n_bits: int) -> UInt64s:
+    letters = np.frombuffer("\n".join(words).encode("ascii"), dtype=np.uint8)
+    return fill(hash_words(letters, len(tokens)), tokens, n_bits)
+
+
+_CONTACT_RULES = (contacts.emails, contacts.urls, contacts.macs, contacts.ips)
+_NUMBER_RULES = (numbers_after_cues, checked_numbers, dates, places.streets, phones)
+_RULES_FOR_FEW_DIGITS = (numbers_after_cues, dates, places.streets)
+_DIGIT = re.compile(r"\d")
+_MANY_DIGITS = re.compile(r"(?:\d\D*){5}")
+_BOOK = "\1"
+_LEFT_OVER = re.compile(r"^[\s,;:.#()\"'+-]+|[\s,;:#(\"'+-]+$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Cleaned:
+    """Queries without their identifiers.
+
+    `queries` is as long as the input; where nothing was found a query stays as it was, and one of nothing but
+    identifiers is empty. `removed` lists the kinds found in each query, null where there are none.
+    `counts` has how many of each kind were removed, and `by_rule` how many by each rule.
+    """
+
+    queries: pl.Series
+    counts: dict[str, int]
+    by_rule: dict[str, int]
+    n_emptied: int
+    removed: pl.Series
+
+    def __repr__(self) -> str:
+        # Privacy: the texts stay out of it.
+        return f"Cleaned(n_queries={len(self.queries)}, n_emptied={self.n_emptied})"
+
+
+def find_identifiers(query: str) -> list[Found]:
+    """Find the identifiers in a query, in their order.
+
+    >>> [(each.kind.value, each.start, each.end) for each in find_identifiers("call 212-555-0143 now")]
+    [('phone', 5, 17)]
+    """
+    return _find(query, EVERYTHING)
+
+
+def remove_identifiers(queries: pl.Series) -> Cleaned:
+    """Remove the identifiers from a column of queries.
+
+    >>> cleaned = remove_identifiers(pl.Series(["plumber duluth mn", "219-09-9999", "red shoes"]))
+    >>> cleaned.queries.to_list(), cleaned.counts, cleaned.n_emptied
+    (['plumber', '', 'red shoes'], {'place': 1, 'ssn': 1}, 1)
+    """
+    queries = queries if queries.dtype == pl.String else queries.cast(pl.String)
+    flags = screen(queries)
+    rows = np.flatnonzero(flags)
+    asked = queries.gather(rows).to_list()
+    seen: dict[str, list[Found]] = {}
+    changed_rows, changed, kinds = [], [], []
+    rules = Counter[str]()
+    for row, group, query in zip(rows.tolist(), flags[rows].tolist(), asked, strict=True):
+        found = seen.get(query)
+        if found is None:
+            found = seen[query] = _find(query, group)
+        if found:
+            changed_rows.append(row)
+            changed.append(_without(query, found))
+            kinds.append([each.kind.value for each in found])
+            rules.update([each.rule for each in found])
+    return Cleaned(
+        queries=queries.clone().scatter(changed_rows, changed) if changed_rows else queries,
+        counts=dict(sorted(Counter(chain.from_iterable(kinds)).items())),
+        by_rule=dict(sorted(rules.items())),
+        n_emptied=changed.count(""),
+        removed=_lists(changed_rows, kinds, n_rows=len(queries)),
+    )
+
+
+def _lists(rows: list[int], kinds: list[list[str]], *, n_rows: int) -> pl.Series:
+    """Give a column of lists that is null but in the rows named."""
+    lengths = np.zeros(n_rows, dtype=np.int64)
+    lengths[rows] = [len(each) for each in kinds]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    values = pa.array(list(chain.from_iterable(kinds)), type=pa.large_string())
+    lists = pa.LargeListArray.from_arrays(offsets, values, mask=pa.array(lengths == 0))
+    return pl.Series("removed", lists, dtype=pl.List(pl.String))
+
+
+def _find(query: str, groups: int) -> list[Found]:
+    text = fold_text(query)
+    if "  " not in text:
+        return _find_folded(text, groups)
+    text, was_at = without_runs(text)
+    found = _find_folded(text, groups)
+    return [replace(each, start=was_at[each.start], end=was_at[each.end - 1] + 1) for each in found]
+
+
+def _find_folded(text: str, groups: int) -> list[Found]:
+    """Run the groups of rules that the screen asks for; what one rule has taken the next does not see."""
+    found: list[Found] = []
+    words: Sequence[Word] = ()
+    read = ""
+
+    def take(rule: Callable[[str], Iterable[Found]]) -> None:
+        nonlocal text
+        for each in list(rule(text)):
+            if GONE not in text[each.start : each.end]:
+                found.append(each)
+                text = text[: each.start] + GONE * (each.end - each.start) + text[each.end :]
+
+    def take_words(rule: Callable[[str, Sequence[Word]], Iterable[Found]]) -> None:
+        nonlocal words, read
+        if read is not text:
+            words, read = words_of(text), text
+        take(lambda text: rule(text, words))
+
+    if groups & CONTACTS:
+        for rule in _CONTACT_RULES:
+            take(rule)
+    many_digits = bool(groups & NUMBERS and _MANY_DIGITS.search(text))
+    if groups & NUMBERS:
+        for start, end in books(text) if many_digits else ():
+            text = text[:start] + _BOOK * (end - start) + text[end:]
+        for rule in _NUMBER_RULES if many_digits else _RULES_FOR_FEW_DIGITS:
+            # A query rarely has a second number.
+            if _DIGIT.search(text):
+                take(rule)
+    if groups & PLACES:
+        take_words(places.cities)
+    if many_digits and _MANY_DIGITS.search(text):
+        take_words(places.zip_codes)
+        take(long_numbers)
+    if groups & PLACES:
+        take_words(places.counties)
+    if groups & NAMES:
+        take_words(names)
+    if groups & PLACES:
+        take_words(places.small_towns)
+    return sorted(found, key=_start)
+
+
+def _start(found: Found) -> int:
+    return found.start
+
+
+def _without(query: str, found: list[Found]) -> str:
+    parts, at = [], 0
+    for each in found:
+        parts.append(query[at : each.start])
+        at = each.end
+    parts.append(query[at:])
+    return _LEFT_OVER.sub("", " ".join(" ".join(parts).split()))

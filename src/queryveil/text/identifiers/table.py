@@ -1,0 +1,240 @@
+"""The words, names and places that identifiers are found by, read from the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from queryveil.text.identifiers._kernels import (
+    COMMON_SURNAME,
+    CONTACT_CUE,
+    CUE,
+    FIRST,
+    FIRST_WORD,
+    PARTICLE,
+    PERSON,
+    PLACE_CUE,
+    SMALL_TOWN,
+    STATE_END,
+    SURNAME,
+    SURNAME_ENDS,
+    SURNAME_WORD,
+    TITLE,
+    WORD,
+)
+
+TABLE = "identifiers.npz"
+"""Made by tools/build_names.py.
+
+words, tokens   words in lower case, sorted, as lines, and the classes of each (`queryveil.text.identifiers._kernels`)
+cities, states  names of American cities as lines, and on the same line the states that have one
+counties        names of American counties, without the word county
+things          things that are called like people
+"""
+WORDS = "identifier_words.toml"
+"""Written by hand."""
+_NAMES = FIRST | FIRST_WORD | SURNAME | SURNAME_WORD | COMMON_SURNAME
+SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Table:
+    """Everything the rules look up.
+
+    `states` has the two letters of a state by its name and by themselves, `phrase_starts` the first two words of
+    each phrase.
+    """
+
+    tokens: dict[str, int]
+    cities: dict[str, frozenset[str]]
+    counties: frozenset[str]
+    states: dict[str, str]
+    doubtful_states: frozenset[str]
+    no_street: frozenset[str]
+    zip_cues: frozenset[str]
+    institutions: frozenset[str]
+    products: frozenset[str]
+    goods: frozenset[str]
+    before: frozenset[str]
+    phrases: frozenset[str]
+    phrase_starts: frozenset[str]
+    sites: frozenset[str]
+    services: frozenset[str]
+    endings: frozenset[str]
+
+
+@cache
+def identifier_table() -> Table:
+    """Read the tables of the package; once."""
+    folder = resources.files("queryveil.text").joinpath("data")
+    with folder.joinpath(TABLE).open("rb") as file, np.load(file) as table:
+        columns: dict[str, Any] = dict(table)
+    by_hand = tomllib.loads(folder.joinpath(WORDS).read_text(encoding="utf-8"))
+    tokens = dict(zip(_lines(columns["words"]), columns["tokens"].tolist(), strict=True))
+    names, places, sites = by_hand["names"], by_hand["places"], by_hand["sites"]
+    states = [entry.split() for entry in places["state"].split(",")]
+    _add_by_hand(tokens, by_hand["tokens"], states=states)
+    phrases = frozenset(" ".join(phrase.split()) for phrase in names["phrases"].split(",")).union(
+        _lines(columns["things"])
+    )
+    in_states = (frozenset(line.split()) for line in _lines(columns["states"]))
+    return Table(
+        tokens=tokens,
+        cities=dict(zip(_lines(columns["cities"]), in_states, strict=True)),
+        counties=frozenset(_lines(columns["counties"])),
+        states={key: words[-1] for words in states for key in (" ".join(words[:-1]), words[-1])},
+        doubtful_states=frozenset(places["doubtful"].split()),
+        no_street=frozenset(places["no_street"].split()),
+        zip_cues=frozenset(places["zip_cue"].split()),
+        institutions=frozenset(names["institution"].split()),
+        products=frozenset(names["product"].split()),
+        goods=frozenset(names["goods"].split()),
+        before=frozenset(names["before"].split()),
+        phrases=phrases,
+        phrase_starts=frozenset(" ".join(phrase.split()[:2]) for phrase in phrases),
+        sites=frozenset(f"{name}.{ending}" for name in sites["known"].split() for ending in SITE_ENDINGS),
+        services=frozenset(sites["service"].split()),
+        endings=frozenset(sites["ending"].split()),
+    )
+
+
+def _lines(letters: Any) -> list[str]:
+    return letters.tobytes().decode("ascii").split("\n")  # type: ignore[no-any-return]
+
+
+def _add_by_hand(tokens: dict[str, int], by_hand: dict[str, str], *, states: list[list[str]]) -> None:
+    """Add and correct classes; what was written by hand counts."""
+    for word in by_hand["first_word"].split():
+        tokens[word] = tokens.get(word, 0) & ~FIRST | FIRST_WORD
+    for word in by_hand["first"].split():
+        tokens[word] = tokens.get(word, 0) & ~FIRST_WORD | FIRST
+    for word in by_hand["not_town"].split():
+        tokens[word] = tokens.get(word, 0) & ~SMALL_TOWN | WORD
+    for word in by_hand["not_first"].split():
+        tokens[word] = tokens.get(word, 0) & ~(FIRST | FIRST_WORD) | WORD
+    for word in by_hand["surname"].split():
+        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME
+    for word in by_hand["common"].split():
+        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME | COMMON_SURNAME
+    for word in by_hand["surname_word"].split():
+        tokens[word] = tokens.get(word, 0) & ~(SURNAME | COMMON_SURNAME) | SURNAME_WORD
+    for word in by_hand["word"].split():
+        tokens[word] = tokens.get(word, 0) & ~_NAMES | WORD
+    classes = {
+        "title": TITLE, "person": PERSON, "particle": PARTICLE,
+        "place_cue": PLACE_CUE, "contact_cue": CONTACT_CUE, "cue": CUE,
+    }  # fmt: skip
+    for name, token in classes.items():
+        for word in by_hand[name].split():
+            tokens[word] = tokens.get(word, 0) | token
+    for state in states:
+        for word in state[-2:]:
+            tokens[word] = tokens.get(word, 0) | STATE_END
+
+
+class IdentifierKind(StrEnum):
+    """A kind of identifier, by the letters of 45 CFR 164.514(b)(2)(i).
+
+    (Q), full-face photographs, cannot stand in the text of a query and has no kind here.
+    """
+
+    NAME = "name"
+    PLACE = "place"
+    DATE = "date"
+    PHONE = "phone"
+    FAX = "fax"
+    EMAIL = "email"
+    SSN = "ssn"
+    MEDICAL_RECORD = "medical_record"
+    PLAN = "plan"
+    ACCOUNT = "account"
+    LICENCE = "licence"
+    VEHICLE = "vehicle"
+    DEVICE = "device"
+    URL = "url"
+    IP = "ip"
+    BIOMETRIC = "biometric"
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Found:
+    """An identifier in a query: it stands from `start` to before `end`, and `rule` found it."""
+
+    start: int
+    end: int
+    kind: IdentifierKind
+    rule: str
+
+
+_SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2010": "-",
+         "\u2011": "-", "\u2212": "-", "\u3002": "."}  # fmt: skip
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_SHORT = 4
+_BLANKS = dict.fromkeys((*range(32), 127), " ")
+GONE = "\0"
+"""Stands for every letter that a rule has taken."""
+
+
+def fold_text(query: str) -> str:
+    """Write a query in lower case, with digits and letters of ASCII where they are some; its length stays.
+
+    >>> fold_text("José \uff11\uff12"), len(fold_text("\u0130zmir"))
+    ('jose 12', 5)
+    """
+    return query.lower().translate(_BLANKS) if query.isascii() else "".join(map(_fold_letter, query))
+
+
+@lru_cache(maxsize=4096)
+def _fold_letter(letter: str) -> str:
+    if letter in _SAME:
+        return _SAME[letter]
+    digit = unicodedata.decimal(letter, None)
+    if digit is not None:
+        return str(digit)
+    if letter.isspace() or ord(letter) < 32:
+        return " "
+    parts = unicodedata.normalize("NFKD", letter)
+    plain = parts[0] if all(map(unicodedata.combining, parts[1:])) else letter
+    return plain.lower() if len(plain.lower()) == 1 else plain
+
+
+def without_runs(text: str) -> tuple[str, list[int]]:
+    """Write one blank for many, and give the place that each letter had."""
+    kept = [at for at in range(len(text)) if text[at : at + 2] != "  "]
+    return "".join(text[at] for at in kept), kept
+
+
+class Word(NamedTuple):
+    """A word of a folded query: where it stands, how tables spell it, and its classes."""
+
+    start: int
+    end: int
+    key: str
+    token: int
+
+
+def words_of(text: str) -> list[Word]:
+    """Give the words of a folded query; letters other than ASCII's make a word that is no name."""
+    tokens = identifier_table().tokens
+    found = []
+    for match in _WORD.finditer(text):
+        key = match.group().removesuffix("'s").replace("'", "")
+        token = tokens.get(key, 0)
+        if len(key) == 1:
+            token = PARTICLE
+        elif not key.isascii() or (not token and len(key) < _SHORT):
+            # Privacy: short unknown words are abbreviations far more often than names.
+            token = WORD
+        elif not token and key.endswith(SURNAME_ENDS):
+            token = SURNAME
+        found.append(Word(match.start(), match.end(), key, token))
+    return found

@@ -1,0 +1,217 @@
+"""Taxonomies: trees of items, from WordNet, from a file, or balanced over a sorted domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.errors import BadParameter
+from queryveil.text.taxonomy.pairs import Linked, Pair, link, read_pairs
+from queryveil.text.taxonomy.tree import (
+    depth_first,
+    fold_all,
+    last_below,
+    leaves_below,
+    levels,
+    places,
+    renumber,
+    sort_items,
+    split_ranges,
+)
+from queryveil.text.taxonomy.wordnet import Lexicon, read_wordnet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Taxonomy:
+    """A tree of items, its nodes numbered depth-first from the root, which is 0.
+
+    So a parent's number is smaller than those of its children, and the nodes from v to `last[v]` are v and all
+    below it. The root's `parent` is -1 and its `level` 1. `n_leaves` counts the leaves under a node, a leaf has 1.
+    `loss` is (n_leaves - 1) / (n_leaves of the root - 1), and 0 in a tree of one leaf (LM in the paper).
+    `names` are distinct. The arrays are read-only.
+
+    Examples
+    --------
+    >>> food = Taxonomy.from_pairs([("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("milk", "food")])
+    >>> food
+    Taxonomy(n_nodes=5, n_leaves=3, depth=3)
+    >>> path = food.ancestors(food.find("Pear"))
+    >>> food.names.gather(path).to_list(), food.loss[path].tolist()
+    (['pear', 'fruit', 'food'], [0.0, 0.5, 1.0])
+    """
+
+    parent: Int32s
+    level: Int32s
+    last: Int32s
+    n_leaves: Int32s
+    loss: Floats
+    names: pl.Series
+    lexicon: Lexicon
+    hypernym_ptr: Int64s
+    hypernym_nodes: Int32s
+
+    @classmethod
+    def read_csv(cls, path: str | Path) -> Taxonomy:
+        """Read a CSV file of pairs with the header `child,parent`; names are matched in lower case.
+
+        Raises `BadFile` or `BadRow` with the line of a cycle, a second root, a second parent or a missing name.
+        """
+        return _of_linked(link(read_pairs(path), file=Path(path).name))
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Taxonomy:
+        """Join pairs of child and parent; errors name the number of the pair, from 1, as its line."""
+        rows = (Pair(line, child, parent) for line, (child, parent) in enumerate(pairs, 1))
+        return _of_linked(link(rows, file="the pairs"))
+
+    @classmethod
+    def balanced(cls, items: pl.Series | Sequence[str | float], *, fan_out: int) -> Taxonomy:
+        """Put a balanced tree over the distinct items, sorted, numbers as numbers.
+
+        Inner nodes are named by their range; missing and blank items are left out.
+
+        >>> Taxonomy.balanced([10, 9, 1, 2], fan_out=2).names.to_list()
+        ['1..10', '1..2', '1', '2', '9..10', '9', '10']
+        """
+        if fan_out < 2:
+            raise BadParameter("fan_out", fan_out, allowed="2 or more")
+        texts = items if isinstance(items, pl.Series) else pl.Series([str(item) for item in items], dtype=pl.String)
+        leaves = sort_items(texts)
+        if not len(leaves):
+            raise BadParameter("items", "none", allowed="at least one item")
+        tree = split_ranges(len(leaves), fan_out=fan_out)
+        first, last = leaves.gather(tree.first), leaves.gather(tree.last)
+        is_inner = pl.Series(tree.first < tree.last)
+        names = pl.select(pl.when(is_inner).then(first + ".." + last).otherwise(first))[:, 0]
+        if fold_all(names).n_unique() < len(names):
+            raise BadParameter("items", "an item named like a range of others", allowed="names without two dots")
+        return _grow(tree.parent, names=names, lexicon=Lexicon.of_names(names))
+
+    @classmethod
+    def wordnet(cls) -> Taxonomy:
+        """Give the nouns of WordNet 3.0: 82,115 synsets by hypernym, root `entity`; loaded once.
+
+        The tree goes by the first hypernym (`@` or instance `@i`) in the order of WordNet's file. A node's name is the
+        first word of its synset in lower case; where the node is not that word's first sense, with the word above:
+        `mouse (electronic device)`, and with the sense's number where that tells too little: `bank (slope, sense 7)`.
+        Words are found in lower case, by their first sense, in the order of senses in WordNet's index; plurals by
+        their noun (`kittens`, `mice`), unless they are words of their own (`glasses`, the spectacles).
+
+        >>> nouns = Taxonomy.wordnet()
+        >>> nouns.names.gather(nouns.ancestors(nouns.find("kittens"))[:4]).to_list()
+        ['kitten', 'young mammal', 'young', 'animal']
+        """
+        return _wordnet()
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.parent)
+
+    @property
+    def first(self) -> Int32s:
+        """The first node of each subtree, which is its top."""
+        return np.arange(self.n_nodes, dtype=np.int32)
+
+    def find(self, word: str) -> int:
+        """Give the node of a word (of its first sense), -1 where there is none."""
+        return self.lexicon.find(word)
+
+    def find_all(self, words: pl.Series) -> Int32s:
+        """Give the node of every word of a column, -1 where there is none."""
+        return self.lexicon.find_all(words)
+
+    def senses(self, word: str) -> Int32s:
+        """Give the nodes of all senses of a word, the first first."""
+        return self.lexicon.senses(word)
+
+    def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
+        """Give the nodes of all senses of every word of a column, as compressed rows, the first first."""
+        return self.lexicon.all_senses(words)
+
+    def named(self, names: pl.Series) -> Int32s:
+        """Give the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
+        return places(names, table=self.names)
+
+    def hypernyms(self, node: int) -> Int32s:
+        """Give all parents of a node, that of the tree first."""
+        return self.hypernym_nodes[self.hypernym_ptr[node] : self.hypernym_ptr[node + 1]]
+
+    def ancestors(self, node: int) -> list[int]:
+        """Give the nodes from a node, itself included, up to the root."""
+        path = []
+        while node >= 0:
+            path.append(int(node))
+            node = int(self.parent[node])
+        return path
+
+    def is_ancestor(self, above: int | Int32s | Int64s, below: int | Int32s | Int64s) -> Bools:
+        """Tell where `above` is a node over `below` or `below` itself; -1 is over nothing and under nothing."""
+        above, below = np.asarray(above), np.asarray(below)
+        return np.asarray((above >= 0) & (above <= below) & (below <= self.last[above]))
+
+    def restricted_to(self, nodes: Int32s | Sequence[int]) -> tuple[Taxonomy, Int32s]:
+        """Keep the given nodes and those above them, leaves counted anew; also gives the new number of each old node.
+
+        What is left out has the number -1, and `find` gives -1 for a word whose first sense is left out, even if
+        another is not. A -1 among the nodes says nothing. The paper's tree is of this kind: only what its log has.
+        """
+        is_given = np.zeros(self.n_nodes + 1, np.int64)
+        is_given[np.asarray(nodes, np.int64) + 1] = 1
+        n_given_before = np.cumsum(is_given)
+        is_kept = n_given_before[self.last + 1] > n_given_before[:-1]
+        is_kept[0] = True
+        number = np.where(is_kept, np.cumsum(is_kept) - 1, -1).astype(np.int32)
+        kept = np.flatnonzero(is_kept)
+        child = np.repeat(np.arange(self.n_nodes), np.diff(self.hypernym_ptr))
+        stays = is_kept[child] & is_kept[self.hypernym_nodes]
+        counts = np.bincount(number[child[stays]], minlength=len(kept))
+        tree = _grow(
+            np.append(number, np.int32(-1))[self.parent[kept]],
+            names=self.names.gather(kept),
+            lexicon=self.lexicon.with_nodes(number),
+            hypernyms=(np.concatenate([[0], np.cumsum(counts)]), number[self.hypernym_nodes[stays]]),
+        )
+        return tree, number
+
+    def __repr__(self) -> str:
+        return f"Taxonomy(n_nodes={self.n_nodes}, n_leaves={self.n_leaves[0]}, depth={self.level.max()})"
+
+
+def _grow(
+    parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: tuple[Int64s, Int32s] | None = None
+) -> Taxonomy:
+    last = last_below(parent)
+    n_leaves = leaves_below(parent, last)
+    ptr, nodes = hypernyms or (np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
+    arrays: dict[str, Any] = {
+        "parent": parent,
+        "level": levels(parent),
+        "last": last,
+        "n_leaves": n_leaves,
+        "loss": (n_leaves - 1) / max(1, n_leaves[0] - 1),
+        "hypernym_ptr": ptr,
+        "hypernym_nodes": nodes,
+    }
+    for array in arrays.values():
+        array.flags.writeable = False
+    return Taxonomy(names=names, lexicon=lexicon, **arrays)
+
+
+def _of_linked(linked: Linked) -> Taxonomy:
+    order = depth_first(linked.parent)
+    names = linked.names.gather(order)
+    return _grow(renumber(linked.parent, order=order), names=names, lexicon=Lexicon.of_names(names))
+
+
+@cache
+def _wordnet() -> Taxonomy:
+    table = read_wordnet()
+    return _grow(table.parent, names=table.names, lexicon=table.lexicon, hypernyms=table.hypernyms)

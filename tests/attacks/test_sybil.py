@@ -1,0 +1,194 @@
+"""Somebody who may add users of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from tests.support.plain_judging import plain_times_seen
+from tests.support.releases import released, released_bags
+
+from queryveil.attacks.attacker import Given
+from queryveil.attacks.combinations import Combinations, asked_in, decoys, own_queries, planted, times_seen
+from queryveil.attacks.sybil import Sybil, k_of
+from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
+from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
+from queryveil.pairing import Paired, pseudonymised
+from queryveil.release import ColumnPolicy, Ids, Release
+from queryveil.rng import generator
+from queryveil.synthesis import synthesize
+from queryveil.testing.logs import log_of, tiny_log
+
+KEEP = ColumnPolicy(ids=Ids.KEEP)
+few_words = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".join)
+rows = st.lists(st.tuples(st.sampled_from(["u1", "u2", "u3"]), few_words), min_size=1, max_size=12)
+
+
+def combination(text: str) -> Combinations:
+    return Combinations(texts=pl.Series([text]), rows=np.array([0]))
+
+
+@pytest.fixture(scope="module")
+def made() -> QueryLog:
+    return synthesize(users=1500, seed=4).log
+
+
+def found(method: Km | QueryThreshold | Swap | Kdelta | Clump | Plink, log: QueryLog) -> tuple[int, float]:
+    pair = Paired.of(log, release=method.anonymize(log))
+    given = Given(remake=method.anonymize)
+    assert Sybil().misses(pair, given=given) is None
+    exposure = Sybil(seed=1).attack(pair, given=given)
+    return exposure.n_found, exposure.n_by_chance
+
+
+def test_what_counts_users_falls_to_users_that_are_invented(made: QueryLog) -> None:
+    assert found(QueryThreshold(k=5, columns=KEEP, seed=1), made) == (50, 0)
+    n_found, n_by_chance = found(Km(k=5, m=2, columns=KEEP, seed=1), made)
+    assert n_found >= 15
+    assert n_by_chance <= 3
+
+
+def test_where_queries_change_hands_rows_tell_as_much(made: QueryLog) -> None:
+    n_found, n_by_chance = found(Swap(k=5, columns=KEEP, seed=1), made)
+    assert n_found > 40
+    assert n_by_chance < 5
+
+
+def test_rows_that_are_made_up_do_not_hide_it_all(made: QueryLog) -> None:
+    n_found, n_by_chance = found(Kdelta(k=5, columns=KEEP, seed=1), made)
+    assert n_found > n_by_chance + 5
+
+
+def test_bags_of_generalised_items_give_less(made: QueryLog) -> None:
+    n_found, n_by_chance = found(Clump(k=5, seed=1), made)
+    assert n_by_chance < n_found < 25
+
+
+def test_everybody_is_found_where_nothing_was_done(made: QueryLog) -> None:
+    exposure = Sybil(seed=1).attack(Paired.pseudonymised(made), given=Given(remake=pseudonymised))
+    assert (exposure.n_found, exposure.n_targets, exposure.n_by_chance) == (50, 50, 0)
+
+
+def test_half_of_those_who_are_suspected_did_not_ask() -> None:
+    seen: list[QueryLog] = []
+
+    def look(log: QueryLog) -> Release:
+        seen.append(log)
+        return pseudonymised(log)
+
+    log = log_of({f"u{i}": [f"a{i} b{i}", f"B{i} a{i}", f"c{i} a{i} b{i}", "d"] for i in range(6)})
+    Sybil(n_targets=3, seed=1).attack(Paired.pseudonymised(log), given=Given(remake=look))
+    own = seen[0].frame.filter(pl.col("user").is_in(log.frame["user"].implode()))
+    # Of those who did not ask, every query with the suspected terms is gone.
+    n_left = sorted(own.group_by("user").len()["len"])
+    assert n_left[3:] == [4, 4, 4]
+    assert max(n_left[:3]) < 4
+
+
+def test_a_method_that_releases_nothing_gives_nobody_away() -> None:
+    def nothing(log: QueryLog) -> Release:
+        return pseudonymised(log.with_frame(log.frame.clear()))
+
+    assert Sybil(seed=1).attack(Paired.pseudonymised(tiny_log()), given=Given(remake=nothing)).n_found == 0
+
+
+def test_a_method_that_shows_each_query_once_tells_nothing(made: QueryLog) -> None:
+    def once(log: QueryLog) -> Release:
+        return pseudonymised(log.with_frame(log.frame.unique("query", maintain_order=True)))
+
+    exposure = Sybil(seed=1).attack(Paired.pseudonymised(made), given=Given(remake=once))
+    assert (exposure.n_found, exposure.n_by_chance) == (0, 0)
+
+
+def test_a_method_whose_counts_are_drawn_tells_no_more_than_blind_guessing() -> None:
+    def drawn_counts(log: QueryLog) -> Release:
+        distinct = log.frame.unique("query", maintain_order=True)
+        times = generator(2).integers(0, 40, distinct.height)
+        again = distinct[pl.Series(np.repeat(np.arange(distinct.height), times))].with_row_index("n")
+        return pseudonymised(log.with_frame(again.with_columns(user=pl.col("n").cast(pl.String)).drop("n")))
+
+    log = log_of({f"u{i}": [f"a{i} b{i}"] for i in range(500)})
+    exposure = Sybil(n_targets=200, seed=1).attack(Paired.pseudonymised(log), given=Given(remake=drawn_counts))
+    assert exposure.n_found < 40
+    assert abs(exposure.n_found - exposure.n_by_chance) < 15
+
+
+def test_only_queries_of_two_terms_that_one_person_asked_are_suspected() -> None:
+    asked = {"u1": ["red wine", "jaguar", "red red"], "u2": ["Wine RED", "old red wine"], "u3": ["old wine", "a b"]}
+    found = own_queries(log_of(asked | {"u4": ["b a c"]}), n=9, rng=generator(1))
+    assert sorted(found.texts.to_list()) == ["b a c", "old red wine"]
+
+
+def test_the_rows_of_a_combination_are_those_of_the_one_who_asked_it() -> None:
+    log = log_of({"u1": ["red wine", "wine", "old Wine RED"], "u2": ["red wine"]})
+    one = Combinations(texts=log.frame["query"].gather([0]), rows=np.array([0]))
+    assert asked_in(log, combinations=one).tolist() == [0, 2]
+
+
+def test_decoys_stand_in_no_query_of_the_log(made: QueryLog) -> None:
+    asked = own_queries(made, n=50, rng=generator(1))
+    false = decoys(made, like=asked, rng=generator(1))
+    assert len(false.rows) == 50
+    assert times_seen(false, release=pseudonymised(made)).tolist() == [0] * 50
+    assert (false.texts.str.split(" ").list.len() >= 2).all()
+
+
+def test_no_decoy_is_part_of_another() -> None:
+    few = log_of({f"u{i}": [f"a{i} b{i}", f"a{i} c{i} d{i}"] for i in range(4)})
+    asked = Combinations(texts=few.frame["query"], rows=np.arange(few.n_rows))
+    false = [set(text.split()) for text in decoys(few, like=asked, rng=generator(1)).texts]
+    assert len(false) == 8
+    assert not any(one <= other for i, one in enumerate(false) for j, other in enumerate(false) if i != j)
+
+
+def test_invented_users_are_new_and_ask_at_the_same_time(made: QueryLog) -> None:
+    asked = own_queries(made, n=3, rng=generator(1))
+    more = planted(made, combinations=asked, n_each=4, rng=generator(1))
+    new = more.frame.tail(12)
+    assert (more.n_rows, more.n_users) == (made.n_rows + 12, made.n_users + 12)
+    assert new["time"].to_list() == made.frame["time"].gather(np.repeat(asked.rows, 4)).to_list()
+    assert new["query"].to_list() == made.frame["query"].gather(np.repeat(asked.rows, 4)).to_list()
+
+
+@drawn(rows=rows, text=few_words)
+def test_users_are_counted_as_the_definition_reads(rows: list[tuple[str, str]], text: str) -> None:
+    log = QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query"], orient="row"))
+    assert times_seen(combination(text), release=released(log)).tolist() == [plain_times_seen(text, rows)]
+
+
+def test_bags_and_members_are_counted_too() -> None:
+    bags = released_bags([["red", "wine"], ["wine", "old", "red"], ["red"], ["wine"]])
+    assert times_seen(combination("Wine red"), release=bags).tolist() == [2]
+    people = {f"u{i}": ["apple", "beef"] for i in range(4)} | {f"v{i}": ["apple", "milk"] for i in range(4)}
+    for strict in (False, True):
+        groups = Plink(p=1, seed=1, strict=strict).anonymize(log_of(people))
+        assert times_seen(combination("apple beef"), release=groups).tolist() == [4]
+        assert times_seen(combination("beef milk"), release=groups).tolist() == [0]
+
+
+def test_k_is_what_the_release_asks_for() -> None:
+    log = log_of({f"u{i}": ["apple", "beef"] for i in range(12)})
+    assert k_of(Km(k=7, m=2).anonymize(log)) == 7
+    assert k_of(QueryThreshold(k=3).anonymize(log)) == 3
+    assert k_of(Plink(p=0.4).anonymize(log)) == 3
+    assert k_of(Plink(p=0.2).anonymize(log)) == 5
+    assert k_of(pseudonymised(log)) == 2
+
+
+def test_it_needs_the_method_and_a_query_that_is_one_persons() -> None:
+    pair = Paired.pseudonymised(tiny_log())
+    assert Sybil().misses(pair, given=Given()) == (
+        "needs the method and its settings, to run it on a log with users of its own"
+    )
+    common = Paired.pseudonymised(log_of({"u1": ["red wine"], "u2": ["red wine"]}))
+    assert Sybil().misses(common, given=Given(remake=pseudonymised)) == (
+        "nobody asked a query of two or more terms that is this person's alone"
+    )
+
+
+def test_no_targets_is_a_clear_error() -> None:
+    with pytest.raises(BadParameter, match="n_targets must be 1 or more"):
+        Sybil(n_targets=0)

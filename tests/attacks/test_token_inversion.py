@@ -1,0 +1,130 @@
+"""Somebody with a public log of the same kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+from tests.support.plain_judging import plain_together
+
+from queryveil.attacks.attacker import Given
+from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.token_inversion import TokenCounts, TokenInversion
+from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
+from queryveil.formats import read_log
+from queryveil.methods import TokenHash
+from queryveil.pairing import Paired
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.rng import generator
+from queryveil.synthesis import synthesize
+from queryveil.testing.logs import log_of, tiny_log
+from queryveil.text.tokens import tokenize
+
+KEY = b"sixteen bytes or more"
+EXCITE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"
+words = st.lists(st.sampled_from("abcdef"), max_size=8).map(" ".join)
+
+
+def halves(log: QueryLog, *, seed: int = 1) -> tuple[QueryLog, QueryLog]:
+    users = log.frame["user"].unique(maintain_order=True)
+    first = users.filter(pl.Series(generator(seed).random(len(users)) < 0.5))
+    is_first = pl.col("user").is_in(first.implode())
+    return log.with_frame(log.frame.filter(is_first)), log.with_frame(log.frame.filter(~is_first))
+
+
+def hashed(log: QueryLog) -> Paired:
+    release = TokenHash(key=KEY, columns=ColumnPolicy(ids=Ids.KEEP), seed=1).anonymize(log)
+    return Paired.of(log, release=release, key=KEY)
+
+
+def attacked(log: QueryLog, public: QueryLog, **kinds: bool) -> Exposure:
+    attacker, given = TokenInversion(seed=1, **kinds), Given(public=public, key=KEY)
+    pair = hashed(log)
+    assert attacker.misses(pair, given=given) is None
+    return attacker.attack(pair, given=given)
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[QueryLog, QueryLog]:
+    return halves(synthesize(users=12_000, seed=9).log)
+
+
+def test_a_log_by_other_people_gives_more_than_a_tenth_of_the_top_terms_away(made: tuple[QueryLog, QueryLog]) -> None:
+    found = attacked(*made)
+    assert found.n_targets == 500
+    assert found.share > 0.1
+    assert found.n_by_chance < 1
+
+
+def test_rank_alone_finds_less_but_more_than_chance(made: tuple[QueryLog, QueryLog]) -> None:
+    by_rank, found = attacked(*made, only_rank=True), attacked(*made)
+    assert (by_rank.attacker, found.attacker) == ("token_rank", "token_inversion")
+    assert by_rank.beats_chance
+    assert found.interval[0] > by_rank.interval[1]
+
+
+def test_the_same_log_in_clear_gives_nearly_all_away(made: tuple[QueryLog, QueryLog]) -> None:
+    assert attacked(made[0], made[0]).share > 0.9
+
+
+def test_a_log_of_other_words_gives_nothing_away(made: tuple[QueryLog, QueryLog]) -> None:
+    other = made[1].with_frame(made[1].frame.with_columns(pl.col("query").str.replace_all(r"(\w+)", "x${1}")))
+    found = attacked(made[0], other)
+    assert (found.n_found, found.n_by_chance) == (0, 0)
+
+
+def test_a_log_whose_terms_are_mixed_up_finds_about_as_much_as_chance(made: tuple[QueryLog, QueryLog]) -> None:
+    # Each public term is written as another one, so that counts tell the wrong term.
+    tokens = tokenize(made[1].frame["query"])
+    mixed = tokens.vocabulary.gather(generator(2).permutation(tokens.n_terms)).gather(tokens.terms)
+    lists = pa.LargeListArray.from_arrays(pa.array(tokens.query_ptr), mixed.to_arrow().cast(pa.large_string()))
+    texts = pl.Series("query", lists).list.join(" ").gather(tokens.row_query)
+    found = attacked(made[0], made[1].with_frame(made[1].frame.with_columns(texts)))
+    assert found.n_found <= 5
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not EXCITE.is_file(), reason="the Excite log is not beside the checkout")
+def test_halves_of_a_small_real_log_find_more_than_chance() -> None:
+    assert attacked(*halves(read_log(EXCITE))).beats_chance
+
+
+@settings(deadline=None)
+@drawn(st.dictionaries(st.sampled_from(["u1", "u2", "u3"]), st.lists(words, min_size=1, max_size=4), min_size=1))
+def test_people_who_use_two_terms_together_are_counted_as_the_definition_reads(queries: dict[str, list[str]]) -> None:
+    counts = TokenCounts.of(log_of(queries), n_terms=10, rng=generator(1))
+    terms = counts.terms.to_list()
+    for i, one in enumerate(terms):
+        assert counts.uses[i, 0] == sum(any(one in query.split() for query in asked) for asked in queries.values())
+        for j, other in enumerate(terms):
+            if i != j:
+                assert counts.together[i, j] == plain_together(queries, one, other)
+                has_both = [{one, other} <= set(" ".join(asked).split()) for asked in queries.values()]
+                assert counts.together[i, j] + counts.apart[i, j] == sum(has_both)
+
+
+def test_a_log_without_terms_finds_nothing() -> None:
+    empty = log_of({"u1": ["?"]})
+    found = attacked(tiny_log(), empty)
+    assert (found.n_found, found.n_by_chance) == (0, 0)
+
+
+def test_it_needs_hashes_a_public_log_and_the_key() -> None:
+    pair, log = hashed(tiny_log()), tiny_log()
+    attacker = TokenInversion()
+    assert attacker.misses(Paired.pseudonymised(log), given=Given(public=log, key=KEY)) == (
+        "the terms of the release are not hashed"
+    )
+    assert attacker.misses(pair, given=Given(key=KEY)) == "needs a public log of the same kind: --public FILE"
+    assert attacker.misses(pair, given=Given(public=log)) == "needs the key of the hashes to judge it: --key FILE"
+
+
+def test_no_targets_is_a_clear_error() -> None:
+    with pytest.raises(BadParameter, match="n_targets must be 1 or more"):
+        TokenInversion(n_targets=0)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.plain_rebuilding import plain_chance, plain_match
+
+from queryveil.attacks import Guess, Seen, Truth, as_released, match
+from queryveil.data import QueryLog
+from queryveil.text.classifier import CATEGORIES
+
+TEXTS = ("soccer cup", "tennis rules", "hockey", "piano song", "opera")
+POOL_OF = {"soccer cup": 0, "tennis rules": 0, "hockey": 0, "piano song": 1, "opera": 1}
+ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(TEXTS)), max_size=7)
+SCHEMA = {"user": pl.String, "query": pl.String}
+
+
+def log_of_rows(rows: list[tuple[str, str]]) -> QueryLog:
+    return QueryLog(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+def seen_of(rows: list[tuple[str, str]]) -> Seen:
+    category = np.array([POOL_OF[text] for _, text in rows], np.int8)
+    return Seen.of(log_of_rows(rows), category=category)
+
+
+def all_rows(order: list[int], *, queries: list[int]) -> Guess:
+    return Guess(
+        user_row=np.array(order, np.int64), query_row=np.array(queries, np.int64), k_now=np.zeros(17, np.int64)
+    )
+
+
+def test_the_attacker_has_the_same_classifier() -> None:
+    seen = Seen.of(log_of_rows([("a", "Soccer Cup"), ("b", "piano song"), ("c", "1999")]))
+    assert [CATEGORIES[c] for c in seen.category[:2]] == ["Sports", "Arts"]
+    assert seen.category[2] == len(CATEGORIES)
+
+
+def test_texts_that_differ_in_case_are_one() -> None:
+    seen = Seen.of(log_of_rows([("a", "Soccer Cup"), ("b", "soccer  cup")]))
+    assert seen.text.tolist() == [0, 0]
+
+
+def test_targets_are_the_original_rows_that_still_have_a_query() -> None:
+    original = log_of_rows([("a", "soccer cup"), ("b", ""), ("c", "219-09-9999"), ("d", "call 212-555-0143")])
+    truth = Truth.of(original, seen=seen_of([("a", "soccer cup")]))
+    assert truth.n_targets == 2
+
+
+def test_a_guess_is_judged_by_queries_without_their_identifiers() -> None:
+    seen = seen_of([("a", "hockey")])
+    original = log_of_rows([("a", "hockey 212-555-0143")])
+    assert Truth.of(original, seen=seen).n_hit_as_released() == 1
+    assert Truth.of(original, seen=seen, cleaned=True).n_hit_as_released() == 0
+
+
+def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
+    original = [("a", "hockey"), ("b", "soccer cup"), ("c", "opera")]
+    kept, swapped = (
+        as_released(Truth.of(log_of_rows(original), seen=seen_of(rows)))
+        for rows in (original, [("b", "hockey"), ("a", "soccer cup"), ("a", "opera")])
+    )
+    assert (kept.attacker, kept.n_found, kept.n_targets) == ("as_released", 3, 3)
+    assert swapped.n_found == 0
+
+
+@settings(deadline=None)
+@given(original=ROWS, released=ROWS, data=st.data())
+def test_hits_are_what_the_matcher_counts(
+    original: list[tuple[str, str]], released: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    seen = seen_of(released)
+    truth = Truth.of(log_of_rows(original), seen=seen)
+    rows = list(range(len(released)))
+    guess = all_rows(data.draw(st.permutations(rows)), queries=data.draw(st.permutations(rows)))
+    guessed = seen.log_of(guess) if released else log_of_rows([])
+    assert truth.n_hit(guess) == match(guessed, other=log_of_rows(original))
+    assert truth.n_hit_as_released() == plain_match(released, original)
+
+
+@settings(deadline=None)
+@given(original=ROWS, released=ROWS)
+def test_blind_chance_is_the_mean_over_all_ways_to_deal(
+    original: list[tuple[str, str]], released: list[tuple[str, str]]
+) -> None:
+    truth = Truth.of(log_of_rows(original), seen=seen_of(released))
+    rows = [(user, text, POOL_OF[text]) for user, text in released]
+    assert truth.n_by_chance == pytest.approx(plain_chance(rows, original), abs=1e-9)
+
+
+def test_blind_chance_is_the_mean_of_many_deals_also_on_a_log_of_thousands() -> None:
+    rng = np.random.default_rng(5)
+    texts = [f"text {min(i, 40)}" for i in rng.zipf(1.6, 3000)]
+    users = [f"u{min(i, 60)}" for i in rng.zipf(1.5, 3000)]
+    log = log_of_rows(list(zip(users, texts, strict=True)))
+    seen = Seen.of(log, category=np.zeros(3000, np.int8))
+    truth = Truth.of(log, seen=seen, cleaned=True)
+    rows = np.arange(3000)
+    deals = [
+        truth.n_hit(Guess(user_row=rng.permutation(rows), query_row=rows, k_now=np.zeros(17, np.int64)))
+        for _ in range(200)
+    ]
+    error = np.std(deals) / np.sqrt(len(deals))
+    assert abs(np.mean(deals) - truth.n_by_chance) < 4 * error
+    low, high = as_released(truth).chance_interval
+    assert np.mean([low <= deal / 3000 <= high for deal in deals]) > 0.9
+
+
+def test_an_empty_release_exposes_nothing() -> None:
+    truth = Truth.of(log_of_rows([("a", "hockey")]), seen=seen_of([]))
+    assert (truth.n_targets, truth.n_by_chance, truth.n_hit_as_released()) == (1, 0.0, 0)
+
+
+def test_no_repr_shows_users_or_texts() -> None:
+    seen = seen_of([("persona", "hockey")])
+    truth = Truth.of(log_of_rows([("persona", "hockey")]), seen=seen)
+    for thing in (seen, truth, all_rows([0], queries=[0]), as_released(truth)):
+        assert "persona" not in repr(thing) + str(thing)
+        assert "hockey" not in repr(thing) + str(thing)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queryveil.data import Bools, Int8s
+from queryveil.data.rows import group
+from queryveil.methods.km._deletion import build
+from queryveil.methods.km._pivot_kernels import settle_labels, share_out
+from queryveil.text.histories import Histories
+
+N_TERMS = 8
+
+
+def histories_of(rows: list[set[int]]) -> Histories:
+    terms = np.array([term for row in rows for term in sorted(row)], np.int32)
+    row_ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
+    return Histories(row_ptr=row_ptr, terms=terms, counts=np.ones_like(terms), n_terms=N_TERMS)
+
+
+def in_rounds(histories: Histories, *, k: int, m: int, n_shards: int) -> Bools:
+    """Decide as a cluster does: shards see only what they were sent, and all start from what the round before left."""
+    kept = np.ones(len(histories.terms), np.int8)
+    is_open = np.ones(N_TERMS, np.int8)
+    for _ in range(10 * N_TERMS):
+        shard, _, begins, places = share_out(histories.row_ptr, histories.terms, kept, is_open, n_shards)
+        after = kept.copy()
+        for mine in range(n_shards):
+            decide(
+                histories, np.flatnonzero(shard == mine), begins, places, kept, after, is_open, (mine, n_shards, k, m)
+            )
+        first = np.full(histories.n_users, N_TERMS)
+        changed = np.flatnonzero(after != kept)
+        np.minimum.at(first, histories.entry_user[changed], histories.terms[changed])
+        is_open = np.zeros(N_TERMS, np.int8)
+        is_open[histories.terms[histories.terms > first[histories.entry_user]]] = 1
+        kept = after
+        if not is_open.any():
+            return np.asarray(kept == 1)
+    raise AssertionError("the rounds do not end")
+
+
+def decide(
+    histories: Histories,
+    messages: np.ndarray,
+    begins: np.ndarray,
+    places: np.ndarray,
+    before: Int8s,
+    after: Int8s,
+    is_open: Int8s,
+    how: tuple[int, int, int, int],
+) -> None:
+    shard, n_shards, k, m = how
+    parts = [places[begins[message] : begins[message + 1]] for message in messages]
+    if not parts:
+        return
+    mine = np.concatenate(parts)
+    row_ptr = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.int64)
+    entry_row = np.repeat(np.arange(len(parts), dtype=np.int32), np.diff(row_ptr))
+    labels, kept = histories.terms[mine], before[mine].copy()
+    posting_ptr, postings = group(labels, N_TERMS)
+    pivots = np.array([p for p in range(shard, N_TERMS, n_shards) if is_open[p]], np.int32)
+    work = np.zeros((2, N_TERMS), np.int32)
+    settle_labels(pivots, row_ptr, labels, entry_row, posting_ptr, postings, kept, k, m, work)
+    own = labels % n_shards == shard
+    after[mine[own]] = kept[own]
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    rows=st.lists(st.sets(st.integers(0, N_TERMS - 1), max_size=6), min_size=1, max_size=14),
+    k=st.integers(2, 4),
+    m=st.integers(1, 4),
+    n_shards=st.integers(1, 5),
+)
+def test_rounds_end_where_one_pass_in_order_does(rows: list[set[int]], k: int, m: int, n_shards: int) -> None:
+    histories = histories_of(rows)
+    one_pass = build(histories, np.arange(N_TERMS, dtype=np.int32), k=k, m=m)
+    assert in_rounds(histories, k=k, m=m, n_shards=n_shards).tolist() == one_pass.tolist()
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 3])
+def test_a_triple_that_one_user_has_is_broken_though_all_its_pairs_are_shared(n_shards: int) -> None:
+    rows = [{0, 1, 2}, {0, 1}, {0, 2}, {1, 2}]
+    assert in_rounds(histories_of(rows), k=2, m=2, n_shards=n_shards).all()
+    assert not in_rounds(histories_of(rows), k=2, m=3, n_shards=n_shards).all()
+
+
+def test_a_row_is_sent_to_the_shards_of_its_open_labels_with_what_is_kept_before_them() -> None:
+    labels, kept = np.array([0, 1, 3, 4], np.int32), np.array([1, 0, 1, 1], np.int8)
+    is_open = np.array([0, 0, 0, 1, 0], np.int8)
+    shard, row, begins, places = share_out(np.array([0, 4]), labels, kept, is_open, 2)
+    assert shard.tolist() == [1]
+    assert row.tolist() == [0]
+    assert labels[places].tolist() == [0, 3]
+    assert begins.tolist() == [0, 2]

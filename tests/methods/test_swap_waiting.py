@@ -1,0 +1,65 @@
+"""Pools over arrays: who waits, how many different ones, and who came first."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queryveil.methods.swap import _pool_kernels
+
+
+@settings(deadline=None)
+@given(
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=150),
+    spread=st.sampled_from([1, 2**32, 2**33, 2**60]),
+)
+def test_the_table_of_waiting_users_counts_as_a_counter_does(steps: list[tuple[bool, int]], spread: int) -> None:
+    """Hashes that fall on the same slot, and leave gaps among others, are the hard case."""
+    keys, counts = np.zeros((2, 8), np.uint64), np.zeros((2, 8), np.int32)
+    known = Counter[int]()
+    for comes, number in steps:
+        key = np.uint64(number * spread % 2**64)
+        if comes:
+            assert _pool_kernels.count_in(keys, counts, 1, key) == (known[int(key)] == 0)
+            known[int(key)] += 1
+        elif known[int(key)]:
+            known[int(key)] -= 1
+            assert _pool_kernels.count_out(keys, counts, 1, key) == (known[int(key)] == 0)
+    assert {int(k): int(n) for k, n in zip(keys[1], counts[1], strict=True) if n} == dict(+known)
+
+
+@settings(deadline=None)
+@given(steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), max_size=80))
+def test_the_oldest_are_known_whoever_leaves_in_between(steps: list[tuple[int, int, int]]) -> None:
+    """Lists that fill gaps in the same way are what it must agree with, also after moving to more room."""
+    waiting = _pool_kernels.no_one_waiting(2, capacity=128, needed=2)
+    users: list[int] = []
+    queries: list[int] = []
+    for row, (what, some, other) in enumerate(steps):
+        if what <= 1 or not users:
+            _pool_kernels.join(waiting, 1, row, row, np.uint64(some), np.uint64(other), np.uint64(some))
+            users.append(row)
+            queries.append(row)
+            continue
+        if what == 2:
+            query, user = other % len(queries), some % len(users)
+            _pool_kernels.leave(waiting, 1, query, user)
+        else:
+            query, user = queries.index(min(queries)), users.index(min(users))
+            roomier = _pool_kernels.no_one_waiting(2, capacity=256, needed=2)
+            _pool_kernels.move_all(waiting, roomier)
+            _pool_kernels.drop_oldest(waiting, 1)
+            _pool_kernels.drop_oldest(roomier, 1)
+            assert (
+                roomier.query_row[1, : len(queries) - 1].tolist() == waiting.query_row[1, : len(queries) - 1].tolist()
+            )
+        users[user], queries[query] = users[-1], queries[-1]
+        users.pop()
+        queries.pop()
+        assert waiting.user_row[1, : len(users)].tolist() == users
+        assert waiting.query_row[1, : len(queries)].tolist() == queries
+    assert waiting.totals[1, _pool_kernels.SIZE] == len(users)
+    assert waiting.totals[0, _pool_kernels.SIZE] == 0

@@ -1,0 +1,132 @@
+"""What may stand for a term, and who is behind bags of such items."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from queryveil.attacks import Given, KnownTerms, RarePair, attack
+from queryveil.data import QueryLog
+from queryveil.errors import BadInput
+from queryveil.methods import Clump, Km, Partition, Plink
+from queryveil.pairing import Cover, Paired, moves_up
+from queryveil.release import ColumnPolicy, Ids
+from queryveil.synthesis import synthesize
+from queryveil.testing.logs import food, log_of
+from queryveil.text.taxonomy import Taxonomy
+
+KEEP = ColumnPolicy(ids=Ids.KEEP)
+FOODS = ["apple", "orange", "banana", "milk", "cheese", "butter", "beef"]
+
+
+def covered(cover: Cover, term: str) -> set[str]:
+    ptr, items = cover.covering(pl.Series([term]))
+    assert ptr.tolist() == [0, len(items)]
+    return set(cover.vocabulary.gather(items).to_list())
+
+
+@drawn(released=st.sets(st.sampled_from([*food().names, "dog"])), term=st.sampled_from([*FOODS, "dog", "cat"]))
+def test_a_term_is_covered_by_itself_and_by_all_above_it(released: set[str], term: str) -> None:
+    tree = food()
+    texts = pl.Series([*tree.names, "dog"], dtype=pl.String)
+    cover = Cover.of(texts, released=np.array([text in released for text in texts]), taxonomy=tree)
+    above = {tree.names[node] for node in tree.ancestors(tree.find(term))} if tree.find(term) >= 0 else set()
+    assert covered(cover, term) == ({term} | above) & released
+
+
+def test_nodes_are_known_in_brackets_and_in_one_word() -> None:
+    tree = Taxonomy.wordnet()
+    texts = pl.Series(["<young_mammal>", "animal", "kittens", "zzz"])
+    cover = Cover.of(texts, released=np.ones(4, np.bool_), taxonomy=tree)
+    assert covered(cover, "kitten") == {"<young_mammal>", "animal"}
+    assert covered(cover, "kittens") == {"<young_mammal>", "animal", "kittens"}
+    assert covered(cover, "zzz") == {"zzz"}
+    assert cover.n_unknown == 2
+    assert "kitten" not in repr(cover)
+
+
+def test_only_items_of_a_taxonomy_move_up() -> None:
+    log = log_of({f"u{i}": ["apple", "milk"] for i in range(4)})
+    assert moves_up(Clump(k=2, taxonomy=food()).anonymize(log))
+    assert moves_up(Km(k=2, m=1, taxonomy=food()).anonymize(log))
+    assert not moves_up(Km(k=2, m=1).anonymize(log))
+    assert not moves_up(Plink(p=0.5, taxonomy=food()).anonymize(log))
+
+
+def test_a_taxonomy_of_ones_own_must_be_given() -> None:
+    log = log_of({f"u{i}": [FOODS[i % 7], FOODS[(i + 1) % 7]] for i in range(12)})
+    for method in (Clump(k=2, taxonomy=food(), seed=1), Km(k=2, m=1, taxonomy=food(), columns=KEEP, seed=1)):
+        release = method.anonymize(log)
+        reason = KnownTerms(n_known=2).misses(Paired.of(log, release=release), given=Given())
+        assert reason == "its items moved up in a taxonomy that was not given: --taxonomy FILE"
+        found = attack(log, release, taxonomy=food(), only=["known_terms", "rare_pair"])
+        assert found.named("known_terms", n_known=2) is not None
+    with pytest.raises(BadInput, match="items that the taxonomy does not know"):
+        Paired.of(
+            log,
+            release=Clump(k=2, taxonomy=food(), seed=1).anonymize(log),
+            taxonomy=Taxonomy.from_pairs([("pup", "dog")]),
+        )
+
+
+@settings(deadline=None, max_examples=40)
+@drawn(people=st.lists(st.lists(st.sampled_from(FOODS), min_size=1, max_size=4), min_size=4, max_size=12))
+def test_everybody_behind_a_bag_fits_it(people: list[list[str]]) -> None:
+    log, tree = log_of({f"u{i:02}": foods for i, foods in enumerate(people)}), food()
+    release = Clump(k=2, taxonomy=tree, seed=1).anonymize(log)
+    who = Paired.of(log, release=release, taxonomy=tree).who
+    for bag, items in enumerate(release.data.frame["items"].to_list()):
+        for user in who.users[who.ptr[bag] : who.ptr[bag + 1]].tolist():
+            assert fits(items, people[user], tree)
+
+
+def fits(items: list[str], terms: list[str], tree: Taxonomy) -> bool:
+    """Try every way to let the items stand for terms, each for another."""
+    if not items:
+        return True
+    node = int(tree.named(pl.Series(items[:1]))[0])
+    return any(
+        fits(items[1:], terms[:i] + terms[i + 1 :], tree)
+        for i, term in enumerate(terms)
+        if tree.is_ancestor(node, tree.find(term))
+    )
+
+
+@pytest.fixture(scope="module")
+def made() -> QueryLog:
+    return synthesize(users=1500, seed=9).log
+
+
+@pytest.mark.parametrize("method", [Clump(k=5, seed=1), Partition(k=5, seed=1)])
+def test_people_are_found_in_bags_more_often_than_by_chance_and_less_often_than_promised(
+    made: QueryLog, method: Clump | Partition
+) -> None:
+    pair = Paired.of(made, release=method.anonymize(made))
+    found = KnownTerms(n_known=4, cautious=False, seed=1).attack(pair, given=Given())
+    assert found.beats_chance
+    assert found.share < 0.2
+    # At least five bags are equal, so nobody stands out.
+    assert KnownTerms(n_known=4, seed=1).attack(pair, given=Given()).n_found == 0
+    assert RarePair(seed=1).attack(pair, given=Given()).n_found == 0
+
+
+def test_most_people_are_behind_some_bag(made: QueryLog) -> None:
+    pair = Paired.of(made, release=Clump(k=5, seed=1).anonymize(made))
+    n_people = np.diff(pair.who.ptr)
+    assert (n_people > 0).mean() > 0.95
+    assert np.median(n_people) < 10
+    assert not pair.who.exact
+
+
+def test_terms_that_moved_up_are_sought_by_what_stands_for_them(made: QueryLog) -> None:
+    release = Km(k=5, m=2, taxonomy=Taxonomy.wordnet(), columns=KEEP, seed=1).anonymize(made)
+    eight = KnownTerms(n_known=8, cautious=False, seed=1)
+    found = eight.attack(Paired.of(made, release=release), given=Given())
+    as_they_stand = eight.attack(
+        Paired.of(made, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made)), given=Given()
+    )
+    assert found.n_found > as_they_stand.n_found

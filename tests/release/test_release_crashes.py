@@ -1,0 +1,173 @@
+"""A run that is killed, or a disk that is full, leaves no release; the next run cleans up."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from queryveil.checks import verify
+from queryveil.guarantees import KmAnonymity
+from queryveil.methods import Km
+from queryveil.release import MANIFEST, read_release
+from queryveil.synthesis import synthesize, write_synthetic
+from queryveil.testing import tiny_log
+
+# Saves a log large enough that the writing takes seconds.
+SAVE_LARGE = """
+import sys
+import polars as pl
+from queryveil.data.log import Format, Layout, QueryLog
+from queryveil.methods import Km
+from queryveil.release import Release
+from queryveil.testing import tiny_log
+small = Km(k=2, m=1).anonymize(tiny_log())
+frame = pl.concat([small.data.frame] * int(sys.argv[2]))
+large = Release(data=QueryLog(frame=frame, layout=Layout(format=Format.JSONL)), manifest=small.manifest)
+large.save(sys.argv[1], force="force" in sys.argv)
+"""
+
+# Replaces a release, and is killed at the renaming of a folder that is asked for.
+KILLED_AT_RENAME = """
+import os, signal, sys
+from pathlib import Path
+from queryveil.methods import Km
+from queryveil.testing import tiny_log
+rename, n_left = Path.rename, [int(sys.argv[2])]
+def rename_or_die(path, target):
+    if n_left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    n_left[0] -= 1
+    return rename(path, target)
+Path.rename = rename_or_die
+Km(k=3, m=1).anonymize(tiny_log()).save(sys.argv[1], force=True)
+"""
+
+# The system stops files from growing beyond a few bytes, as a full disk would.
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+import polars as pl
+from queryveil.errors import QueryveilError
+from queryveil.formats import layout_for
+from queryveil.data.log import QueryLog
+from queryveil.methods import Km
+frame = pl.DataFrame({"user": [f"u{i}" for i in range(2000)], "query": ["brass kettle"] * 2000})
+releases = {
+    name: Km(k=2, m=1).anonymize(QueryLog(frame=frame, layout=layout_for(Path(name))))
+    for name in ("log.tsv", "log.csv", "log.jsonl", "log.parquet", "log.tsv.gz", "log.csv.zst", "log.jsonl.bz2")
+}
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+for name, release in releases.items():
+    try:
+        release.save(Path(sys.argv[1]) / name)
+        print(name, "was written")
+    except QueryveilError as error:
+        print(error)
+"""
+
+
+def start(*arguments: object, code: str | None = None) -> subprocess.Popen[bytes]:
+    program = ["-c", code] if code else ["-m", "queryveil"]
+    command = [sys.executable, *program, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def partials(folder: Path) -> list[Path]:
+    return list(folder.glob(".*.partial-*"))
+
+
+def save_small(folder: Path) -> None:
+    Km(k=2, m=1).anonymize(tiny_log()).save(folder, force=True)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_run_killed_while_it_writes_leaves_no_release_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
+    while not partials(tmp_path) and process.poll() is None:
+        time.sleep(0.005)
+    kill(process)
+    assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
+    assert partials(tmp_path)
+    assert names(tmp_path) == {path.name for path in partials(tmp_path)}
+    save_small(tmp_path / "out")
+    assert names(tmp_path) == {"out"}
+
+
+def test_what_another_run_is_writing_is_not_swept_away(tmp_path: Path) -> None:
+    process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
+    try:
+        while not any(folder.iterdir() for folder in partials(tmp_path)) and process.poll() is None:
+            time.sleep(0.005)
+        save_small(tmp_path / "out")
+        assert process.poll() is None, "it ended before the other run did"
+        assert partials(tmp_path)
+    finally:
+        kill(process)
+
+
+def test_without_force_a_release_made_by_another_run_in_the_meantime_stays(tmp_path: Path) -> None:
+    process = start(tmp_path / "out", 100_000, code=SAVE_LARGE)
+    while not partials(tmp_path) and process.poll() is None:
+        time.sleep(0.005)
+    save_small(tmp_path / "out")
+    assert process.poll() is None, "it ended before the other run did"
+    assert process.wait() == 1
+    assert read_release(tmp_path / "out").data.n_rows == read_release(tmp_path / "out").manifest.counts.n_rows_after
+    assert names(tmp_path) == {"out"}
+
+
+@pytest.mark.parametrize("n_renames", [0, 1])
+def test_a_replacement_killed_between_its_steps_never_loses_both_releases(tmp_path: Path, n_renames: int) -> None:
+    save_small(tmp_path / "out")
+    process = start(tmp_path / "out", n_renames, code=KILLED_AT_RENAME)
+    assert process.wait() == -signal.SIGKILL
+    whole = [folder for folder in tmp_path.iterdir() if (folder / MANIFEST).is_file()]
+    assert {read_release(folder).promise for folder in whole} == {KmAnonymity(k=k, m=1) for k in (2, 3)}
+    save_small(tmp_path / "out")
+    assert names(tmp_path) == {"out"}
+
+
+def test_a_command_killed_at_any_moment_leaves_a_whole_release_or_none(tmp_path: Path) -> None:
+    write_synthetic(synthesize(users=2000, seed=1), tmp_path / "log.tsv")
+    home = tmp_path / "home"
+    home.mkdir()
+    moments = random.Random(7)
+    for _ in range(6):
+        process = start("anonymize", "km", tmp_path / "log.tsv", "-o", home / "out", "--k", 5, "--m", 2, "--force")
+        end = time.monotonic() + moments.uniform(0.1, 2.5)
+        while process.poll() is None and time.monotonic() < end and not partials(home):
+            time.sleep(0.002)
+        kill(process)
+        if (home / "out").exists():
+            assert verify(read_release(home / "out")).holds
+        assert all(name == "out" or name.startswith((".out.partial-", ".out.old-")) for name in names(home))
+    save_small(home / "out")
+    assert names(home) == {"out"}
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False, cwd=os.sep
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 7
+    for line in lines:
+        assert "written: file too large" in line.lower()
+        assert "kettle" not in line
+    assert not list(tmp_path.iterdir())

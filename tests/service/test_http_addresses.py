@@ -1,0 +1,79 @@
+"""Where the service listens, and what a monitor shows."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from queryveil.errors import BadFile, BadParameter
+from queryveil.guarantees import SwapAnonymity
+from queryveil.service.http.endpoints import HttpSink, HttpSource
+from queryveil.service.http.guard import Address
+from queryveil.service.http.server import serve_monitor
+from queryveil.service.stats import Stats
+
+
+@dataclass(frozen=True)
+class Promised:
+    promise: SwapAnonymity = SwapAnonymity(k=3, l=2, remembered=100)  # noqa: RUF009
+    max_outbox_bytes: int = 1000
+
+
+@dataclass
+class Quiet:
+    """A service to which nothing happens."""
+
+    settings: Promised = field(default_factory=Promised)
+
+    def stats(self) -> Stats:
+        return Stats(is_ready=True)
+
+
+def test_an_address_that_cannot_be_listened_at_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        source = HttpSource(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(BadParameter, match="one that no other program uses"):
+            source.open(position=None, keys=())
+        source.close()
+    with pytest.raises(BadParameter, match="an address of this machine"):
+        HttpSource(Address(host="192.0.2.1", port=0, token=b"x" * 16)).open(position=None, keys=())
+    for url in (
+        "http://127.0.0.1",
+        "http://127.0.0.1:99999",
+        "http://a:secret@127.0.0.1:1",
+        "http://127.0.0.1:1/x?y=1",
+    ):
+        with pytest.raises(BadParameter) as refused:
+            HttpSource(url)
+        assert "secret" not in str(refused.value)
+    short = tmp_path / "token"
+    short.write_text("short\n")
+    with pytest.raises(BadFile, match="at least 16"):
+        HttpSource(f"http://127.0.0.1:1?token={short}")
+
+
+def test_two_sources_at_one_address_are_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    first = HttpSource(url)
+    with pytest.raises(BadParameter, match="address must be another for each source"):
+        HttpSource(url)
+    assert HttpSink(url).port == first.port
+
+
+def test_a_monitor_shows_counts_and_takes_nothing() -> None:
+    service = Quiet()
+    # A port that was free a moment ago.
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = taken.getsockname()[1]
+    with serve_monitor(service, port=free) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        assert client.get("/metrics").text.startswith("# HELP queryveil_events_read_total")
+        promise = client.get("/stats").json()["promise"]
+        assert promise == {"k": 3, "l": 2, "in_words": service.settings.promise.in_words()}
+        assert client.get("/readyz").json() == {"status": "ready"}
+        for path in ("/", "/events", "/released", "/page.js"):
+            assert client.get(path).status_code == 404

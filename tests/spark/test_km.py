@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import gzip
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+from queryveil import ColumnPolicy, Km, QueryLog, read_log, read_release, synth, verify
+from queryveil.errors import BadParameter, NotWritten, NotYet, ReleaseExists
+from queryveil.spark import Spark
+from queryveil.testing import log_of, tiny_log
+
+KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def log() -> QueryLog:
+    return synth(users=10_000, seed=5).log
+
+
+def values_of(log: QueryLog) -> pl.DataFrame:
+    """Give every term a bid of its own, so that nothing is left to chance."""
+    terms = log.frame["query"].str.to_lowercase().str.extract_all(r"[\pL\pM\p{Nd}]+").explode(empty_as_null=False)
+    distinct = terms.unique().sort()
+    return pl.DataFrame({"term": distinct, "bid": 1 + (distinct.rank("ordinal") * 7919 % 10007) / 10007})
+
+
+def test_spark_comes_to_the_very_outcome_of_one_machine(engine: Spark, log: QueryLog, tmp_path: Path) -> None:
+    method = Km(k=5, m=3, target="bid", values=values_of(log), columns=KEPT)  # type: ignore[arg-type]
+    engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release"), method.anonymize(log)
+    columns = here.log.frame.columns
+    assert there.log.frame.sort(columns).equals(here.log.frame.sort(columns))
+    assert there.manifest.removed == here.manifest.removed
+    assert there.manifest.counts == here.manifest.counts
+    assert there.manifest.warnings == here.manifest.warnings
+    assert verify(tmp_path / "release", original=log).holds
+
+
+def test_users_get_numbers_that_tell_nothing_and_their_rows_stay_together(engine: Spark, tmp_path: Path) -> None:
+    log = log_of({f"persona{i}": ["red wine", "white wine", "red"] for i in range(50)})
+    engine.anonymize(Km(k=5, m=2), engine.put(log), str(tmp_path / "release"))
+    users = read_release(tmp_path / "release").log.frame["user"]
+    assert sorted(map(int, users.unique())) == list(range(1, 51))
+    assert len(users.rle()) == 50
+    assert users.unique(maintain_order=True).to_list() != sorted(users.unique().to_list(), key=int)
+
+
+def test_keyed_ids_are_those_of_one_machine(engine: Spark, tmp_path: Path) -> None:
+    policy = ColumnPolicy(ids="keyed", key=b"sixteen bytes and more")  # type: ignore[arg-type]
+    method = Km(k=2, m=1, columns=policy)
+    engine.anonymize(method, engine.put(tiny_log()), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release"), method.anonymize(tiny_log())
+    assert set(there.log.frame["user"]) == set(here.log.frame["user"])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that nobody can write to")
+def test_a_place_that_cannot_be_written_is_found_out_before_the_work(engine: Spark) -> None:
+    with pytest.raises(NotWritten, match=r"^release: could not be written: no folder can be made there; nothing was"):
+        engine.check_target("/proc/release")
+
+
+def test_the_manifest_says_that_spark_made_the_release(engine: Spark, tmp_path: Path) -> None:
+    manifest = engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    assert manifest.versions["pyspark"] == version("pyspark")
+    assert read_release(tmp_path / "release").manifest.versions == manifest.versions
+
+
+def test_an_existing_release_is_replaced_only_with_force(engine: Spark, tmp_path: Path) -> None:
+    folder = str(tmp_path / "release")
+    log = engine.put(tiny_log())
+    engine.anonymize(Km(k=2, m=1), log, folder)
+    before = (tmp_path / "release" / "manifest.json").read_bytes()
+    with pytest.raises(ReleaseExists):
+        engine.anonymize(Km(k=2, m=1), log, folder)
+    assert (tmp_path / "release" / "manifest.json").read_bytes() == before
+    engine.anonymize(Km(k=3, m=1), log, folder, force=True)
+    assert read_release(folder).promise.k == 3  # type: ignore[union-attr]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release"]
+
+
+def test_a_release_is_not_written_over_what_is_none(engine: Spark, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.txt").write_text("mine")
+    with pytest.raises(BadParameter):
+        engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "photos"), force=True)
+    with pytest.raises(BadParameter):
+        engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "no" / "folder"))
+    assert (tmp_path / "photos" / "one.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [Km(m=None), Km(restore=False), Km(target="fis")],  # type: ignore[arg-type]
+    ids=["whole histories", "the paper's deletion", "fis"],
+)
+def test_what_spark_cannot_do_is_said_with_its_reason(engine: Spark, tmp_path: Path, method: Km) -> None:
+    with pytest.raises(NotYet, match=r"because .*; leave out") as told:
+        engine.anonymize(method, engine.put(tiny_log()), str(tmp_path / "release"))
+    assert "\n" not in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_that_was_changed_or_added_is_noticed(engine: Spark, tmp_path: Path) -> None:
+    from queryveil.errors import BadRelease
+
+    engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    (data,) = [path for path in (tmp_path / "release").iterdir() if path.is_dir()]
+    (data / "part-99999.parquet").write_bytes(b"more")
+    for judge in (verify, engine.verify):
+        with pytest.raises(BadRelease):
+            judge(str(tmp_path / "release"))
+    (data / "part-99999.parquet").unlink()
+    (part,) = data.iterdir()
+    part.write_bytes(part.read_bytes()[:-1] + b"x")
+    for judge in (verify, engine.verify):
+        with pytest.raises(BadRelease):
+            judge(str(tmp_path / "release"))
+
+
+def test_nothing_of_the_log_is_in_the_plans_that_spark_may_write_down(engine: Spark, tmp_path: Path) -> None:
+    """Keys and secrets are in closures alone: a literal would stand in the plan, and so in an event log."""
+    policy = ColumnPolicy(ids="keyed", key=b"this-is-a-secret-key")  # type: ignore[arg-type]
+    from queryveil.spark.column_release import leave
+
+    leaving = leave(engine.put(tiny_log()).frame, policy, seed=None)
+    plan = leaving.frame._jdf.queryExecution().toString()
+    assert "this-is-a-secret-key" not in plan
+    assert b"this-is-a-secret-key".hex() not in plan.lower()
+
+
+def test_the_manifest_lists_the_parts(engine: Spark, tmp_path: Path) -> None:
+    engine.anonymize(Km(k=2, m=1), engine.put(tiny_log()), str(tmp_path / "release"))
+    manifest = msgspec.json.decode((tmp_path / "release" / "manifest.json").read_bytes())
+    assert [part["name"] for part in manifest["data"]["parts"]] == ["part-00000.parquet"]
+
+
+@pytest.mark.parametrize("ids", ["fresh", "keyed", "keep"])
+def test_kept_columns_of_any_name_leave_as_they_are(engine: Spark, tmp_path: Path, ids: str) -> None:
+    names = ["name", "place", "bucket", "digest", "window"]
+    log = log_of({f"persona{i}": ["red wine"] for i in range(4)})
+    log = log.with_frame(log.frame.with_columns(pl.lit("lanternford").alias(name) for name in names))
+    key = b"sixteen bytes and more" if ids == "keyed" else None
+    policy = ColumnPolicy(ids=ids, keep=tuple(names), key=key)  # type: ignore[arg-type]
+    method = Km(k=2, m=1, columns=policy)
+    engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    there, here = read_release(tmp_path / "release").log.frame, method.anonymize(log).log.frame
+    assert set(there.columns) == set(here.columns)
+    assert there["user"].n_unique() == 4
+    if ids != "fresh":
+        assert set(there["user"]) == set(here["user"])
+    assert all(there[name].unique().to_list() == ["lanternford"] for name in names)
+
+
+def test_ids_that_the_format_would_change_are_refused(engine: Spark, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from queryveil.data import Format, Layout
+    from queryveil.errors import BadInput
+
+    log = replace(log_of({"a\tb": ["wine"], "a b": ["wine"]}), layout=Layout(format=Format.TSV))
+    with pytest.raises(BadInput, match="fresh ids"):
+        engine.anonymize(Km(k=2, m=1, columns=KEPT), engine.put(log), str(tmp_path / "release"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_terms_are_counted_once_whatever_the_windows(engine: Spark, tmp_path: Path) -> None:
+    from datetime import datetime
+
+    rows = {
+        "user": ["1", "2", "3", "1", "2"],
+        "query": ["tea milk", "tea", "rare", "tea", "tea milk"],
+        "time": [datetime(2024, 1, day) for day in (1, 1, 1, 2, 2)],
+    }
+    log, method = QueryLog.from_frame(rows), Km(k=2, m=2, window="1d")
+    manifest = engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    assert manifest.removed == method.anonymize(log).manifest.removed
+
+
+@pytest.mark.parametrize("name", ["aol", "bare", "tsv", "jsonl", "gz", "transactions"])
+def test_a_release_whose_first_part_has_no_rows_is_whole(
+    engine: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("queryveil.spark.column_release._ROWS_A_PART", 1)
+    rows = "".join(f"{user}\tkettle\t2006-03-01 10:00:00\t\t\n" for user in (1, 2) for _ in range(4))
+    header = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
+    texts = {
+        "aol": header + rows,
+        "bare": rows,
+        "gz": header + rows,
+        "tsv": "user\tquery\n" + "1\tkettle\n2\tkettle\n" * 4,
+        "jsonl": '{"user": "1", "query": "kettle"}\n{"user": "2", "query": "kettle"}\n' * 4,
+        "transactions": "kettle pan pot\nkettle pan pot\n",
+    }
+    log, folder = tmp_path / f"log.{name}", tmp_path / "release"
+    text = texts[name].encode()
+    log.write_bytes(gzip.compress(text) if name == "gz" else text)
+    form = "transactions" if name == "transactions" else None
+    manifest = engine.anonymize(Km(k=2, m=1, seed=1), engine.read_log(str(log), format=form), str(folder))
+    assert manifest.counts.n_users_after == 2
+    assert read_release(folder).log.n_rows == manifest.counts.n_rows_after
+    assert verify(folder).holds
+    if form is None:
+        assert engine.verify(str(folder)).holds
+    # Of two users and as many parts as rows, the first has none.
+    first = next(path for path in sorted(folder.rglob("part-*")))
+    assert first.name.startswith("part-00000.")
+    assert read_log(first, format=form).n_rows == 0

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from queryveil import Km, KmAnonymity, QueryLog, Release, inspect, measure, synth, verify
+from queryveil.errors import NothingPromised, NotYet
+from queryveil.guarantees import Guarantee, NoPromise
+from queryveil.spark import Spark
+from queryveil.testing import log_of, tiny_log
+
+
+def saved(log: QueryLog, promise: Guarantee, folder: Path) -> str:
+    """Write a log as a release with a promise that it may or may not keep."""
+    release = Km(k=2, m=1).anonymize(log)
+    manifest = msgspec.structs.replace(release.manifest, promise=promise)
+    return str(Release(data=log, manifest=manifest).save(folder))
+
+
+@pytest.mark.parametrize(
+    ("promise", "histories"),
+    [
+        (KmAnonymity(k=2, m=2), ["a b c", "a b", "a c", "b c"]),
+        (KmAnonymity(k=2, m=3), ["a b c", "a b", "a c", "b c"]),
+        (KmAnonymity(k=3, m=1), ["a b", "a b", "a"]),
+        (KmAnonymity(k=2, m=4), ["a b c d", "a b c d", "a b c d e", "e"]),
+        (KmAnonymity(k=2, m=5), ["a b c d", "a b c d", "a b c d e", "e"]),
+        (KmAnonymity(k=2, m=3), ["", "", "x"]),
+    ],
+)
+def test_a_cluster_judges_as_one_machine_does(
+    engine: Spark, tmp_path: Path, promise: KmAnonymity, histories: list[str]
+) -> None:
+    log = log_of({f"u{i}": [history] for i, history in enumerate(histories)})
+    folder = saved(log, promise, tmp_path / "release")
+    here, there = verify(folder), engine.verify(folder)
+    assert (there.holds, there.n_violations, there.n_users, there.n_checked_users) == (
+        here.holds,
+        here.n_violations,
+        here.n_users,
+        here.n_checked_users,
+    )
+    assert [(w.size, w.support) for w in there.witnesses] == [(w.size, w.support) for w in here.witnesses]
+    assert there.in_words().split(",")[0] == here.in_words().split(",")[0]
+
+
+def test_windows_are_judged_one_by_one(engine: Spark, tmp_path: Path) -> None:
+    times = [datetime(2024, 1, 1) + timedelta(days=day) for day in (0, 0, 1, 1, 1)]
+    rows = {"user": ["1", "2", "3", "4", "1"], "query": ["tea", "tea", "tea", "coffee", "tea"], "time": times}
+    folder = saved(QueryLog.from_frame(rows), KmAnonymity(k=2, m=2, window="1d"), tmp_path / "release")
+    here, there = verify(folder), engine.verify(folder)
+    assert not there.holds
+    assert there.n_violations == here.n_violations == 2
+
+
+def test_terms_that_the_original_does_not_have_are_found(engine: Spark, tmp_path: Path) -> None:
+    log = log_of({f"u{i}": ["red wine"] for i in range(4)})
+    folder = saved(log_of({f"u{i}": ["red wine gin"] for i in range(4)}), KmAnonymity(k=2, m=2), tmp_path / "release")
+    assert engine.verify(folder).holds
+    verdict = engine.verify(folder, original=engine.put(log))
+    assert not verdict.holds
+    assert verdict.n_violations == verify(folder, original=log).n_violations == 1
+
+
+def test_a_real_release_is_judged_inspected_and_measured_as_on_one_machine(engine: Spark, tmp_path: Path) -> None:
+    log = synth(users=3000, seed=2).log
+    there = engine.put(log)
+    found = engine.inspect(there, k=3, m=3)
+    assert found == inspect(log, k=3, m=3)
+    release = Km(k=4, m=2).anonymize(log)
+    folder = str(release.save(tmp_path / "release"))
+    assert engine.verify(folder, original=there) == verify(folder, original=log)
+    mine, theirs = engine.measure(there, folder), measure(log, folder)
+    assert {score.name: pytest.approx(score.value) for score in mine} == {
+        score.name: score.value for score in theirs if mine.named(score.name) is not None
+    }
+    assert {"rows_kept", "users_kept", "terms_kept", "queries_kept", "log_size_kept", "top_queries_kept"} <= {
+        score.name for score in mine
+    }
+    lie = replace(release, manifest=msgspec.structs.replace(release.manifest, promise=KmAnonymity(k=4, m=3)))
+    folder = str(lie.save(tmp_path / "lie"))
+    assert engine.verify(folder).n_violations == verify(folder).n_violations > 0
+
+
+def test_what_cannot_be_judged_there_is_said(engine: Spark, tmp_path: Path) -> None:
+    with pytest.raises(NothingPromised):
+        engine.verify(saved(tiny_log(), NoPromise(reason="of a test"), tmp_path / "none"))
+    with pytest.raises(NotYet):
+        engine.verify(saved(tiny_log(), KmAnonymity(k=2, m=None), tmp_path / "whole"))
+
+
+def test_an_empty_release_is_judged(engine: Spark, tmp_path: Path) -> None:
+    nothing = tiny_log().with_frame(tiny_log().frame.clear())
+    folder = saved(nothing, KmAnonymity(k=2, m=2), tmp_path / "release")
+    assert engine.verify(folder) == verify(folder)

@@ -1,0 +1,117 @@
+"""The promise of swap judged by its definition: slow, plain, for small logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from queryveil.checks.arrivals import FINEST, NO_FILE_HOLDS, Arrivals
+from queryveil.checks.clusters import folded
+from queryveil.checks.swap import NO_TIMES, full_pools, swap_witness
+from queryveil.checks.verdict import Verdict, Witness
+from queryveil.data import QueryLog
+from queryveil.guarantees import SwapAnonymity
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+class _Event(NamedTuple):
+    """An arrival, or a released row; a text that never came has no category."""
+
+    user: str
+    query: str
+    category: int | None
+    time: datetime | None
+
+
+def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original: Arrivals) -> Verdict:
+    """Judge the promise as `verify_swap` does, by counting anew what waits after every arrival.
+
+    >>> import polars as pl
+    >>> came = pl.DataFrame({"user": ["1", "2", "3"], "query": ["tea", "rye", "oats"], "category": [0, 0, 0]})
+    >>> released = QueryLog.from_frame({"user": ["2"], "query": ["tea"]})
+    >>> verify_swap_by_force(released, SwapAnonymity(k=3, l=2), original=Arrivals(frame=came)).holds
+    True
+    """
+    came = [_event(row, row["category"], unit=original.time_unit) for row in original.frame.iter_rows(named=True)]
+    category_of = {event.query: event.category for event in reversed(came)}
+    left = [_event(row, None, unit=original.time_unit) for row in released.frame.iter_rows(named=True)]
+    left = [row._replace(category=category_of.get(row.query)) for row in left]
+    has_times = "time" in original.frame.columns and any(row.time for row in left)
+
+    found, now = list[Witness](), -1
+    for place, row in enumerate(left):
+        before = left[:place]
+        latest = min(_last(came, row.time if has_times else None) for row in left[place:])
+        if row.category is not None:
+            possible = (t for t in range(now, latest + 1) if not _broken(row, came[: t + 1], before, promise))
+            now = next(possible, latest)
+        found += _broken(row, came[: now + 1], before, promise)
+        issues = [j for j, event in enumerate(came) if _pair(event) == _pair(row)]
+        if _is_own(issues, range(now, latest + 1), remembered=promise.remembered):
+            found.append(swap_witness("own_query", row=place + 1, there=len(issues), needed=0))
+    left_over = Counter(event.category for event in came)
+    left_over.subtract(row.category for row in left if row.category is not None)
+    return Verdict(
+        promise=promise,
+        holds=not found,
+        witnesses=tuple(sorted(found)[: Verdict.N_KEPT]),
+        n_violations=len(found),
+        n_users=released.n_users,
+        n_checked_users=released.n_users,
+        notes=(
+            *((NO_TIMES,) if left and not has_times else ()),
+            *full_pools(left_over.values(), max_pool=original.max_pool),
+        ),
+    )
+
+
+def _event(row: dict[str, Any], category: int | None, *, unit: timedelta | None) -> _Event:
+    query, time = row["query"], row.get("time") if unit else None
+    for character in NO_FILE_HOLDS:
+        query = query.replace(character, " ")
+    if time is not None and unit is not None:
+        time -= (time - _EPOCH) % max(unit, FINEST)
+    return _Event(row["user"], query, category, time)
+
+
+def _last(came: list[_Event], time: datetime | None) -> int:
+    """Give the last arrival that is not after a time."""
+    if time is None:
+        return len(came) - 1
+    return max((j for j, event in enumerate(came) if event.time is not None and event.time <= time), default=-1)
+
+
+def _broken(row: _Event, came: list[_Event], before: list[_Event], promise: SwapAnonymity) -> list[Witness]:
+    """Say what forbids that a row leaves: the pool that it leaves from is what came less what left before."""
+    number = len(before) + 1
+    n_issued = sum(event.query == row.query for event in came)
+    n_released = 1 + sum(other.query == row.query for other in before)
+    found = []
+    if n_released > n_issued:
+        found.append(swap_witness("surplus_query", row=number, there=n_released, needed=n_issued))
+    if row.category is None:
+        return found
+    asked = Counter(event.user for event in came if event.category == row.category)
+    given = Counter(other.user for other in before if other.category == row.category)
+    if given[row.user] >= asked[row.user]:
+        found.append(swap_witness("surplus_row", row=number, there=given[row.user] + 1, needed=asked[row.user]))
+    n_waiting = asked.total() - given.total()
+    if n_waiting < promise.k:
+        found.append(swap_witness("small_pool", row=number, there=max(0, n_waiting), needed=promise.k))
+    n_users = len(asked - given)
+    if n_users < promise.l:
+        found.append(swap_witness("few_users", row=number, there=n_users, needed=promise.l))
+    return found
+
+
+def _pair(event: _Event) -> tuple[str, str]:
+    return event.user, folded(event.query)
+
+
+def _is_own(issues: list[int], moments: range, *, remembered: int | None) -> bool:
+    """Whether a user was given a query of their own, whenever between the first and the last moment it was."""
+    if remembered is None:
+        return bool(issues)
+    return all(any(t - remembered < j <= t for j in issues) for t in moments)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.utility.personalised import similarities
+
+
+def packed(dense: Floats) -> tuple[Int64s, Int32s, Floats]:
+    rows, columns = np.nonzero(dense)
+    ptr = np.searchsorted(rows, np.arange(len(dense) + 1)).astype(np.int64)
+    return ptr, columns.astype(np.int32), dense[rows, columns]
+
+
+@given(seed=st.integers(0, 2**32), n_searches=st.integers(0, 6))
+def test_products_are_those_of_whole_matrices_and_no_profile_gives_none(seed: int, n_searches: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents, profiles = (rng.random((n, 5)) * (rng.random((n, 5)) < 0.5) for n in (4, 3))
+    found = rng.integers(0, 4, (n_searches, 3)).astype(np.int32)
+    profile_of = rng.integers(-1, 3, n_searches)
+    products = similarities(found, profile_of, *packed(documents), *packed(profiles), 5)
+    expected = (documents[found] * profiles[profile_of][:, None]).sum(axis=2)
+    expected[profile_of < 0] = 0
+    np.testing.assert_allclose(products, expected)
