@@ -66,7 +66,7 @@ class Baskets:
 
 
 def expected(baskets: Baskets, way: Way, *, max_queries: int, seed: int) -> float:
-    """Give how many items leave on average, for one draw of what each contributes."""
+    """Return how many items leave on average, for one draw of what each contributes."""
     rng = np.random.default_rng(seed)
     is_out = np.zeros(baskets.n_items, np.bool_)
     for chance in way.rounds[:-1]:

@@ -38,13 +38,13 @@ class Way:
     is_honest: bool = True
 
     def delta_of_new(self, max_queries: int) -> float:
-        """Give the chance that any item leaves that could not have left without one person."""
+        """Return the chance that any item leaves that could not have left without one person."""
         first = [float(chance[chance > 0][0]) for chance in self.rounds]
         return 1 - math.prod((1 - each) ** max_queries for each in first)
 
 
 def chances(noise: Noise, *, n_most: int) -> Chances:
-    """Give the exact chance to leave of each count from 0 to n_most."""
+    """Return the exact chance to leave of each count from 0 to n_most."""
     width = math.ceil(noise.scale * (15 if noise.mechanism == "gaussian" else 60)) + 2
     z = np.arange(-width, width + 1)
     weight = np.exp(-(z**2) / (2 * noise.scale**2) if noise.mechanism == "gaussian" else -np.abs(z) / noise.scale)
@@ -62,7 +62,7 @@ def chances(noise: Noise, *, n_most: int) -> Chances:
 
 
 def ours(mechanism: str, rounds: int, *, log: QueryLog, n_most: int, **promise: Any) -> Way:
-    """Give a way of our own; what it draws is the method itself, from the log to the release."""
+    """Return a way of our own; what it draws is the method itself, from the log to the release."""
     method = Dp(mechanism=mechanism, rounds=rounds, bot_threshold=None, **promise)  # type: ignore[arg-type]
     noise = method.noise
     chosen = "" if mechanism != "auto" else f" ({noise[0].mechanism})"
@@ -77,7 +77,7 @@ def ours(mechanism: str, rounds: int, *, log: QueryLog, n_most: int, **promise: 
 
 
 def all_of_ours(*, log: QueryLog, n_most: int, **promise: Any) -> list[Way]:
-    """Give the automatic choice, and each mechanism in one round and in two."""
+    """Return the automatic choice, and each mechanism in one round and in two."""
     wishes = [("auto", 1), *((each, n) for each in OURS[1:] for n in (1, 2))]
     return [ours(mechanism, rounds, log=log, n_most=n_most, **promise) for mechanism, rounds in wishes]
 
@@ -139,7 +139,7 @@ def _gaussian(epsilon: float, delta: float, max_queries: int) -> tuple[float, in
 
 
 def opendp(*, n_most: int, epsilon: float, delta: float, max_queries: int) -> list[Way]:
-    """Give OpenDP's noise, at the threshold that its map certifies, and at the one that is right.
+    """Return OpenDP's noise, at the threshold that its map certifies, and at the one that is right.
 
     It releases a count that is at least the threshold, and counts the chance of being above it: so what it states for
     one threshold holds for the next one (its issue 2922).
@@ -171,7 +171,7 @@ def _draw_map(release: Callable[[dict[int, int]], Sequence[object]], counts: Int
 
 
 def pipelinedp(*, n_most: int, epsilon: float, delta: float, max_queries: int) -> list[Way]:
-    """Give PipelineDP's three selectors; they choose items only, counts would cost them more."""
+    """Return PipelineDP's three selectors; they choose items only, counts would cost them more."""
     try:
         from pipeline_dp import PartitionSelectionStrategy as Strategy  # noqa: PLC0415
         from pipeline_dp.partition_selection import create_partition_selection_strategy  # noqa: PLC0415

@@ -33,7 +33,7 @@ def made_up(users: int, *, like: str = "aol") -> QueryLog:
 
 
 def stages(method: Kdelta, log: QueryLog) -> dict[str, float]:
-    """Give the processor's seconds of each stage, which other programs on the machine change less than the clock's."""
+    """The processor's seconds of each stage, which other programs on the machine change less than the clock's."""
     spent: dict[str, float] = defaultdict(float)
     name, started = "", time.process_time()
 

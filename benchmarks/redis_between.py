@@ -45,7 +45,7 @@ def blocks_of(lines: list[bytes]) -> list[Outgoing]:
 
 
 def measured(server: RedisServer, action: Callable[[], None], *, n: int) -> tuple[str, ...]:
-    """Give events a second, and microseconds an event: by the clock, of this process, of the server."""
+    """Return events a second, and microseconds an event: by the clock, of this process, of the server."""
     started, used, served = time.perf_counter(), time.process_time(), server.seconds_of_work()
     action()
     took = time.perf_counter() - started

@@ -158,7 +158,7 @@ def picking_up(port: int) -> Iterator[None]:
 
 @contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[int]:
-    """Give the process id of a server, once it is ready."""
+    """Return the process id of a server, once it is ready."""
     with TemporaryDirectory() as folder:
         process = subprocess.Popen([sys.executable, *command], cwd=folder, stderr=subprocess.DEVNULL)
         try:
@@ -192,7 +192,7 @@ def serve_floor(port: int) -> None:
 
 
 def seconds_of_work(process: int) -> float:
-    """Give what a process has kept a core busy for."""
+    """Return what a process has kept a core busy for."""
     in_user, in_system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(in_user) + int(in_system)) / os.sysconf("SC_CLK_TCK")
 

@@ -60,7 +60,7 @@ def _events(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def work_of_all() -> float:
-    """Give the processor time of this process and of all that it has started, also of those that still run."""
+    """Return the processor time of this process and of all that it has started, also of those that still run."""
     mine = resource.getrusage(resource.RUSAGE_SELF)
     total = mine.ru_utime + mine.ru_stime
     ticks = os.sysconf("SC_CLK_TCK")
@@ -85,7 +85,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Give how long it took, and how much work it was."""
+    """Return how long it took, and how much work it was."""
     begin, before = time.monotonic(), work_of_all()
     work()
     return time.monotonic() - begin, work_of_all() - before

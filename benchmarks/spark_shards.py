@@ -24,7 +24,7 @@ Figures = Mapping[str, Callable[[Manifest], str]]
 
 
 def measure(name: str) -> Callable[[Manifest], str]:
-    """Give how a measure of a manifest is shown."""
+    """Return how a measure of a manifest is shown."""
     return lambda manifest: f"{manifest.measures[name]:,.3f}"
 
 

@@ -39,7 +39,7 @@ def pseudonyms(n_users: int) -> pl.Series:
 
 
 def fill(path: Path, users: pl.Series) -> None:
-    """Give each user five categories, as months of a stream would have."""
+    """Return each user five categories, as months of a stream would have."""
     connection = sqlite3.connect(path)
     for start in range(0, len(users), 100_000):
         some = users.slice(start, 100_000)

@@ -82,7 +82,7 @@ class Watched(FilesSource):
         self.committed.append((time.perf_counter(), batch.data.count(b"\n")))
 
     def a_second(self) -> float:
-        """Give events a second behind the first batch, when everything is loaded and every process started."""
+        """Return events a second behind the first batch, when everything is loaded and every process started."""
         (first, _), *_, (last, _) = self.committed
         return sum(n for _, n in self.committed[1:]) / (last - first)
 

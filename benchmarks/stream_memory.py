@@ -35,7 +35,7 @@ BATCH = 20_000
 
 
 def resident() -> tuple[float, float]:
-    """Give resident memory in megabytes: all, and that part which no file is behind."""
+    """Return resident memory in megabytes: all, and that part which no file is behind."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     all_of_it, own = (int(status[name].split()[0]) / 1024 for name in ("VmRSS", "RssAnon"))
     return all_of_it, own

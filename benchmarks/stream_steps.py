@@ -61,7 +61,7 @@ class Steps:
         return found
 
     def in_order(self) -> dict[str, Callable[[], None]]:
-        """Give the steps by name."""
+        """Return the steps by name."""
         return {
             "parse": self.parse,
             "remove identifiers": self.remove_identifiers,

@@ -45,7 +45,7 @@ def skewed(n: int) -> pl.DataFrame:
 
 
 def stuck(n: int) -> pl.DataFrame:
-    """Give the worst case: two users who ask the same again and again, so that nobody ever fits."""
+    """Return the worst case: two users who ask the same again and again, so that nobody ever fits."""
     return pl.DataFrame({"user": ["a", "b"] * (n // 2), "query": ["tea"] * n, "category": np.zeros(n, np.int8)})
 
 

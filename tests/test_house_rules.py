@@ -175,6 +175,6 @@ def test_no_repr_shows_text_ids_keys_or_seeds() -> None:
 
 
 def release_of_everything(log: queryveil.QueryLog) -> queryveil.Release:
-    """Give a release that promises what the log does not keep."""
+    """Return a release that promises what the log does not keep."""
     release = Km(k=2, m=1).anonymize(log)
     return queryveil.Release(data=log, manifest=release.manifest)

@@ -64,7 +64,7 @@ class KmAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="km", tag_field
         )
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         if self.m is None:
             more = "What all of them have in common is told of each: if all asked for an illness, all have it."
         else:
@@ -100,7 +100,7 @@ class TransactionAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="trans
         return f"Every transaction in this release has exactly the same items, as often, as at least {_others(self.k)}."
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         return (
             "What all of a cluster have in common is told of each of them: if all asked for an illness, all have it.",
             "Transactions are counted, not people: where a transaction is a query, one person can have several.",
@@ -143,7 +143,7 @@ class KdeltaAnonymity(
         )
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         texts = (
             "A text stays as it is, with a name in it if there was one; that others share it is all that is promised."
             if self.same_texts
@@ -191,7 +191,7 @@ class Linkability(msgspec.Struct, frozen=True, kw_only=True, tag="plink", tag_fi
         )
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         own = (
             "What all of a group mean in different words (gout, asthma, lupus) is told of each of them; and that a "
             "common term is missing can mean that most have it."
@@ -240,7 +240,7 @@ class SwapAnonymity(msgspec.Struct, frozen=True, kw_only=True, tag="swap", tag_f
         )
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         return (
             "Texts leave as they are, without identifiers that were recognised: whoever recognises a query knows that "
             "it was asked, and names that no table knows stay.",
@@ -284,7 +284,7 @@ class DifferentialPrivacy(msgspec.Struct, frozen=True, kw_only=True, tag="dp", t
         )
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         return (
             "What is true of people in general is learned, also of those who are not in the log.",
             "Several people who act alike, or one person with several user ids, are not one person here: their "
@@ -308,7 +308,7 @@ class NoPromise(msgspec.Struct, frozen=True, kw_only=True, tag="none", tag_field
         return f"This release promises nothing: {self.reason}."
 
     def not_promised(self) -> tuple[str, ...]:
-        """Say what an attacker can still do."""
+        """Return what an attacker can still do."""
         return ("Anything: nobody may rely on it that a person cannot be found in this release.",)
 
 

@@ -67,7 +67,7 @@ def percent(share: float | None) -> str:
 
 
 def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: str = "", heads: bool = True) -> Html:
-    """Give a table; the first cell of each row is its heading unless `heads` is False.
+    """Return a table; the first cell of each row is its heading unless `heads` is False.
 
     Columns of figures stand to the right. Text is escaped; `Html` is taken as it is.
 
@@ -93,7 +93,7 @@ def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: st
 
 
 def facts(pairs: Iterable[tuple[str, Cell]], *, caption: str = "") -> Html:
-    """Give a table of two columns without headings above them: what it is, and its value."""
+    """Return a table of two columns without headings above them: what it is, and its value."""
     lines = ['<table class="qv">', f"<caption>{escape(caption)}</caption>" if caption else "", "<tbody>"]
     for name, value in pairs:
         lines.append(

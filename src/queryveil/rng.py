@@ -20,7 +20,7 @@ def check_seed(seed: int | None) -> None:
 
 
 def generator(seed: int | None) -> np.random.Generator:
-    """Give a generator; without a seed its state comes from the system's secure source.
+    """Return a generator; without a seed its state comes from the system's secure source.
 
     Its 128-bit key is fresh, so an outsider cannot find the state by trying; whoever knows a seed can undo
     every shuffle that was made with it, hence the warning in the manifest of a seeded release.

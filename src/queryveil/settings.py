@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 
 def is_number(value: object) -> bool:
-    """Say whether a setting is a number.
+    """Return whether a setting is a number.
 
     >>> [is_number(value) for value in (1, 0.5, True, "1", None)]
     [True, True, False, False, False]
@@ -15,7 +15,7 @@ def is_number(value: object) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Say whether a setting is a whole number.
+    """Return whether a setting is a whole number.
 
     >>> [is_whole(value) for value in (1, 1.0, True, "1", None)]
     [True, False, False, False, False]
@@ -24,7 +24,7 @@ def is_whole(value: object) -> bool:
 
 
 def is_utf8(name: str) -> bool:
-    r"""Say whether the name of a file can be written down; Python also has names that are any bytes.
+    r"""Return whether the name of a file can be written down; Python also has names that are any bytes.
 
     >>> is_utf8("spring"), is_utf8(b"\xff".decode(errors="surrogateescape"))
     (True, False)

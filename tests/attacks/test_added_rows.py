@@ -24,7 +24,7 @@ NOTHING = Given()
 
 
 def as_kdelta(log: QueryLog, *, n_added: int) -> Release:
-    """Give a log as if kdelta had released it."""
+    """Return a log as if kdelta had released it."""
     manifest = released(log, method="kdelta").manifest
     return Release(data=log, manifest=msgspec.structs.replace(manifest, changed={"rows_added": n_added}))
 

@@ -29,7 +29,7 @@ def log_of_rows(rows: list[tuple[str, str]], *, times: list[datetime] | None = N
 
 
 def one_pool(users: str | list[str]) -> Seen:
-    """Give rows of one category, each with a text of its own."""
+    """Return rows of one category, each with a text of its own."""
     rows = [(user, f"text {i}") for i, user in enumerate(users)]
     return Seen.of(log_of_rows(rows), category=np.zeros(len(rows), np.int8))
 

@@ -27,7 +27,7 @@ FARTHEST = 230
 
 
 def exact_deltas(noise: Geometric, n: int, epsilon: float) -> tuple[Decimal, Decimal]:
-    """Give the deltas of n counts, with against without the person and the other way round, by their definition."""
+    """Return the deltas of n counts, with against without the person and the other way round, by their definition."""
     with localcontext() as context:
         context.prec = 60
         ratio, shift = (-1 / Decimal(noise.scale)).exp(), Decimal(noise.shift)

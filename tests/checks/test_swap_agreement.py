@@ -164,7 +164,7 @@ Mutation = Callable[[list[Row], Case], list[Row]]
 
 
 def swapped_back(left: list[Row], case: Case) -> list[Row]:
-    """Give a text back to somebody who issued it."""
+    """Return a text back to somebody who issued it."""
     _, query, time = left[-1]
     issuer = next(each.user for each in case.came if each.query == query)
     return [*left[:-1], (issuer, query, time)]
@@ -240,7 +240,7 @@ def test_with_exact_times_each_row_is_judged_by_the_pool_that_it_left(seed: int,
 
 
 def hourly(users: str, numbers: random.Random, *, n_texts: int) -> list[Event]:
-    """Give an event an hour, so that the time of a row tells the arrival that set it free."""
+    """Return an event an hour, so that the time of a row tells the arrival that set it free."""
     times = [START + timedelta(hours=hour) for hour in range(60)]
     return [
         Event(user=numbers.choice(users), query=f"query {numbers.randrange(n_texts)}", category=0, time=time)

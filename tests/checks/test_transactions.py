@@ -104,7 +104,7 @@ def test_a_verdict_holds_no_item_unless_it_is_asked_to_show_them() -> None:
 
 
 def against(after: list[list[str]], before: list[list[str]] = BEFORE) -> list[tuple[str, int, int, int]]:
-    """Give what is found beyond the promise itself: kind, size, and how many where how many were."""
+    """Return what is found beyond the promise itself: kind, size, and how many where how many were."""
     verdict = verify_transactions(baskets(after), TWO, original=baskets(before), taxonomy=FOOD)
     found = [w for w in verdict.witnesses if w.kind != "transaction"]
     assert verdict.n_violations == judged(after).n_violations + len(found)

@@ -23,7 +23,7 @@ Refused = Callable[..., str]
 
 
 def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give every command with the words that lead to it."""
+    """Return every command with the words that lead to it."""
     command = command or typer.main.get_command(app)
     yield path, command
     for name, inner in getattr(command, "commands", {}).items():

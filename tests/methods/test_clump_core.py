@@ -48,7 +48,7 @@ def releases(found: Clustering) -> list[tuple[int, ...]]:
 
 
 def as_sets(found: Clustering) -> dict[frozenset[int], tuple[int, ...]]:
-    """Give the release of each set of transactions, numbered from 1 as in the paper."""
+    """Return the release of each set of transactions, numbered from 1 as in the paper."""
     return {
         frozenset((np.flatnonzero(found.cluster_of == c) + 1).tolist()): tuple(sorted(release))
         for c, release in enumerate(releases(found))

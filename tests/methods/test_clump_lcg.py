@@ -162,7 +162,7 @@ def items_under(items: tuple[int, ...], parent: list[int]) -> Counter[int]:
 
 
 def is_generalisation(general: tuple[int, ...], special: tuple[int, ...], parent: list[int]) -> bool:
-    """Say whether each item of `general` stands over an item of `special` of its own: the lowest choose first."""
+    """Return whether each item of `general` stands over an item of `special` of its own: the lowest choose first."""
     free = list(special)
     for node in sorted(general, reverse=True):
         below = [item for item in free if node in ancestors(item, parent)]

@@ -155,7 +155,7 @@ def test_items_of_transactions_count_as_queries() -> None:
 
 
 def session(user: str, *, n_queries: int) -> list[tuple[str, str, datetime]]:
-    """Give so many queries of one user within a minute, the first of them again and again."""
+    """Return so many queries of one user within a minute, the first of them again and again."""
     start = datetime(2006, 3, 1, 7)
     asked = [("kestrel", second) for second in range(9)] + [(f"kestrel {user} {n}", 10) for n in range(n_queries - 9)]
     return [(user, query, start.replace(second=second)) for query, second in asked]

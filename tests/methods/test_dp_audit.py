@@ -26,7 +26,7 @@ CUTS = range(-1, 2)
 
 
 def blocks(*, n_blocks: int, n_queries: int, n_people: int) -> QueryLog:
-    """Give a log in which each block has its own people, who ask all queries of the block."""
+    """Return a log in which each block has its own people, who ask all queries of the block."""
     block, person, query = (
         axis.ravel() for axis in np.meshgrid(*map(np.arange, (n_blocks, n_people, n_queries)), indexing="ij")
     )
@@ -38,14 +38,14 @@ def blocks(*, n_blocks: int, n_queries: int, n_people: int) -> QueryLog:
 
 
 def sums(method: Dp, log: QueryLog, *, n_blocks: int) -> np.ndarray:
-    """Give the sum of the released counts of each block."""
+    """Return the sum of the released counts of each block."""
     frame = method.anonymize(log).tallies.frame
     block = frame["query"].str.extract(r"block (\d+)").cast(pl.Int64).to_numpy()
     return np.bincount(block, frame["count"].to_numpy(), minlength=n_blocks)
 
 
 def bound(n_hits: int, n: int, *, upper: bool, n_looks: int = 1) -> float:
-    """Give a bound on a chance from how often something happened (Chernoff), for half of the false alarm."""
+    """Return a bound on a chance from how often something happened (Chernoff), for half of the false alarm."""
     share, allowed = n_hits / n, log(2 * n_looks / FALSE_ALARM) / n
     inside, outside = share, 1.0 if upper else 0.0
     for _ in range(60):
@@ -57,7 +57,7 @@ def bound(n_hits: int, n: int, *, upper: bool, n_looks: int = 1) -> float:
 
 
 def apart(made: Dp, claimed: Noise) -> float:
-    """Give how far apart the two logs can be told at least; where to cut is fixed by the claim beforehand.
+    """Return how far apart the two logs can be told at least; where to cut is fixed by the claim beforehand.
 
     Each cut is a look, and all looks together may raise a false alarm no more often than one.
     """

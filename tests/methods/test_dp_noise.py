@@ -29,7 +29,7 @@ FALSE_ALARM = 1e-7
 
 
 def surprise(n_hits: int, n: int, chance: float) -> float:
-    """Give a bound on how likely so many hits, or more extreme ones on the same side, are (Chernoff)."""
+    """Return a bound on how likely so many hits, or more extreme ones on the same side, are (Chernoff)."""
     share = n_hits / n
     if chance in (0.0, 1.0):
         return 1.0 if share == chance else 0.0
@@ -38,7 +38,7 @@ def surprise(n_hits: int, n: int, chance: float) -> float:
 
 
 def is_unlike(drawn: np.ndarray, noise: Noise) -> bool:
-    """Say whether noise is unlikely to have come from its description, at any value or from any value on."""
+    """Return whether noise is unlikely to have come from its description, at any value or from any value on."""
     chances, found = plain_chances(noise), Counter(drawn.tolist())
     values = sorted({*chances, *found})
     allowed, n_below, below = FALSE_ALARM / (4 * len(values)), 0, 0.0

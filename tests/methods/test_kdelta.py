@@ -48,13 +48,13 @@ def released(release: Release) -> list[tuple[str, str, str | None]]:
 
 
 def asked(log: QueryLog) -> Counter[tuple[str, str, str | None]]:
-    """Give the users, queries and URLs of the original as they would be released."""
+    """Return the users, queries and URLs of the original as they would be released."""
     rows = released(Release(data=log, manifest=None))  # type: ignore[arg-type]
     return Counter((user, " ".join(query.lower().split()), url or None) for user, query, url in rows)
 
 
 def broken(release: Release, *, k: int, delta: float) -> list[str]:
-    """Say what a release breaks of the definition, read from its rows and its clusters."""
+    """Return what a release breaks of the definition, read from its rows and its clusters."""
     rows = released(release)
     queries = sorted({query for _, query, _ in rows})
     numbers = release.manifest.query_clusters.split()

@@ -15,14 +15,7 @@ from queryveil.data.rows import group
 from queryveil.methods.kdelta import _groups
 from queryveil.methods.kdelta._equal import share_groups, shared_counts
 from queryveil.methods.kdelta._group_kernels import swap_users
-from queryveil.methods.kdelta._groups import (
-    Grouping,
-    by_cell,
-    cheapest_centroids,
-    form,
-    improve,
-    users_as_centroids,
-)
+from queryveil.methods.kdelta._groups import Grouping, by_cell, cheapest_centroids, form, improve, users_as_centroids
 from queryveil.methods.kdelta._objects import Holdings, hold
 
 Users = list[Counter[int]]

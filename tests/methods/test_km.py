@@ -32,7 +32,7 @@ VALUES = pl.DataFrame({"term": list(WORTH), "bid": list(WORTH.values())})
 
 
 def kept(log: QueryLog, method: Km) -> dict[str, set[str]]:
-    """Give the terms each user keeps, under the original ids."""
+    """Return the terms each user keeps, under the original ids."""
     found: dict[str, set[str]] = {user: set() for user in log.frame["user"]}
     for user, query in method.anonymize(log).data.frame.select("user", "query").iter_rows():
         found[user] |= set(query.split())

@@ -35,7 +35,7 @@ METHODS: dict[str, Any] = {
 
 
 def log_with_a_secret() -> QueryLog:
-    """Give 60 users who share four queries and have one each, and somebody's own id and URL."""
+    """Return 60 users who share four queries and have one each, and somebody's own id and URL."""
     morning = datetime(2024, 3, 4, 7)
     rows = [
         (f"persona number {i:04}", text, morning.replace(minute=minute), f"https://shop.example/{minute}")

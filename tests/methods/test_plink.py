@@ -35,7 +35,7 @@ METHODS: list[dict[str, Any]] = [
 
 
 def profiles_of_log(log: QueryLog) -> dict[str, dict[str, float]]:
-    """Give binary profiles by hand: the words that the taxonomy of plants knows."""
+    """Return binary profiles by hand: the words that the taxonomy of plants knows."""
     known = {name for pair in PLANTS for name in pair}
     found: dict[str, dict[str, float]] = {}
     for user, query in log.frame.select("user", "query").iter_rows():

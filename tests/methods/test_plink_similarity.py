@@ -33,7 +33,7 @@ UNKNOWN = ["zzyzx", "qwfpg"]
 
 
 def tree() -> Taxonomy:
-    """Give the tree above, with words of several senses."""
+    """Return the tree above, with words of several senses."""
     grown = Taxonomy.from_pairs(PARENTS.items())
     words = sorted(SENSES)
     nodes = [grown.find(name) for word in words for name in SENSES[word]]

@@ -41,7 +41,7 @@ def typed() -> QueryLog:
 
 
 def bundles(log: QueryLog, *, without: str = "user") -> Counter[tuple[Any, ...]]:
-    """Give all that each user did, whatever the user is called."""
+    """Return all that each user did, whatever the user is called."""
     columns = [name for name in log.columns if name != without]
     by_user = log.frame.partition_by("user")
     return Counter(tuple(sorted(map(repr, part.select(columns).iter_rows()))) for part in by_user)

@@ -35,7 +35,7 @@ def people(paired: Paired, candidate: int) -> list[str]:
 
 
 def renamed(release: Release) -> tuple[Release, dict[str, str]]:
-    """Give a release with kept ids as one with fresh ids, and who is who."""
+    """Return a release with kept ids as one with fresh ids, and who is who."""
     before = release.log.frame["user"].unique(maintain_order=True)
     names = {user: f"n{number}" for number, user in enumerate(before)}
     frame = release.log.frame.with_columns(pl.col("user").replace_strict(names, return_dtype=pl.String))

@@ -6,16 +6,14 @@ import pytest
 
 from queryveil.methods import Target
 from queryveil.papers import km_figures, km_tables
-from queryveil.papers import km_tables as km_table6
-from queryveil.papers import km_tables as km_table7
 from queryveil.papers.km_runs import KS, MS, Measure, Outcomes, differences
 from queryveil.papers.table import Cell, Table
 
 BUILDERS = (
     km_tables.build,
     km_tables.build_km_table5,
-    km_table6.build,
-    km_table7.build,
+    km_tables.build_km_table6,
+    km_tables.build_km_table7,
     km_figures.build,
     km_figures.build_km_fig2,
 )
@@ -50,9 +48,9 @@ def test_theirs_is_what_the_paper_prints(outcomes: Outcomes) -> None:
     table5 = rows_of(km_tables.build_km_table5(outcomes), "theirs")
     assert table5[0] == (2, 2, "theirs", 10.88, 45, 95, 51, 85, 85, 61)
     assert table5[-1] == (3, 100, "theirs", 0.18, 18, 70, 19, 61, 57, 30)
-    table6 = rows_of(km_table6.build(outcomes), "theirs")
+    table6 = rows_of(km_tables.build_km_table6(outcomes), "theirs")
     assert table6[4] == (2, 100, "theirs", 0.0, 0.0, 0.14, 11, 2, 1, 28, 2, 0)
-    table7 = rows_of(km_table7.build(outcomes), "theirs")
+    table7 = rows_of(km_tables.build_km_table7(outcomes), "theirs")
     assert table7[7] == (3, 20, "theirs", 15, 13, 11, 40, 41, 24, 34, 19, 12, 21, 12, 12)
     table3 = {row[:2]: row[2:5] for row in km_tables.build(outcomes).rows}
     assert table3["max bid", "clicks"] == (-0.003, 0.225, 64_694)
@@ -72,10 +70,10 @@ def test_the_papers_correlations_are_as_its_text_counts_them() -> None:
 
 def test_what_the_notes_say_of_the_paper_stands_in_its_figures() -> None:
     # less than 4.2 points in all cases; table 6 contradicts table 5 in log size; 40 points of clicks in table 7
-    assert max(line[3 * i + 1] for line in km_table6.FIGURES.values() for i in range(3)) < 4.2
-    assert km_tables.theirs(Measure.LOG_SIZE, m=3, k=100) < km_table6.FIGURES[3, 100][6]
-    assert max(line[4] for line in km_table7.FIGURES.values()) == 41
-    assert all(line[0] == 0 for line in km_table6.FIGURES.values())
+    assert max(line[3 * i + 1] for line in km_tables.FIGURES_KM_TABLE6.values() for i in range(3)) < 4.2
+    assert km_tables.theirs(Measure.LOG_SIZE, m=3, k=100) < km_tables.FIGURES_KM_TABLE6[3, 100][6]
+    assert max(line[4] for line in km_tables.FIGURES_KM_TABLE7.values()) == 41
+    assert all(line[0] == 0 for line in km_tables.FIGURES_KM_TABLE6.values())
     gaps = [abs(a - b) for k in KS[1:] for a, b in zip(km_tables.FIGURES[2, k], km_tables.FIGURES[3, k], strict=True)]
     assert max(gaps) <= 4
 
@@ -100,21 +98,24 @@ def test_table_5_with_restore_is_never_below_ours_but_for_the_distinct_terms(out
 
 
 def test_tables_6_and_7_take_differences_to_random_worst_and_fis(outcomes: Outcomes) -> None:
-    ours = {row[:2]: row[3:] for row in rows_of(km_table7.build(outcomes), "ours")}
+    ours = {row[:2]: row[3:] for row in rows_of(km_tables.build_km_table7(outcomes), "ours")}
     kept = {target: outcomes.kept(Measure.CLICKS, target=target, m=2, k=10) for target in Target}
     focused = [kept[target] for target in Target if target not in (Target.RANDOM, Target.FIS)]
     expected = [kept[Target.CLICKS] - other for other in (kept[Target.RANDOM], min(focused), kept[Target.FIS])]
     assert list(ours[2, 10][3:6]) == pytest.approx(expected, abs=0.051)
-    for row in rows_of(km_table6.build(outcomes), "ours"):
+    for row in rows_of(km_tables.build_km_table6(outcomes), "ours"):
         # no way keeps more distinct terms than the best of all
         assert min(number(cell) for cell in row[3:6]) >= 0
 
 
 def test_a_difference_that_turns_its_sign_is_told(outcomes: Outcomes) -> None:
-    for module in (km_table6, km_table7):
-        told = "\n".join(note for note in module.build(outcomes).notes if note.startswith("theirs above 0, ours below"))
-        for (m, k), line in module.FIGURES.items():
-            for i, measure in enumerate(module.MEASURES):
+    for build, figures, measures in (
+        (km_tables.build_km_table6, km_tables.FIGURES_KM_TABLE6, km_tables.MEASURES),
+        (km_tables.build_km_table7, km_tables.FIGURES_KM_TABLE7, km_tables.MEASURES_KM_TABLE7),
+    ):
+        told = "\n".join(note for note in build(outcomes).notes if note.startswith("theirs above 0, ours below"))
+        for (m, k), line in figures.items():
+            for i, measure in enumerate(measures):
                 ours = differences(outcomes, measure, m=m, k=k)[0]
                 heading = [part for part in told.split("\n") if f"{measure} R at" in part]
                 is_told = bool(heading) and f"m={m}, k={k}" in heading[0].split(" at ")[1].split("; ")

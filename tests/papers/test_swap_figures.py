@@ -27,7 +27,7 @@ def runs(material: Material) -> Runs:
 
 
 def ours(table: Table, name: object, *, distinct: str | None = None, order: str | None = None) -> list[float]:
-    """Give the figures of ours in one row, which stand behind the word."""
+    """Return the figures of ours in one row, which stand behind the word."""
     asked = [name, *(each for each in (distinct, order) if each is not None)]
     (found,) = (row for row in table.rows if OURS in row and list(row[: row.index(OURS)]) == asked)
     return [cell for cell in found[found.index(OURS) + 1 :] if isinstance(cell, int | float)]

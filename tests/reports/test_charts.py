@@ -35,7 +35,7 @@ def pairs_of(*rows: BeforeAfter) -> Html:
 
 
 def drawings(chart: Html) -> list[Node]:
-    """Give the wide and the narrow drawing of a chart that is whole: named, described, and nowhere off the numbers."""
+    """The wide and the narrow drawing of a chart that is whole: named, described, and nowhere off the numbers."""
     tree = parsed(chart)
     found = [node for node in tree.all("svg") if node.attributes.get("role") == "img"]
     assert [node.attributes["class"] for node in found] == ["wide", "narrow"]

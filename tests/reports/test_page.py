@@ -110,7 +110,7 @@ def test_the_same_page_is_the_same_text() -> None:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Give a browser that has no network."""
+    """Return a browser that has no network."""
     with browsing(tmp_path_factory.mktemp("profile"), offline=True) as started:
         yield started
 
@@ -128,7 +128,7 @@ def show(browser: Any, folder: Path, *, width: int = 1280, scheme: str = "light"
 
 
 def asked(browser: Any) -> list[str]:
-    """Give the addresses that were asked for; those of the browser's own pages are left out."""
+    """Return the addresses that were asked for; those of the browser's own pages are left out."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     return [url for url in urls if not url.startswith(("chrome:", "data:"))]

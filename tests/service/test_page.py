@@ -62,7 +62,7 @@ def shown(browser: Any, name: str) -> int:
 
 
 def addresses_asked(browser: Any) -> set[str]:
-    """Give the hosts that were asked for anything."""
+    """Return the hosts that were asked for anything."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     return {httpx.URL(url).netloc.decode() for url in urls if url.startswith("http")}

@@ -31,7 +31,7 @@ PATIENCE = 120.0
 
 
 def events(queries: list[str], *, seed: int) -> list[bytes]:
-    """Give one event a query, at times that are in no order."""
+    """Return one event a query, at times that are in no order."""
     dice = random.Random(seed)
     return [
         json.dumps(
@@ -79,7 +79,7 @@ def n_released(server: RedisServer) -> int:
 
 
 def is_read(server: RedisServer) -> bool:
-    """Say whether every entry has been given out and acknowledged."""
+    """Return whether every entry has been given out and acknowledged."""
     with server.client() as client:
         groups = client.xinfo_groups("queries")
         last = client.xinfo_stream("queries")["last-generated-id"]

@@ -74,7 +74,7 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_commit(address: str) -> N
 
 
 def commit_patiently(store: Store, number: int) -> int:
-    """Give a commit again until it is taken; give how often it failed."""
+    """Return a commit again until it is taken; give how often it failed."""
     n_failed = 0
     while True:
         try:

@@ -31,7 +31,7 @@ def run(log: Path, folder: Path, *more: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with two releases by the same seed; while one was made, an executor was killed."""
+    """Return a folder with two releases by the same seed; while one was made, an executor was killed."""
     folder = tmp_path_factory.mktemp("cluster")
     log = folder / "log.parquet"
     synth(users=N_USERS, seed=1).log.frame.write_parquet(log)

@@ -22,7 +22,7 @@ def log() -> QueryLog:
 
 
 def values_of(log: QueryLog) -> pl.DataFrame:
-    """Give every term a bid of its own, so that nothing is left to chance."""
+    """Return every term a bid of its own, so that nothing is left to chance."""
     terms = log.frame["query"].str.to_lowercase().str.extract_all(r"[\pL\pM\p{Nd}]+").explode(empty_as_null=False)
     distinct = terms.unique().sort()
     return pl.DataFrame({"term": distinct, "bid": 1 + (distinct.rank("ordinal") * 7919 % 10007) / 10007})

@@ -16,7 +16,7 @@ LISTENS = "0A"
 
 
 def listening(pid: int) -> Iterator[str]:
-    """Give the addresses that a process listens on, by what the system says of its sockets."""
+    """Return the addresses that a process listens on, by what the system says of its sockets."""
     links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
     own = {link[8:-1] for link in links if re.fullmatch(r"socket:\[\d+\]", link)}
     for table in ("tcp", "tcp6"):

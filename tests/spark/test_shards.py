@@ -59,7 +59,7 @@ def anonymize(engine: Spark, tmp_path: Path) -> Anonymize:
 
 
 def made_up(n_users: int = 60, *, format: Format = Format.TSV) -> QueryLog:  # noqa: A002
-    """Give a log of users who ask a few things and click on a few pages; one of them is a program."""
+    """Return a log of users who ask a few things and click on a few pages; one of them is a program."""
     chance = random.Random(3)
     rows = []
     for user in range(n_users):
@@ -142,7 +142,7 @@ def test_a_single_shard_says_what_one_machine_says(name: str, anonymize: Anonymi
 
 
 def _content(release: Release) -> list[str]:
-    """Give what is released without the numbers of transactions and groups, which are anybody's."""
+    """Return what is released without the numbers of transactions and groups, which are anybody's."""
     frame = release.data.frame
     return sorted(frame.select(sorted({*frame.columns} - {"id", "group"})).write_ndjson().splitlines())
 
@@ -205,7 +205,7 @@ def test_shards_without_enough_users_become_fewer(name: str, anonymize: Anonymiz
 
 
 def shared_out(frame: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
-    """Give the rows with the shard of each, of four, as the executors find it."""
+    """Return the rows with the shard of each, of four, as the executors find it."""
     table = frame.to_arrow()
     schema = plain(table.schema).append(pa.field(SHARD, pa.int32()))
     batches = placed(iter(table.to_batches(max_chunksize=150)), secret=secret, n_shards=4, schema=schema)
@@ -222,7 +222,7 @@ def test_every_user_is_in_one_shard_and_a_secret_decides_which() -> None:
 
 
 def _lopsided() -> QueryLog:
-    """Give users of whom half have one term and half have six, so that average profiles of shards differ."""
+    """Return users of whom half have one term and half have six, so that average profiles of shards differ."""
     few, many = ("birch", "elm", "fern"), "birch cedar elm dahlia fern grape"
     users = [(f"person-{n:04}", few[n % 3] if n % 2 else many) for n in range(40)]
     return QueryLog.from_frame({"user": [user for user, _ in users], "query": [query for _, query in users]})

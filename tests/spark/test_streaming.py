@@ -59,7 +59,7 @@ def places_in(folder: Path, *, form: str = "jsonl") -> Places:
 
 
 def made_up_events() -> pl.DataFrame:
-    """Give events in the order of time, and the file in which each comes."""
+    """Return events in the order of time, and the file in which each comes."""
     events = synthesize(users=150, seed=5).log.frame.select("user", "query", "time").sort("time")
     return events.with_columns(file=pl.int_range(events.height) * N_FILES // events.height)
 
@@ -110,7 +110,7 @@ def stop_in_the_middle(spark: SparkSession, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a stream that was killed twice and stopped once before it came to its end."""
+    """Return the folder of a stream that was killed twice and stopped once before it came to its end."""
     folder = tmp_path_factory.mktemp("stream")
     write_source(folder / "in", made_up_events())
     rng = random.Random()
@@ -133,7 +133,7 @@ def released_in(folder: Path, spark: SparkSession) -> pl.DataFrame:
 
 
 def waiting_in(folder: Path, spark: SparkSession) -> tuple[list[str], list[str]]:
-    """Give the users and the queries that wait in the pools."""
+    """Return the users and the queries that wait in the pools."""
     state = spark.read.format("statestore").option("stateVarName", "pool")
     users, queries = [], []
     for row in state.load(swap_checkpoint(str(folder / "state"))).select("value.pool").collect():
@@ -144,7 +144,7 @@ def waiting_in(folder: Path, spark: SparkSession) -> tuple[list[str], list[str]]
 
 
 def arrivals_of_shard(events: pl.DataFrame, rows: pl.DataFrame, *, shard: int) -> tuple[QueryLog, Arrivals]:
-    """Give the rows and the arrivals of a shard, dated by their batch: what came later set nothing free."""
+    """Return the rows and the arrivals of a shard, dated by their batch: what came later set nothing free."""
     in_shard = pl.Series([shard_of(name, shards=N_SHARDS) == shard for name in keyed(events["user"], key=KEY)])
     # A file came no later than the first row of it, or of a later one, left; of a hundred rows some are always new.
     begun = [rows.filter(pl.col("file") >= number)["batch"].min() for number in range(N_FILES)]

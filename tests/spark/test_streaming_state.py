@@ -98,7 +98,7 @@ def batch_of(n: int, *, number: int, n_users: int = 30) -> pl.DataFrame:
 
 
 def rows_of(events: pl.DataFrame, *, seed: int) -> Iterator[Row]:
-    """Give events in parcels as Spark would: in any order, cut anywhere."""
+    """Return events in parcels as Spark would: in any order, cut anywhere."""
     rng = random.Random(seed)
     mixed = events[rng.sample(range(events.height), events.height)]
     cut = rng.randrange(events.height + 1)

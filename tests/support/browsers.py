@@ -20,7 +20,7 @@ _OFFLINE = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThrou
 
 @contextmanager
 def browsing(profile: Path, *, offline: bool = False) -> Iterator[Any]:
-    """Give a Chromium that keeps its profile in a folder, and logs what it asks for and what goes wrong."""
+    """Return a Chromium that keeps its profile in a folder, and logs what it asks for and what goes wrong."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 

@@ -36,12 +36,12 @@ def _hashes(number: int) -> bytes:
 
 
 def raw_query(number: int) -> str:
-    """Give the text that waits in the pools after a commit."""
+    """Return the text that waits in the pools after a commit."""
     return f"raw walnut query number {number} end"
 
 
 def numbered_commit(number: int) -> Commit:
-    """Give the commit of a number."""
+    """Return the commit of a number."""
     changes = [(user, name, n) for (user, name), n in _changes(number).items()]
     return Commit(
         number=number,

@@ -18,7 +18,7 @@ _NO_MATTER = 1e-24
 
 
 def delta_by_force(noise: Noise, *, epsilon: float) -> float:
-    """Give the delta that `delta_of` gives, by its definition.
+    """Return the delta that `delta_of` gives, by its definition.
 
     The counts that a person has a part in are those where something can happen: none, just enough to get noise, just
     below the threshold and at it, and so high above that the noise is seen as it is.
@@ -36,7 +36,7 @@ def delta_by_force(noise: Noise, *, epsilon: float) -> float:
 
 
 def noise_by_force(noise: Noise) -> Chances:
-    """Give the chance of each value of the noise."""
+    """Return the chance of each value of the noise."""
     reach = int(noise.scale * (11 if noise.mechanism == "gaussian" else 48)) + 3
     if noise.mechanism == "gaussian":
         weights = {z: exp(-(z**2) / (2 * noise.scale**2)) for z in range(-reach, reach + 1)}
@@ -52,7 +52,7 @@ def noise_by_force(noise: Noise) -> Chances:
 
 
 def _seen(noise: Noise, chances: Chances, count: int) -> Chances:
-    """Give how likely each outcome is for a count: a noisy count, or nothing."""
+    """Return how likely each outcome is for a count: a noisy count, or nothing."""
     if count < noise.least:
         return {_ABSENT: 1.0}
     seen = defaultdict[int, float](float)
@@ -70,7 +70,7 @@ def _outcomes(noise: Noise, chances: Chances, count: int) -> Outcomes:
 
 
 def _delta(counts: Sequence[Outcomes], epsilon: float) -> float:
-    """Give the delta of all counts together, of with against without or the other way round."""
+    """Return the delta of all counts together, of with against without or the other way round."""
     met: dict[float, tuple[float, float]] = {0.0: (1.0, 1.0)}
     only_without, only_with = 0.0, 0.0
     for outcomes in counts:

@@ -24,18 +24,18 @@ class Node:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """Give it and all elements in it."""
+        """Return it and all elements in it."""
         yield self
         for each in self.inside:
             if isinstance(each, Node):
                 yield from each.nodes
 
     def all(self, name: str) -> list[Node]:
-        """Give all elements of a name in it."""
+        """Return all elements of a name in it."""
         return [node for node in self.nodes if node.name == name]
 
     def of_class(self, name: str) -> list[Node]:
-        """Give all elements of a class in it."""
+        """Return all elements of a class in it."""
         return [node for node in self.nodes if name in node.attributes.get("class", "").split()]
 
 

@@ -53,7 +53,7 @@ def verify_kdelta_by_force(
 
 
 def _objects(log: QueryLog) -> list[tuple[str, str, str]]:
-    """Give user, query and URL of each row."""
+    """Return user, query and URL of each row."""
     return list(zip(log.frame["user"], log.frame["query"], urls_of(log), strict=True))
 
 

@@ -64,7 +64,7 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
 def _read(
     log: QueryLog, window: timedelta | None, *, items: bool
 ) -> tuple[dict[_Owner, _History], dict[str, list[int]]]:
-    """Give the histories, and the first row of each user in each of the user's windows."""
+    """Return the histories, and the first row of each user in each of the user's windows."""
     histories: dict[_Owner, _History] = {}
     first_rows: dict[str, list[int]] = defaultdict(list)
     for row, record in enumerate(log.frame.iter_rows(named=True), start=1):
@@ -79,7 +79,7 @@ def _read(
 
 
 def _rare(histories: dict[_Owner, _History], promise: KmAnonymity) -> dict[_Shared, int]:
-    """Give the combinations with fewer than k users, of the smallest size that has any, or whole histories."""
+    """Return the combinations with fewer than k users, of the smallest size that has any, or whole histories."""
     if promise.m is None:
         return _fewer_than(promise.k, (_Shared(o.window, tuple(sorted(h))) for o, h in histories.items() if h))
     for size in range(1, promise.m + 1):

@@ -39,7 +39,7 @@ def made_up_log() -> QueryLog:
 
 @cache
 def release_by(method: str) -> Release:
-    """Give a release of the log."""
+    """Return a release of the log."""
     keyed = ColumnPolicy(ids=Ids.KEYED, key=KEY)
     made: dict[str, Method] = {
         "km": methods.Km(k=3, m=2),
@@ -59,7 +59,7 @@ ALL = ("km", "kdelta", "clump", "partition", "plink", "swap", "pseudonymise", "t
 
 
 def key_of(method: str) -> bytes | None:
-    """Give the key of a release, if it has one."""
+    """Return the key of a release, if it has one."""
     return KEY if method in ("swap", "token_hash") else None
 
 
@@ -101,7 +101,7 @@ def made_up_attacks() -> Attacks:
 
 
 def made_up_report(*, state: State = State.HOLDS, warnings: tuple[str, ...] = ()) -> Report:
-    """Give a report on a real release with made-up findings."""
+    """Return a report on a real release with made-up findings."""
     release = release_by("km")
     verdict = Verdict(
         promise=KmAnonymity(k=3, m=2), holds=True, witnesses=(), n_violations=0, n_users=30, n_checked_users=30

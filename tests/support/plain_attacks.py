@@ -29,7 +29,7 @@ def plain_named(known: Collection[str], candidates: Sequence[History], *, eccent
 
 
 def plain_likeliest(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accident: float) -> list[int]:
-    """Give the candidates who are the likeliest to have done what is known; nobody if none did any of it.
+    """Return the candidates who are the likeliest to have done what is known; nobody if none did any of it.
 
     Each thing known was drawn from all that the candidate did, or by accident from all that anybody did.
 
@@ -54,7 +54,7 @@ def plain_likeliest(known: Sequence[str], candidates: Sequence[Sequence[str]], *
 
 
 def plain_alone(own: History, candidates: Sequence[History]) -> set[int]:
-    """Give the candidates who alone have some pair or triple of a person's own terms.
+    """Return the candidates who alone have some pair or triple of a person's own terms.
 
     >>> plain_alone({"a", "b", "c"}, [{"a", "b"}, {"a", "c"}, {"a", "c"}])
     {0}
@@ -78,7 +78,7 @@ def plain_vanity(name: str, town: str, candidates: Sequence[History]) -> int | N
 
 
 def plain_alike(candidate: History, users: Sequence[History]) -> list[int]:
-    """Give the users who share most with a candidate, rare things counting more; none if nobody shares anything.
+    """Return the users who share most with a candidate, rare things counting more; none if nobody shares anything.
 
     >>> plain_alike({"a", "b"}, [{"b"}, {"a", "b"}, {"c"}])
     [1]

@@ -71,7 +71,7 @@ class PlainClassifier:
         return Answer(self.categories[main] if main is not None else -1, main)
 
     def units(self, query: str) -> list[str]:
-        """Give the semantic units, the longest first, each as it was meant."""
+        """Return the semantic units, the longest first, each as it was meant."""
         words = normalize(pl.Series([query]))[0].split()
         found: list[str] = []
         while words:
@@ -135,7 +135,7 @@ class PlainClassifier:
 
 
 def _one_apart(word: str) -> set[str]:
-    """Give every text that is one letter put in, left out or changed, or two neighbours swapped, away."""
+    """Return every text that is one letter put in, left out or changed, or two neighbours swapped, away."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
     less = {a + b[1:] for a, b in cuts if b}

@@ -13,7 +13,7 @@ Bag: TypeAlias = tuple[int, ...]
 
 
 def ancestors(node: int, parent: Sequence[int]) -> Iterator[int]:
-    """Give a node and all above it.
+    """Return a node and all above it.
 
     >>> list(ancestors(2, [-1, 0, 1]))
     [2, 1, 0]
@@ -24,7 +24,7 @@ def ancestors(node: int, parent: Sequence[int]) -> Iterator[int]:
 
 
 def losses(parent: Sequence[int]) -> list[float]:
-    """Give LM of every node: leaves under it minus one over all leaves minus one.
+    """Return LM of every node: leaves under it minus one over all leaves minus one.
 
     >>> losses([-1, 0, 0, 1, 1])
     [1.0, 0.5, 0.0, 0.0, 0.0]
@@ -35,7 +35,7 @@ def losses(parent: Sequence[int]) -> list[float]:
 
 
 def plain_lcg(bags: Sequence[Bag], parent: Sequence[int], *, carry: bool) -> Bag:
-    """Give the LCG by algorithm 2, over the whole tree; with `carry` what a node has left over moves up.
+    """Return the LCG by algorithm 2, over the whole tree; with `carry` what a node has left over moves up.
 
     >>> plain_lcg([(3, 3), (3, 4)], [-1, 0, 0, 1, 1], carry=False)
     (3, 0)
@@ -54,7 +54,7 @@ def plain_lcg(bags: Sequence[Bag], parent: Sequence[int], *, carry: bool) -> Bag
 
 
 def plain_ggd(bags: Sequence[Bag], released: Bag, loss: Sequence[float]) -> float:
-    """Give the distortion of releasing `released` for each of the bags.
+    """Return the distortion of releasing `released` for each of the bags.
 
     >>> plain_ggd([(1,), (1, 2)], (0,), [1.0, 0.0, 0.0])
     3.0
@@ -66,7 +66,7 @@ def plain_ggd(bags: Sequence[Bag], released: Bag, loss: Sequence[float]) -> floa
 def plain_clump(
     bags: Sequence[Bag], parent: Sequence[int], *, k: int, r: int, carry: bool, by_rise: bool
 ) -> list[tuple[list[int], Bag]]:
-    """Give the members and the release of each cluster by algorithm 1.
+    """Return the members and the release of each cluster by algorithm 1.
 
     >>> plain_clump([(3,), (4,)], [-1, 0, 0, 1, 1], k=2, r=10, carry=True, by_rise=False)
     [([0, 1], (1,))]
@@ -94,7 +94,7 @@ def plain_clump(
 
 
 def plain_partition(bags: Sequence[Bag], parent: Sequence[int], *, k: int) -> list[tuple[list[int], frozenset[int]]]:
-    """Give the members and the release of each class, top-down; every bag holds something.
+    """Return the members and the release of each class, top-down; every bag holds something.
 
     >>> plain_partition([(3,), (3, 4), (3,), (4, 3)], [-1, 0, 0, 1, 1], k=2)
     [([0, 2], frozenset({3})), ([1, 3], frozenset({3, 4}))]

@@ -12,7 +12,7 @@ _NOTHING = 1e-24
 
 
 def plain_chances(noise: Noise) -> dict[int, float]:
-    """Give the chance of each value of the noise as its description says, where it is not next to nothing."""
+    """Return the chance of each value of the noise as its description says, where it is not next to nothing."""
     most = int(noise.scale * (11 if noise.mechanism == "gaussian" else 55)) + 2
     values = range(-most, most + 1)
     if noise.mechanism == "gaussian":
@@ -31,7 +31,7 @@ def plain_chances(noise: Noise) -> dict[int, float]:
 
 
 def plain_outcomes(noise: Noise, count: int) -> dict[int | None, float]:
-    """Give the chance of each noisy count that can leave, and of none, for one true count."""
+    """Return the chance of each noisy count that can leave, and of none, for one true count."""
     if count < noise.least:
         return {None: 1.0}
     outcomes: dict[int | None, float] = defaultdict(float)
@@ -41,7 +41,7 @@ def plain_outcomes(noise: Noise, count: int) -> dict[int | None, float]:
 
 
 def plain_delta(noise: Noise, *, without: Iterable[int], epsilon: float) -> float:
-    """Give the delta at epsilon of one person with one part in each of these counts, which are those without them.
+    """Return the delta at epsilon of one person with one part in each of these counts, which are those without them.
 
     >>> noise = Noise(what="queries", mechanism="laplace", max_items=1, scale=1.0, threshold=13, epsilon=1, delta=1e-5)
     >>> f"{plain_delta(noise, without=[0], epsilon=1.0):.3g}"

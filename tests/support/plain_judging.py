@@ -27,7 +27,7 @@ def plain_likeness(
     foreign: float,
     lost: float,
 ) -> float | None:
-    """Give the logarithm of how many times likelier the candidate most like a person is this person; None if none is.
+    """Return the logarithm of how many times likelier the candidate most like a person is this person; None if none is.
 
     Each term of the person stays with its own chance or is lost, and each other term of the candidate is foreign.
 

@@ -14,7 +14,7 @@ Cell = TypeVar("Cell", bound=Hashable)
 
 
 def clicks_of(rows: Iterable[tuple[str, str | None]]) -> dict[str, frozenset[str]]:
-    """Give the URLs clicked for each query, N(q) in the paper, from pairs of query and URL.
+    """Return the URLs clicked for each query, N(q) in the paper, from pairs of query and URL.
 
     >>> clicks_of([("a", "u"), ("b", None)])
     {'a': frozenset({'u'}), 'b': frozenset()}
@@ -26,7 +26,7 @@ def clicks_of(rows: Iterable[tuple[str, str | None]]) -> dict[str, frozenset[str
 
 
 def query_distance(one: frozenset[str], other: frozenset[str]) -> Fraction:
-    """Give d of two different queries by the URLs clicked for them.
+    """Return d of two different queries by the URLs clicked for them.
 
     >>> query_distance(frozenset("uv"), frozenset("v"))
     Fraction(1, 2)
@@ -38,7 +38,7 @@ def query_distance(one: frozenset[str], other: frozenset[str]) -> Fraction:
 
 
 def diameter(queries: Iterable[str], clicks: Clicks) -> Fraction:
-    """Give the largest distance between two of the queries.
+    """Return the largest distance between two of the queries.
 
     >>> diameter(["a", "b"], {"a": frozenset("u"), "b": frozenset("u")})
     Fraction(0, 1)
@@ -48,7 +48,7 @@ def diameter(queries: Iterable[str], clicks: Clicks) -> Fraction:
 
 
 def plain_clusters(rows: Sequence[tuple[str, str | None]], *, delta: Fraction) -> list[set[str]]:
-    """Give the clusters of the queries: greedily, from the sets of URLs with most rows, the nearest first.
+    """Return the clusters of the queries: greedily, from the sets of URLs with most rows, the nearest first.
 
     >>> rows = [("q1", "u1"), ("q1", "u2"), ("q2", "u2"), ("q3", "u3"), ("q4", None)]
     >>> [sorted(cluster) for cluster in plain_clusters(rows, delta=Fraction(1, 2))]
@@ -75,7 +75,7 @@ def plain_clusters(rows: Sequence[tuple[str, str | None]], *, delta: Fraction) -
 
 
 def shares(counts: Mapping[Cell, int]) -> dict[Cell, Fraction]:
-    """Give the share of a user's rows in each cell, M in the paper.
+    """Return the share of a user's rows in each cell, M in the paper.
 
     >>> shares({"a": 1, "b": 3})["b"]
     Fraction(3, 4)
@@ -85,7 +85,7 @@ def shares(counts: Mapping[Cell, int]) -> dict[Cell, Fraction]:
 
 
 def user_distance(one: Mapping[Cell, int], other: Mapping[Cell, int]) -> Fraction:
-    """Give D of two users: half the sum of the differences of their shares.
+    """Return D of two users: half the sum of the differences of their shares.
 
     >>> user_distance({"a": 1, "b": 1}, {"a": 3})
     Fraction(1, 2)
@@ -96,7 +96,7 @@ def user_distance(one: Mapping[Cell, int], other: Mapping[Cell, int]) -> Fractio
 
 
 def plain_groups(users: Sequence[Mapping[Cell, int]], *, k: int) -> list[list[int]]:
-    """Give the groups as in the paper, the centroid of each first; there are at least k users.
+    """Return the groups as in the paper, the centroid of each first; there are at least k users.
 
     >>> plain_groups([{"a": 1}, {"b": 3}, {"a": 2}, {"b": 1}], k=2)
     [[1, 3], [2, 0]]
@@ -120,7 +120,7 @@ def plain_groups(users: Sequence[Mapping[Cell, int]], *, k: int) -> list[list[in
 
 
 def exact_counts(user: Mapping[Cell, int], *, centroid: Mapping[Cell, int]) -> dict[Cell, int]:
-    """Give a user the centroid's shares, in as many rows as come nearest to what it has.
+    """Return a user the centroid's shares, in as many rows as come nearest to what it has.
 
     >>> exact_counts({"a": 5}, centroid={"a": 2, "b": 2})
     {'a': 2, 'b': 2}
@@ -132,7 +132,7 @@ def exact_counts(user: Mapping[Cell, int], *, centroid: Mapping[Cell, int]) -> d
 
 
 def rounded_counts(user: Mapping[Cell, int], *, centroid: Mapping[Cell, int]) -> dict[Cell, int]:
-    """Give a user what the paper's additions and suppressions leave.
+    """Return a user what the paper's additions and suppressions leave.
 
     >>> rounded_counts({"a": 5}, centroid={"a": 2, "b": 2})
     {'a': 3, 'b': 3}

@@ -12,7 +12,7 @@ Combination: TypeAlias = tuple[str, ...]
 
 
 def combinations_of(history: set[str] | History, *, m: int) -> Iterator[Combination]:
-    """Give the combinations of up to m terms of a history, the smallest first.
+    """Return the combinations of up to m terms of a history, the smallest first.
 
     >>> list(combinations_of({"b", "a"}, m=2))
     [('a',), ('b',), ('a', 'b')]
@@ -45,7 +45,7 @@ def paper_delete(histories: Sequence[History], utility: Mapping[str, float], *, 
 
 
 def largest_set(term: str, users: set[int], kept: Sequence[set[str]], *, fixed: set[int], k: int, m: int) -> set[int]:
-    """Give the most of `users` that can have the term at once beside those in `fixed` who have it."""
+    """Return the most of `users` that can have the term at once beside those in `fixed` who have it."""
     users = set(users)
     while True:
         support = Counter(others for user in users | fixed for others in combinations_of(kept[user] - {term}, m=m - 1))

@@ -17,7 +17,7 @@ Senses = Mapping[str, Sequence[str]]
 
 
 def cosine(first: Profile, second: Profile) -> float:
-    """Give the cosine of two profiles (equation 4), 0 where one is empty.
+    """Return the cosine of two profiles (equation 4), 0 where one is empty.
 
     >>> cosine({"a": 3, "b": 4}, {"a": 1})
     0.6
@@ -28,7 +28,7 @@ def cosine(first: Profile, second: Profile) -> float:
 
 
 def path(name: str, parents: Parents) -> Iterator[str]:
-    """Give the hypernym path of a synset (definition 4), itself first.
+    """Return the hypernym path of a synset (definition 4), itself first.
 
     >>> list(path("elm", {"elm": "tree", "tree": "plant"}))
     ['elm', 'tree', 'plant']
@@ -40,7 +40,7 @@ def path(name: str, parents: Parents) -> Iterator[str]:
 
 
 def specificity(name: str, parents: Parents) -> float:
-    """Give 1 for a leaf, 0 for the root, between them 1 - log(leaves under it) / log(all leaves).
+    """Return 1 for a leaf, 0 for the root, between them 1 - log(leaves under it) / log(all leaves).
 
     >>> specificity("tree", {"elm": "tree", "fir": "tree", "tree": "plant", "fern": "plant", "moss": "plant"})
     0.5
@@ -94,7 +94,7 @@ def augment(profile: Profile, senses: Senses, parents: Parents, *, a: int) -> di
 def plain_groups(
     profiles: Sequence[Profile], augmented: Sequence[Profile], *, p: Fraction, strict: bool, aversion: float
 ) -> list[list[int]]:
-    """Give the members of each group by algorithm 1; the first profile is the first seed, of equals the first counts.
+    """Return the members of each group by algorithm 1; the first profile is the first seed, of equals the first counts.
 
     A group has at least 1/p members, with `strict` as many more, below 2/p, as let most of them share a term; there a
     profile is as much less close as its terms are already held by as many members as may, times `aversion`.
@@ -149,7 +149,7 @@ def _is_enough(profiles: Sequence[Profile], group: Sequence[int], size: Fraction
 
 
 def _with_rest(groups: list[list[int]], rest: list[int], augmented: Sequence[Profile]) -> list[list[int]]:
-    """Give each profile of a last group that is too small to its closest group."""
+    """Return each profile of a last group that is too small to its closest group."""
     centres = [combined(augmented, group) for group in groups]
     out = [list(group) for group in groups]
     for user in sorted(rest):

@@ -16,7 +16,7 @@ Pair: TypeAlias = tuple[str, str]
 def plain_rebuild(
     rows: Sequence[Row], draws: Sequence[Sequence[float]], *, choice: int, k: int, growth: float, grows: bool = True
 ) -> list[Pair]:
-    """Give the guesses of de-anonymizer 1, 2, 3 or 4; each row has a draw for the user and one for the query.
+    """Return the guesses of de-anonymizer 1, 2, 3 or 4; each row has a draw for the user and one for the query.
 
     >>> plain_rebuild([("a", "x", 0), ("b", "y", 0)], [(0, 0), (0.5, 0)], choice=1, k=2, growth=1.2)
     [('b', 'x')]
@@ -61,7 +61,7 @@ def plain_match(one: Iterable[Pair], two: Iterable[Pair]) -> int:
 
 
 def plain_chance(rows: Sequence[Row], original: Sequence[Pair]) -> float:
-    """Give the mean number of true pairs over all ways to deal the users of each category to its queries.
+    """Return the mean number of true pairs over all ways to deal the users of each category to its queries.
 
     >>> plain_chance([("a", "x", 0), ("b", "y", 0)], [("a", "x"), ("b", "y")])
     1.0

@@ -17,7 +17,7 @@ _MAX_CHECKS = 4096
 
 
 def fold(text: str) -> str:
-    """Give a query's words in lower case, by which it is the same query.
+    """Return a query's words in lower case, by which it is the same query.
 
     >>> fold(" Red  WINE!")
     'red wine'
@@ -108,7 +108,7 @@ class PlainPools:
         return ((next(self.numbers) >> 32) * n) >> 32
 
     def _draw(self, pool: _Pool) -> tuple[int, int] | None:
-        """Give the places of a query and of a user who never issued it."""
+        """Return the places of a query and of a user who never issued it."""
         n = len(pool.users)
         query = self._below(n)
         for _ in range(_TRIES):

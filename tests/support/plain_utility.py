@@ -15,7 +15,7 @@ Row = tuple[str, str, datetime | None]
 
 
 def plain_top_kept(before: Mapping[str, int], after: Mapping[str, int], *, n_top: int) -> Fraction:
-    """Give the share of the most frequent texts that are still among the most frequent, places shared by equals.
+    """Return the share of the most frequent texts that are still among the most frequent, places shared by equals.
 
     >>> plain_top_kept({"a": 3, "b": 1, "c": 1}, {"a": 1, "b": 2}, n_top=2)
     Fraction(3, 4)
@@ -35,7 +35,7 @@ def _places(counts: Mapping[str, int], n_top: int) -> dict[str, Fraction]:
 
 
 def plain_spearman(one: Sequence[int], other: Sequence[int]) -> float:
-    """Give the correlation of mean ranks, 0 where one side is all equal."""
+    """Return the correlation of mean ranks, 0 where one side is all equal."""
     try:
         return correlation(_ranks(one), _ranks(other))
     except StatisticsError:
@@ -47,7 +47,7 @@ def _ranks(values: Sequence[int]) -> list[float]:
 
 
 def plain_suggestions(before: Sequence[Row], after: Sequence[Row], *, way: str) -> float | None:
-    """Give the share of queries with the same most frequent follow-up; `way` is next, day or user."""
+    """Return the share of queries with the same most frequent follow-up; `way` is next, day or user."""
     users: dict[str, set[str]] = defaultdict(set)
     for user, query, _ in before:
         users[query].add(user)
@@ -87,7 +87,7 @@ def _follow_ups(rows: Sequence[Row], *, way: str) -> list[tuple[str, str, str]]:
 
 
 def plain_jensen_shannon(one: Sequence[float], other: Sequence[float]) -> float:
-    """Give the root of the Jensen-Shannon divergence in bits between the shares of two lists of counts.
+    """Return the root of the Jensen-Shannon divergence in bits between the shares of two lists of counts.
 
     >>> plain_jensen_shannon([1, 0], [0, 5])
     1.0

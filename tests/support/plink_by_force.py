@@ -122,7 +122,7 @@ def _of_group(group: _Group, *, support: int, needed: int) -> Witness:
 
 
 def _profiles(original: QueryLog | Profiles) -> list[set[str]]:
-    """Give the terms of each user."""
+    """Return the terms of each user."""
     if isinstance(original, Profiles):
         return [{folded(term) for term in terms} for terms in original.frame["terms"].to_list()]
     profiles: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: 
 
 
 def _account() -> str | None:
-    """Give the account to run as: the server refuses root."""
+    """Return the account to run as: the server refuses root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -80,11 +80,11 @@ class PostgresServer:
         )
 
     def url(self, schema: str = "queryveil", *, password: str = _PASSWORD, database: str = "postgres") -> str:
-        """Give the address of a schema on it."""
+        """Return the address of a schema on it."""
         return f"postgresql://keeper:{password}@127.0.0.1:{self.port}/{database}?schema={schema}"
 
     def client(self) -> Any:
-        """Give a connection; close it after use."""
+        """Return a connection; close it after use."""
         import psycopg
 
         return psycopg.connect(self.url().partition("?")[0], autocommit=True)

@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 
 def free_port() -> int:
-    """Give a port of this machine that nobody listens on just now."""
+    """Return a port of this machine that nobody listens on just now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -45,17 +45,17 @@ class RedisServer:
         self.kill()
 
     def url(self, **options: str | int) -> str:
-        """Give the address of a stream on it."""
+        """Return the address of a stream on it."""
         return f"redis://127.0.0.1:{self.port}/0?" + "&".join(f"{name}={text}" for name, text in options.items())
 
     def client(self) -> Any:
-        """Give a client; close it after use."""
+        """Return a client; close it after use."""
         import redis
 
         return redis.Redis(port=self.port, password=self.password, protocol=2)
 
     def seconds_of_work(self) -> float:
-        """Give the seconds that the server has kept a core busy."""
+        """Return the seconds that the server has kept a core busy."""
         with self.client() as client:
             used = client.info("cpu")
         return float(used["used_cpu_sys"]) + float(used["used_cpu_user"])

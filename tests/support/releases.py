@@ -18,7 +18,7 @@ MONDAY = datetime(2024, 3, 4)
 
 
 def released(log: QueryLog, *, ids: Ids = Ids.KEEP, time: TimeDetail | None = None, method: str = "by_hand") -> Release:
-    """Give any log as a release that promises nothing."""
+    """Return any log as a release that promises nothing."""
     release = pseudonymised(log)
     report = msgspec.structs.replace(release.manifest.columns, ids=ids)
     if time is not None:
@@ -32,7 +32,7 @@ def paired_histories(before: dict[str, list[str]], after: dict[str, list[str]]) 
 
 
 def released_bags(bags: list[list[str]]) -> Release:
-    """Give bags of items as a release."""
+    """Return bags of items as a release."""
     data = Transactions.from_frame(pl.DataFrame({"items": bags}, schema={"items": pl.List(pl.String)}))
     manifest = pseudonymised(log_of({"u1": ["a"]})).manifest
     return Release(
@@ -47,7 +47,7 @@ def released_bags(bags: list[list[str]]) -> Release:
 
 
 def timed_log(rows: Sequence[tuple[str, str, float | None]]) -> QueryLog:
-    """Give a log of users, queries and hours since a Monday."""
+    """Return a log of users, queries and hours since a Monday."""
     times = [None if hours is None else MONDAY + timedelta(hours=hours) for _, _, hours in rows]
     columns = {"user": [user for user, _, _ in rows], "query": [query for _, query, _ in rows], "time": times}
     return QueryLog(frame=pl.DataFrame(columns, schema={name: ROLES[name] for name in columns}))
@@ -61,7 +61,7 @@ def released_tallies(
     epsilon: float = 1.0,
     delta: float = 1e-5,
 ) -> Release:
-    """Give queries with counts as a release of noisy counts; how they came about is up to the test."""
+    """Return queries with counts as a release of noisy counts; how they came about is up to the test."""
     frame = pl.DataFrame({"query": list(counts), "count": list(counts.values())}, schema=TALLIES_SCHEMA)
     pairs = None
     if clicks is not None:

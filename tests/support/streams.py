@@ -60,7 +60,7 @@ def small_tables(folder: Path) -> Tables:
 
 
 def keyed_settings(**changed: object) -> StreamSettings:
-    """Give settings with small pools and ids that can be checked."""
+    """Return settings with small pools and ids that can be checked."""
     chosen: dict[str, object] = {
         "k": 3,
         "l": 2,
@@ -73,7 +73,7 @@ def keyed_settings(**changed: object) -> StreamSettings:
 
 
 def adds_up(stats: Stats) -> bool:
-    """Say whether what was read is all accounted for."""
+    """Return whether what was read is all accounted for."""
     dropped = stats.n_bad + stats.n_empty + stats.n_emptied + stats.n_unclassified_dropped + stats.n_suppressed
     return stats.n_read == dropped + stats.n_released + stats.n_waiting
 
@@ -91,7 +91,7 @@ class ListSource:
         self.n_taken = int(position or 0)
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give the next batch."""
+        """Return the next batch."""
         if self.n_taken == len(self.batches):
             if self._is_endless:
                 self._closed.wait(timeout)

@@ -77,14 +77,14 @@ def _event(row: dict[str, Any], category: int | None, *, unit: timedelta | None)
 
 
 def _last(came: list[_Event], time: datetime | None) -> int:
-    """Give the last arrival that is not after a time."""
+    """Return the last arrival that is not after a time."""
     if time is None:
         return len(came) - 1
     return max((j for j, event in enumerate(came) if event.time is not None and event.time <= time), default=-1)
 
 
 def _broken(row: _Event, came: list[_Event], before: list[_Event], promise: SwapAnonymity) -> list[Witness]:
-    """Say what forbids that a row leaves: the pool that it leaves from is what came less what left before."""
+    """Return what forbids that a row leaves: the pool that it leaves from is what came less what left before."""
     number = len(before) + 1
     n_issued = sum(event.query == row.query for event in came)
     n_released = 1 + sum(other.query == row.query for other in before)

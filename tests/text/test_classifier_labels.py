@@ -32,7 +32,7 @@ def with_queries(cases: pl.DataFrame) -> pl.DataFrame:
 
 
 def judged(cases: pl.DataFrame, kind: Kind = Kind.EVIDENCE) -> tuple[float, float]:
-    """Give the share of queries that get a category, and the share of those with a label that get a right one."""
+    """Return the share of queries that get a category, and the share of those with a label that get a right one."""
     found = Classifier(kind=kind).classify(cases["query"])
     table = cases.with_columns(found=found.names, has=pl.Series(found.category >= 0))
     known = table.filter(pl.col("categories") != "?")

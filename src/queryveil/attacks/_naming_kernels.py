@@ -22,7 +22,7 @@ def name_best(
     n_candidates: int,
     eccentricity: float,
 ) -> Int64s:
-    """Give the candidate with the highest score for each target, -1 where the second is too near.
+    """Return the candidate with the highest score for each target, -1 where the second is too near.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
     `eccentricity` standard deviations of the scores of all candidates.
@@ -69,7 +69,7 @@ def name_likeliest(
     n_candidates: int,
     pick: Floats,
 ) -> Int64s:
-    """Give the candidate whom all that is known favours most for each target, -1 where nobody holds any of it.
+    """Return the candidate whom all that is known favours most for each target, -1 where nobody holds any of it.
 
     Each known thing may stand there as any of some items: thing t as `items[item_ptr[t]:item_ptr[t + 1]]`. `odds` has
     one value above 0 for each holder of each item, beside `holders`; those of the items of one thing add up, and
@@ -113,7 +113,7 @@ def name_likeliest(
 def alone_with_few(
     own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, n_candidates: int
 ) -> tuple[Int64s, Int32s]:
-    """Give the candidates who alone hold some pair or triple of a target's own terms, as compressed rows.
+    """Return the candidates who alone hold some pair or triple of a target's own terms, as compressed rows.
 
     Own terms are at most 64 for each target.
     """

@@ -44,7 +44,7 @@ class AddedRows:
         return "added_rows"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         release = paired.release
         if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
             return "all rows are made up"
@@ -77,7 +77,7 @@ class AddedRows:
 
 
 def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
-    """Give each row of a release a score: higher is more suspect.
+    """Return each row of a release a score: higher is more suspect.
 
     >>> rows = QueryLog.from_frame({"user": ["u1", "u1", "u1", "u2"], "query": ["red wine", "red wine", "cup", "cup"]})
     >>> suspicion(rows, exact_times=False).round(2).tolist()
@@ -98,7 +98,7 @@ def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
 
 
 def _likeness(frame: pl.DataFrame) -> Floats:
-    """Give the share of each row's terms that another query of the same user has too."""
+    """Return the share of each row's terms that another query of the same user has too."""
     asked = frame.select("user", "query").unique(maintain_order=True)
     terms = asked.with_columns(term=pl.col("query").str.split(" ")).explode("term").unique()
     shared = terms.with_columns(is_shared=pl.len().over("user", "term") > 1)
@@ -112,7 +112,7 @@ def _n_added(release: Release) -> int:
 
 
 def _made_up(paired: Paired) -> Floats:
-    """Give the chance that each released row is made up: its user's rows of that kind beyond those of the original."""
+    """The chance that each released row is made up: its user's rows of that kind beyond those of the original."""
     released, original = paired.release.log.frame, paired.original.frame
     kind = ["owner", "query", *(["url"] if "url" in released.columns and "url" in original.columns else [])]
     asked = original.with_columns(owner=pl.Series(paired.user.astype(np.int64)), query=normalise(original["query"]))

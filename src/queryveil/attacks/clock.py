@@ -48,7 +48,7 @@ class Clock(Seeker):
         return "clock"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if reason := no_people(paired):
             return reason
         if paired.release.manifest.columns.time.unit is None or "time" not in paired.release.data.columns:
@@ -91,7 +91,7 @@ def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64
 
 
 def _there(ptr: Int64s, moments: Int64s, distinct: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the known moments that the release has at all, by their places among `distinct`."""
+    """Return the known moments that the release has at all, by their places among `distinct`."""
     place = np.searchsorted(distinct, moments)
     there = place < len(distinct)
     there[there] = distinct[place[there]] == moments[there]

@@ -27,11 +27,11 @@ class Combinations:
     rows: Int64s
 
     def some(self, places: Int64s) -> Combinations:
-        """Give those at some places."""
+        """Return those at some places."""
         return Combinations(texts=self.texts.gather(places), rows=self.rows[places])
 
     def joined(self, other: Combinations) -> Combinations:
-        """Give these and others."""
+        """Return these and others."""
         texts = pl.concat([self.texts.rename(""), other.texts.rename("")])
         return Combinations(texts=texts, rows=np.concatenate([self.rows, other.rows]))
 
@@ -65,7 +65,7 @@ def own_queries(log: QueryLog, *, n: int, rng: np.random.Generator) -> Combinati
 
 
 def asked_in(log: QueryLog, *, combinations: Combinations) -> Int64s:
-    """Give the rows of the log whose query has all terms of one of some combinations and is by the one who asked it."""
+    """The rows of the log whose query has all terms of one of some combinations and is by the one who asked it."""
     tokens, (user, _) = _tokens(log), encode(log.frame["user"])
     index = _Rows(tokens, user)
     found = [np.empty(0, np.int64)]
@@ -143,7 +143,7 @@ def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
 
 
 def terms_of(tokens: Tokens, row: int) -> Int64s:
-    """Give the distinct terms of a row."""
+    """Return the distinct terms of a row."""
     query = tokens.row_query[row]
     return np.unique(tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]).astype(np.int64)
 
@@ -156,14 +156,14 @@ class _Rows:
         self._ptr, self._places = group(tokens.row_query, len(tokens.queries))
 
     def rows(self, terms: Int64s) -> Int64s:
-        """Give the rows that have all of some terms; none if there are no terms."""
+        """Return the rows that have all of some terms; none if there are no terms."""
         queries = self._index.queries_with(terms).tolist() if len(terms) else []
         return np.concatenate(
             [np.empty(0, np.int64), *(self._places[self._ptr[q] : self._ptr[q + 1]] for q in queries)]
         )
 
     def owners(self, terms: Int64s) -> Int32s:
-        """Give those whose rows have all of some terms."""
+        """Return those whose rows have all of some terms."""
         return np.unique(self._owner[self.rows(terms)])
 
 
@@ -176,7 +176,7 @@ class _Index:
         self.queries = query[places]
 
     def queries_with(self, terms: Int64s) -> Int64s:
-        """Give the queries that hold all of some terms."""
+        """Return the queries that hold all of some terms."""
         by_length = sorted(terms.tolist(), key=lambda term: int(self.ptr[term + 1] - self.ptr[term]))
         found: Int64s = np.unique(self._of(by_length[0]))
         for term in by_length[1:]:
@@ -232,7 +232,7 @@ def _n_distinct(tokens: Tokens) -> Int64s:
 
 
 def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.random.Generator) -> QueryLog:
-    """Give the log with `n_each` invented users for each combination, who ask it once.
+    """Return the log with `n_each` invented users for each combination, who ask it once.
 
     Their rows are like the row of the combination in all else: its time, its URL, and what other columns there are.
     """
@@ -246,7 +246,7 @@ def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.r
 
 
 def without(log: QueryLog, *, rows: Int64s) -> QueryLog:
-    """Give the log without some rows."""
+    """Return the log without some rows."""
     kept = np.ones(log.n_rows, np.bool_)
     kept[rows] = False
     return log.with_frame(log.frame.filter(pl.Series(kept)))

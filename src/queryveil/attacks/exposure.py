@@ -57,7 +57,7 @@ class Exposure:
         n_known: int | None = None,
         n_wrong: int = 0,
     ) -> Exposure:
-        """Give an exposure with Wilson's interval."""
+        """Return an exposure with Wilson's interval."""
         _check(n_targets, n_found, n_by_chance)
         return cls(
             attacker=attacker,
@@ -117,7 +117,7 @@ class Exposure:
         return facts(rows, caption=self.title)
 
     def to_dict(self) -> dict[str, object]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         return {
             "attacker": self.attacker,
             "knows": self.knows,
@@ -136,7 +136,7 @@ class Exposure:
 
 
 def wilson(n_found: float, *, n: int) -> tuple[float, float]:
-    """Give Wilson's 95 % interval of a share; of nothing asked nothing is known.
+    """Return Wilson's 95 % interval of a share; of nothing asked nothing is known.
 
     >>> [round(end, 4) for end in wilson(10, n=100)]
     [0.0552, 0.1744]

@@ -61,7 +61,7 @@ class KnownTerms(Seeker):
         return "known_terms" if self.cautious else "likely_terms"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if reason := no_terms(paired):
             return reason
         if not len(self._eligible(paired)):

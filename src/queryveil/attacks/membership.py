@@ -21,7 +21,7 @@ from queryveil.text.tokens import encode, tokenize
 
 
 def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
-    """Give what each term tells in favour of somebody who has it: released - pop, or that by the mean of both.
+    """Return what each term tells in favour of somebody who has it: released - pop, or that by the mean of both.
 
     >>> gains(np.array([0.25, 0.0]), released=np.array([0.75, 0.0]), weighted=True).tolist()
     [1.0, 0.0]
@@ -32,7 +32,7 @@ def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
 
 
 def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bool) -> Floats:
-    """Give the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain.
+    """Return the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain.
 
     >>> one = Histories(row_ptr=np.array([0, 1]), terms=np.array([0], np.int32), counts=np.array([1]), n_terms=2)
     >>> statistic(one, users=np.array([0]), gain=np.array([0.25, -0.5]), weighted=False).tolist()
@@ -46,7 +46,7 @@ def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bo
 
 
 def share_of(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
-    """Give the share of some users that have each term."""
+    """Return the share of some users that have each term."""
     chosen = np.zeros(histories.n_users, np.bool_)
     chosen[users] = True
     n_holders = np.bincount(histories.terms[chosen[histories.entry_user]], minlength=n_terms)
@@ -54,7 +54,7 @@ def share_of(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
 
 
 def released_share(paired: Paired, *, vocabulary: pl.Series, population: Floats) -> Floats:
-    """Give the share of the release that has each term; noisy counts are scaled to those of the `population`."""
+    """Return the share of the release that has each term; noisy counts are scaled to those of the `population`."""
     if isinstance(paired.release.promise, DifferentialPrivacy):
         return scaled(_counted(paired, n_terms=len(vocabulary)), population=population)
     if isinstance(paired.release.data, Groups):
@@ -64,7 +64,7 @@ def released_share(paired: Paired, *, vocabulary: pl.Series, population: Floats)
 
 
 def scaled(counts: Floats, *, population: Floats) -> Floats:
-    """Give counts as shares that add up to those of the same terms in the population; what has no count stays as it is.
+    """Counts as shares that add up to those of the same terms in the population; what has no count stays as it is.
 
     How many people noisy counts are of, and how many queries of each, is not told.
 
@@ -86,7 +86,7 @@ def _counted(paired: Paired, *, n_terms: int) -> Floats:
 
 
 def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:
-    """Give the share of all members that have each term, as far as it is told: a weight is taken for a share."""
+    """Return the share of all members that have each term, as far as it is told: a weight is taken for a share."""
     by_weight = (pl.col("weights").clip(0, 1) * pl.col("members")).alias("n")
     by_count = pl.col("holders").cast(pl.Float64).alias("n")
     frame = release.groups.frame
@@ -104,7 +104,7 @@ def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:
 def most_like(
     own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, gain: Floats, handicap: Floats, least: float
 ) -> Floats:
-    """Give the highest score that a candidate reaches for each person, `least` where none shares anything.
+    """Return the highest score that a candidate reaches for each person, `least` where none shares anything.
 
     A candidate's score is its `handicap` and the gains, all above 0, of what it shares with the person.
     """
@@ -172,7 +172,7 @@ class Likeness:
         )
 
     def of_each(self, own_ptr: Int64s, *, own: Int64s) -> Floats:
-        """Give the likeness of the most similar candidate to each person, whose terms come as compressed rows."""
+        """Return the likeness of the most similar candidate to each person, whose terms come as compressed rows."""
         best = most_like(
             own_ptr, own, self.postings.ptr, self.postings.holders, self.gain, self.handicap, least=_NOBODY
         )
@@ -225,7 +225,7 @@ class Membership(Seeker):
         return "membership"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if reason := unreadable(paired):
             return reason
         if given.public is None:
@@ -272,14 +272,14 @@ class Membership(Seeker):
 
 
 def _rows(histories: Histories, *, users: Int64s, covering: Covering | None) -> tuple[Int64s, Int64s]:
-    """Give what may stand for the terms of some users, as compressed rows."""
+    """Return what may stand for the terms of some users, as compressed rows."""
     row, entries = spread(histories.row_ptr, rows=users)
     ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
     return as_items(ptr, terms=histories.terms[entries].astype(np.int64), covering=covering)
 
 
 def above(outside: Floats) -> float:
-    """Give the lowest value that no more than 1 in 100 of those outside is above.
+    """Return the lowest value that no more than 1 in 100 of those outside is above.
 
     >>> above(np.arange(300.0))
     296.0
@@ -288,7 +288,7 @@ def above(outside: Floats) -> float:
 
 
 def _public(paired: Paired, log: QueryLog) -> tuple[Histories, pl.Series]:
-    """Give the public histories in the numbers of the pair's terms, further terms being numbered on."""
+    """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
     user, users = encode(log.frame["user"])
     tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
     own = collect(tokens, user, n_users=len(users))

@@ -38,7 +38,7 @@ class RarePair(Seeker):
         return "rare_pair"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         return no_terms(paired) or (None if len(_eligible(paired)) else "nobody in the log has two terms")
 
     def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
@@ -60,7 +60,7 @@ class RarePair(Seeker):
 
 
 def alone_with_own(paired: Paired, *, users: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the candidates who alone have some pair or triple of each user's own terms, as compressed rows."""
+    """Return the candidates who alone have some pair or triple of each user's own terms, as compressed rows."""
     if isinstance(paired.release.data, Transactions) and _all_have_twins(paired.after):
         return np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64)
     postings = Postings.of(paired.after)
@@ -70,7 +70,7 @@ def alone_with_own(paired: Paired, *, users: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _all_have_twins(after: Histories) -> bool:
-    """Tell whether each bag is there more than once, so that nobody is alone with anything."""
+    """Return whether each bag is there more than once, so that nobody is alone with anything."""
     number, _ = distinct_bags(after)
     return bool((np.bincount(number) > 1).all())
 
@@ -80,7 +80,7 @@ def _eligible(paired: Paired) -> Int64s:
 
 
 def _rarest(paired: Paired, postings: Postings, users: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the rarest of all that may stand for the terms of each user in the release, as compressed rows."""
+    """Return the rarest of all that may stand for the terms of each user in the release, as compressed rows."""
     row, entries = spread(paired.before.row_ptr, rows=users)
     ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
     terms = paired.before.terms[entries].astype(np.int64)

@@ -193,7 +193,7 @@ class Sight:
         self._truth: Truth | None = None
 
     def of(self, paired: Paired) -> Truth:
-        """Give the truth about a release, with what is seen of it."""
+        """Return the truth about a release, with what is seen of it."""
         if self._truth is None or self._paired is not paired:
             released = paired.release.log.frame
             user = paired.who.only()[paired.candidate]
@@ -217,7 +217,7 @@ class OnSwapped:
         return "as_released" if self.rebuilding is None else self.rebuilding.name
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - all attackers are asked alike
-        """Say why it cannot attack this release; None if it can."""
+        """Return why it cannot attack this release; None if it can."""
         if not isinstance(paired.release.promise, SwapAnonymity):
             return "no queries changed hands"
         if self.rebuilding is not None and self.rebuilding.by_time and "time" not in paired.release.log.columns:

@@ -55,11 +55,11 @@ class Postings:
         return np.bincount(self.holders, minlength=self.n_holders).astype(np.int64)
 
     def of_thing(self, thing: int) -> Int32s:
-        """Give those who hold a thing."""
+        """Return those who hold a thing."""
         return self.holders[self.ptr[thing] : self.ptr[thing + 1]]
 
     def of_all(self, things: Int64s) -> Int32s:
-        """Give those who hold every one of some things, at least one."""
+        """Return those who hold every one of some things, at least one."""
         by_support = sorted(things.tolist(), key=self.support.__getitem__)
         found = self.of_thing(by_support[0])
         for thing in by_support[1:]:
@@ -69,7 +69,7 @@ class Postings:
         return found
 
     def of_all_in_any(self, forms: Sequence[Int64s]) -> Int32s:
-        """Give those who hold, of every one of some things, any of its forms."""
+        """Return those who hold, of every one of some things, any of its forms."""
         fewest_first = sorted(forms, key=lambda things: int(self.support[things].sum()))
         found: Int32s | None = None
         for things in fewest_first:
@@ -91,7 +91,7 @@ BY_ACCIDENT = 0.1
 
 
 def no_people(paired: Paired) -> str | None:
-    """Say why nobody can be sought in a release; None if people can."""
+    """Return why nobody can be sought in a release; None if people can."""
     if not isinstance(paired.release.data, QueryLog | Transactions):
         return "the release has no rows that are one person's"
     if isinstance(paired.release.promise, DifferentialPrivacy):
@@ -100,12 +100,12 @@ def no_people(paired: Paired) -> str | None:
 
 
 def no_terms(paired: Paired) -> str | None:
-    """Say why nobody can be sought by terms in a release; None if people can."""
+    """Return why nobody can be sought by terms in a release; None if people can."""
     return unreadable(paired) or no_people(paired)
 
 
 def unreadable(paired: Paired) -> str | None:
-    """Say why the terms of a release cannot be told; None if they can."""
+    """Return why the terms of a release cannot be told; None if they can."""
     if paired.release.manifest.method == "token_hash":
         return "the terms of the release are hashed"
     if paired.cover is None and moves_up(paired.release):
@@ -178,7 +178,7 @@ def name_likeliest_candidates(
 
 
 def covering_of(paired: Paired) -> Covering | None:
-    """Give the items that may stand for each term of the pair's vocabulary; None where terms stand for themselves."""
+    """Return the items that may stand for each term of the pair's vocabulary; None where terms stand for themselves."""
     return None if paired.cover is None else paired.cover.covering(paired.vocabulary)
 
 
@@ -203,6 +203,6 @@ def _ptr(row: Int64s, *, n: int) -> Int64s:
 
 
 def found_by_chance(paired: Paired, *, users: Int64s, n_guesses: Int64s | None = None) -> float:
-    """Say how many users a blind guesser finds on average, who names a random candidate for each, or so many."""
+    """Return how many users a blind guesser finds on average, who names a random candidate for each, or so many."""
     chances = paired.who.candidates_of(paired.n_users)[users] / max(1, paired.n_candidates)
     return float(np.minimum(1.0, chances if n_guesses is None else chances * n_guesses).sum())

@@ -32,7 +32,7 @@ class SharedTerm:
         return "shared_term"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         data = paired.release.data
         if not isinstance(data, Groups):
             return "the release has no groups"
@@ -73,5 +73,5 @@ def n_with_commonest(groups: Groups) -> Int64s:
 
 
 def _has_shares(manifest: Manifest) -> bool:
-    """Tell whether the weight of a term is the share of the members who have it."""
+    """Return whether the weight of a term is the share of the members who have it."""
     return (manifest.parameters.get("representative"), manifest.parameters.get("weights")) == ("centroid", "binary")

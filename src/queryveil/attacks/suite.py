@@ -39,7 +39,7 @@ _SEED_BITS = 63
 def attackers(
     release: Release, *, n_targets: int = 1000, seed: int | None = None, only: Iterable[str] = ()
 ) -> list[Attacker]:
-    """Give everybody there is, or those that are named, set up for a release; not all of them will fit it.
+    """Return everybody there is, or those that are named, set up for a release; not all of them will fit it.
 
     A name stands for all settings of that attacker: `known_terms` for any number of terms, `rebuild_1` for both orders.
     """
@@ -118,7 +118,7 @@ class Attacks:
     exact: bool = True
 
     def named(self, attacker: str, *, n_known: int | None = None, n_wrong: int = 0) -> Attempt | None:
-        """Give the attempt of an attacker, None if it did not run."""
+        """Return the attempt of an attacker, None if it did not run."""
         for attempt in self.attempts:
             found = attempt.after
             if (found.attacker, found.n_known, found.n_wrong) == (attacker, n_known, n_wrong):
@@ -148,7 +148,7 @@ class Attacks:
         return "\n".join(tables)
 
     def to_dict(self) -> dict[str, object]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         return {
             "exact": self.exact,
             "attempts": [

@@ -56,7 +56,7 @@ class Sybil(Seeker):
         return "sybil"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if given.remake is None:
             return "needs the method and its settings, to run it on a log with users of its own"
         if paired.release.manifest.method == "token_hash":
@@ -102,7 +102,7 @@ class Sybil(Seeker):
 
 
 def above_decoys(seen: Int64s, *, n_planted: int) -> int:
-    """Give how often at most a combination is seen that nobody asked, by decoys; without any, as often as planted.
+    """Return how often at most a combination is seen that nobody asked, by decoys; without any, as often as planted.
 
     >>> above_decoys(np.array([0] * 96 + [3] * 4), n_planted=4), above_decoys(np.array([], np.int64), n_planted=4)
     (0, 4)
@@ -113,7 +113,7 @@ def above_decoys(seen: Int64s, *, n_planted: int) -> int:
 
 
 def k_of(release: Release) -> int:
-    """Give how many people a release asks for, or the smallest noisy count; two where it asks for none."""
+    """Return how many people a release asks for, or the smallest noisy count; two where it asks for none."""
     thresholds = [part.threshold for part in release.manifest.noise if part.what == "queries"]
     if thresholds:
         return max(_LEAST, min(thresholds))

@@ -184,14 +184,14 @@ def by_company(hashed: TokenCounts, *, public: TokenCounts) -> Int64s:
 
 
 def _apart(ours: Float32s, theirs: Float32s, *, weights: Float32s | np.float32) -> Float32s:
-    """Give how far each row of counts is from each other row; square roots of counts all vary alike."""
+    """Return how far each row of counts is from each other row; square roots of counts all vary alike."""
     width = np.sqrt(weights)
     x, y = np.sqrt(ours + _PSEUDO) * width, np.sqrt(theirs + _PSEUDO) * width
     return np.asarray((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1) - 2 * (x @ y.T), np.float32)
 
 
 def _as_expected(ours: Float32s, theirs: Float32s) -> Float32s:
-    """Give the log-likelihood of each of our rows of counts if it has the lifts of each of theirs.
+    """Return the log-likelihood of each of our rows of counts if it has the lifts of each of theirs.
 
     A lift is how many times as often two terms stand together as if they knew nothing of each other. Square roots of
     small counts tell little; here a rare pair that both have tells much.
@@ -239,7 +239,7 @@ class TokenInversion(Seeker):
         return "token_rank" if self.only_rank else "token_inversion"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if paired.release.manifest.method != "token_hash":
             return "the terms of the release are not hashed"
         if given.public is None or not given.public.n_rows:

@@ -83,7 +83,7 @@ class Seen:
         return self.user * np.int32(N_POOLS) + self.category
 
     def time_order(self) -> Int64s:
-        """Give the rows in order of time, those of the same time in the order they have; those without come last."""
+        """Return the rows in order of time, those of the same time in the order they have; those without come last."""
         if "time" not in self.log.columns:
             raise BadInput("the release has no times to sort by; attack it in the order it has")
         rows = self.log.frame.select("time").with_row_index("row")
@@ -91,7 +91,7 @@ class Seen:
         return order
 
     def log_of(self, guess: Guess) -> QueryLog:
-        """Give a guess as a log."""
+        """Return a guess as a log."""
         frame = self.log.frame
         return QueryLog(
             frame=pl.DataFrame({"user": frame["user"][guess.user_row], "query": frame["query"][guess.query_row]})
@@ -118,7 +118,7 @@ def rebuild(
     choice: int,
     grows: bool,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Give the row that each guess takes its user from, the row of its query, and the k that every category ends with.
+    """The row that each guess takes its user from, the row of its query, and the k that every category ends with.
 
     `pair` numbers a row's user and category, so that one user has another number in another category. Each
     row has two draws from [0, 1): for the user, and for the query. `choice` says which user is taken. Without `grows`
@@ -173,7 +173,7 @@ def _choose(
     choice: int,
     draw: float,
 ) -> int:
-    """Give the place of the user that is taken: among equals one by the draw, each user as likely."""
+    """Return the place of the user that is taken: among equals one by the draw, each user as likely."""
     if choice == RANDOM:
         return int(draw * size)
     best, n_best = -1, 0
@@ -218,7 +218,7 @@ def _longer(values: Int64s, least: int) -> Int64s:
 
 @njit(cache=True, nogil=True)
 def expected_matches(n_true: Int64s, n_user: Int64s, n_text: Int64s, n_all: Int64s) -> float:
-    """Give how many true rows a random dealing of users to texts hits on average.
+    """Return how many true rows a random dealing of users to texts hits on average.
 
     For each pair of a user and a text: how often it truly is there, how often the user and how often the text stand in
     their category, and how many rows that category has. A dealing puts them together as often as a hypergeometric
@@ -233,7 +233,7 @@ def expected_matches(n_true: Int64s, n_user: Int64s, n_text: Int64s, n_all: Int6
 
 @njit(cache=True, nogil=True)
 def _expected_least(most: int, marked: int, drawn: int, n: int) -> float:
-    """Give E[min(most, X)] for X the marked ones among `drawn` of `n`."""
+    """Return E[min(most, X)] for X the marked ones among `drawn` of `n`."""
     mean = marked * drawn / n
     low, high = max(0, marked + drawn - n), min(marked, drawn)
     if high <= most:
@@ -315,7 +315,7 @@ class Truth:
 
 
 def _numbers(texts: pl.Series, *, known: pl.Series) -> Int32s:
-    """Give each text its place among the known ones; others get numbers from there on."""
+    """Return each text its place among the known ones; others get numbers from there on."""
     codes, _ = encode(pl.concat([known.rename(""), texts.rename("")]))
     return codes[len(known) :]
 

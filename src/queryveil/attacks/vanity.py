@@ -80,7 +80,7 @@ def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generato
 
 
 def _terms(paired: Paired, people: Sequence[Person]) -> list[Int64s]:
-    """Give the terms of each person's name and town; none at all if the vocabulary lacks one of them."""
+    """Return the terms of each person's name and town; none at all if the vocabulary lacks one of them."""
     texts = pl.Series([f"{person.name} {person.town}" for person in people], dtype=pl.String)
     tokens = tokenize(texts, by_blanks=paired.original.layout.format is Format.TRANSACTIONS)
     place = dict(zip(paired.vocabulary, range(len(paired.vocabulary)), strict=True))
@@ -127,7 +127,7 @@ class Vanity(Seeker):
         return "vanity"
 
     def misses(self, paired: Paired, *, given: Given) -> str | None:
-        """Say why it cannot attack this release."""
+        """Return why it cannot attack this release."""
         if reason := no_terms(paired):
             return reason
         if self._directory(paired, given):

@@ -61,7 +61,7 @@ class Arrivals:
 
 
 def as_written(queries: pl.Series) -> pl.Series:
-    r"""Give texts as any file can hold them.
+    r"""Return texts as any file can hold them.
 
     >>> as_written(pl.Series(["red\tkettle"])).to_list()
     ['red kettle']
@@ -70,7 +70,7 @@ def as_written(queries: pl.Series) -> pl.Series:
 
 
 def latest_arrivals(released: QueryLog, *, original: Arrivals) -> Ints:
-    """Give for each released row the last arrival after which it can have left, -1 if it left before all of them.
+    """Return for each released row the last arrival after which it can have left, -1 if it left before all of them.
 
     A row bears the time of the arrival that set it free, so it left no later than the last arrival with that time or
     an earlier one; and where rows stand in the order in which they left, it left no later than the rows after it.
@@ -105,7 +105,7 @@ _ID_LENGTH = 32
 def arrivals_of(
     log: QueryLog, *, release: Release, key: bytes | None = None, classifier: Classifier | None = None
 ) -> Arrivals:
-    """Give what came in, in the order and by the names that the manifest of a release tells.
+    """Return what came in, in the order and by the names that the manifest of a release tells.
 
     Rows come by time, those without one last, unless `order` says that they came as the file has them. A log without
     times was shuffled first; then its release has no times either, and no order could be judged.
@@ -152,7 +152,7 @@ def _classifier(name: object) -> Classifier:
 
 
 def _check_ids(ids: Ids, key: bytes | None) -> bytes | None:
-    """Give the key by which users can be found in the release; none if they have their own names."""
+    """Return the key by which users can be found in the release; none if they have their own names."""
     if ids is Ids.FRESH:
         raise BadInput(
             "its user ids are fresh, so who got whose query cannot be judged; anonymize with --ids keyed --key FILE"

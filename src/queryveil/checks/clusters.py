@@ -20,7 +20,7 @@ from queryveil.errors import BadInput
 
 
 def folded(query: str) -> str:
-    """Give a query as it is compared: composed, in lower case, with single blanks.
+    """Return a query as it is compared: composed, in lower case, with single blanks.
 
     >>> folded("  Red   Kettle ")
     'red kettle'
@@ -58,14 +58,14 @@ def pair_witness(n: int, *, n_before: int, row: int) -> Witness:
 
 
 def _counted(log: QueryLog) -> pl.DataFrame:
-    """Give the distinct pairs: `query` as it is compared, `url`, how many rows hold it (`n`), and the first (`row`)."""
+    """The distinct pairs: `query` as it is compared, `url`, how many rows hold it (`n`), and the first (`row`)."""
     queries = number(log.frame["query"])
     rows = pl.DataFrame({"query": folded_all(queries.distinct).gather(queries.codes), "url": urls_of(log)})
     return rows.with_row_index("row", offset=1).group_by("query", "url").agg(pl.len().alias("n"), pl.col("row").min())
 
 
 def folded_all(queries: pl.Series) -> pl.Series:
-    """Give queries as they are compared, as `folded` does one."""
+    """Return queries as they are compared, as `folded` does one."""
     is_ascii = queries.str.len_bytes() == queries.str.len_chars()
     # In ASCII there is nothing to compose, so Polars may do it; the blanks are those that Python splits at.
     plain = queries.str.to_lowercase().str.replace_all(r"[\x09-\x0d\x1c-\x20]+", " ").str.strip_chars(" ")
@@ -78,7 +78,7 @@ def folded_all(queries: pl.Series) -> pl.Series:
 def far_pairs(
     order: Ints, cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Give for each cluster the first two sets that are too far apart, and how many elements they share.
+    """Return for each cluster the first two sets that are too far apart, and how many elements they share.
 
     Cluster c has the sets `order[cluster_starts[c] : cluster_starts[c + 1]]`, ascending; set s has the elements
     `elements[starts[s] : starts[s + 1]]`. Two sets with a union of u elements may differ in `allowed[u]` of them; two
@@ -149,7 +149,7 @@ def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
 
 @nb.njit(cache=True)
 def _two_largest(sizes: Ints, sets: Ints) -> int:
-    """Give the elements of the two largest sets together."""
+    """Return the elements of the two largest sets together."""
     largest, next_largest = 0, 0
     for one in sets:
         size = sizes[one]
@@ -167,7 +167,7 @@ _NUMBER = re.compile("0*[1-9][0-9]*")
 
 
 def widest_allowed(delta: float) -> Fraction:
-    """Give the largest distance that counts as `delta`, which is read as it is printed.
+    """Return the largest distance that counts as `delta`, which is read as it is printed.
 
     >>> widest_allowed(0.5) - Fraction(1, 2)
     Fraction(1, 1000000000000)
@@ -198,7 +198,7 @@ def cluster_numbers(clusters: str | None, *, n_queries: int) -> list[str]:
 
 
 def urls_of(log: QueryLog) -> pl.Series:
-    """Give the URL of each row, empty where nothing was clicked."""
+    """Return the URL of each row, empty where nothing was clicked."""
     if "url" not in log.columns:
         return pl.repeat("", log.n_rows, dtype=pl.String, eager=True).alias("url")
     urls = log.frame["url"].fill_null("").to_frame("url")
@@ -240,7 +240,7 @@ def read_objects(log: QueryLog, *, clusters: str | None) -> Objects:
 
 
 def first_rows(codes: Ints) -> Ints:
-    """Give the first row, counted from 1, of each of the numbers, which are given out by first appearance.
+    """Return the first row, counted from 1, of each of the numbers, which are given out by first appearance.
 
     >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
     [1, 3, 5]

@@ -93,7 +93,7 @@ def _search(
 
 @nb.njit(cache=True)
 def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Give the items that can come next, and for each the tails after it; none if no combination can be rare."""
+    """Return the items that can come next, and for each the tails after it; none if no combination can be rare."""
     nexts = _count(line, tails, counts)
     if _all_common(counts, nexts, tails.size, n_missing, k):
         counts[nexts] = 0

@@ -23,7 +23,7 @@ from queryveil.release import MANIFEST, Manifest, Noise
 
 
 def either_form(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Give texts composed, in lower case and with single blanks, by Python's tables and by those of Polars.
+    """Return texts composed, in lower case and with single blanks, by Python's tables and by those of Polars.
 
     >>> [form.to_list() for form in either_form(pl.Series([" Red  KETTLE"]))]
     [['red kettle'], ['red kettle']]
@@ -33,7 +33,7 @@ def either_form(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def is_untidy(texts: pl.Series) -> pl.Series:
-    """Say which texts are not as they are compared, and which are none: empty, or with a NUL.
+    """Return which texts are not as they are compared, and which are none: empty, or with a NUL.
 
     >>> is_untidy(pl.Series(["red kettle", "Red kettle", ""])).to_list()
     [False, True, True]
@@ -115,7 +115,7 @@ def verify_dp(
 
 
 def uncovered(folder: Path, manifest: Manifest) -> list[str]:
-    """Give a note on files in a release folder that the promise does not cover, since the manifest names them not."""
+    """Return a note on files in a release folder that the promise does not cover, since the manifest names them not."""
     named = {MANIFEST, *(file.name for file in (manifest.data, manifest.clicks) if file is not None)}
     found = sorted(path.name for path in folder.iterdir() if path.name not in named)
     if not found:
@@ -166,7 +166,7 @@ def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) ->
 
 
 def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
-    """Give the rows whose count is below every threshold."""
+    """Return the rows whose count is below every threshold."""
     lowest = min((each.threshold for each in noise if each.what == what and is_known(each)), default=0)
     return counts.filter(pl.col("count") < lowest).select("row", found="count", needed=pl.lit(lowest))
 
@@ -189,7 +189,7 @@ def _judge_rows(log: QueryLog, noise: Sequence[Noise], found: _Findings) -> None
 
 
 def _first_rows(log: QueryLog, *, keys: list[str]) -> pl.DataFrame:
-    """Give the distinct values of a log with the first row of each."""
+    """Return the distinct values of a log with the first row of each."""
     return log.frame.with_row_index("row", offset=1).drop_nulls(keys).group_by(keys).agg(pl.col("row").min())
 
 
@@ -211,7 +211,7 @@ def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: Qu
 
 
 def _asked(original: QueryLog) -> pl.DataFrame:
-    """Give who asked and clicked what, a query as it is compared, in either form if these differ."""
+    """Return who asked and clicked what, a query as it is compared, in either form if these differ."""
     rows = original.frame.select("user", "query", url=pl.col("url") if "url" in original.columns else pl.lit(""))
     if original.layout.format is Format.TRANSACTIONS:
         # An item is what a query is elsewhere.
@@ -232,7 +232,7 @@ def _behind(released: pl.DataFrame, asked: pl.DataFrame, *, keys: list[str]) -> 
 
 
 def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
-    """Give the rows that fewer users stand behind than there must be for a count to get noise."""
+    """Return the rows that fewer users stand behind than there must be for a count to get noise."""
     least = _least(noise, what=what)
     return behind.filter(pl.col("found") < least).select("row", "found", needed=pl.lit(least))
 
@@ -242,7 +242,7 @@ def _least(noise: Sequence[Noise], *, what: str) -> int:
 
 
 def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
-    """Give the rows whose count no noise on the users behind them can give; some of these may not have counted."""
+    """Return the rows whose count no noise on the users behind them can give; some of these may not have counted."""
     largest = max((most_of(each) for each in noise if each.what == what and is_known(each)), default=None)
     if largest is None or "count" not in behind.columns:
         return pl.DataFrame(schema={"row": pl.UInt32, "found": pl.Int64, "needed": pl.Int64})

@@ -37,7 +37,7 @@ class Gaussian:
     scale: float
 
     def at_least(self, value: int) -> float:
-        """Give the chance that the noise is at least so large."""
+        """Return the chance that the noise is at least so large."""
         if value <= 0:
             return 1.0 - self.at_least(1 - value)
         if value > 2 * _FAR * self.scale + 1:
@@ -47,7 +47,7 @@ class Gaussian:
         return float(_gaussian(self.scale, 1).at(_upwards(value, self.scale)).sum())
 
     def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
-        """Give the delta of n counts at an epsilon; by symmetry it is the same either way.
+        """Return the delta of n counts at an epsilon; by symmetry it is the same either way.
 
         The logarithm of how much likelier an outcome is depends on the sum of the noise alone.
         """
@@ -77,7 +77,7 @@ def _normal_above(value: float) -> float:
 
 
 def _upwards(first: int, reach: float) -> Floats:
-    """Give whole numbers from the first on, until nothing is left that counts."""
+    """Return whole numbers from the first on, until nothing is left that counts."""
     return np.arange(first, max(first, 0) + int(_FAR * reach) + 40, dtype=np.float64)
 
 
@@ -98,7 +98,7 @@ class _Density:
 
 
 def _gaussian(scale: float, n: int) -> _Density:
-    """Give the chances of a sum of n discrete Gaussians."""
+    """Return the chances of a sum of n discrete Gaussians."""
     if scale >= _SMOOTH:
         return _Density(scale=scale * sqrt(n), table=None)
     reach = int(2 * _FAR * scale) + 40
@@ -129,7 +129,7 @@ class Geometric:
     top: int | None
 
     def at_least(self, value: int) -> float:
-        """Give the chance that the noise is at least so large."""
+        """Return the chance that the noise is at least so large."""
         if self.top is None:
             return self._drawn(value)
         if value > self.top:
@@ -138,7 +138,7 @@ class Geometric:
         return self._drawn(value, before=self.top + 1) / up_to_top
 
     def _drawn(self, value: int, *, before: float = inf) -> float:
-        """Give the chance that what is drawn first is at least so large, but less than `before`."""
+        """Return the chance that what is drawn first is at least so large, but less than `before`."""
         return (1 - self.shift) * self._plain(value, before) + self.shift * self._plain(value - 1, before - 1)
 
     def _plain(self, value: int, before: float) -> float:
@@ -150,7 +150,7 @@ class Geometric:
         return 1 - (exp((value - 1) / self.scale) + exp(-before / self.scale)) / (1 + ratio)
 
     def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
-        """Give the delta of n counts at an epsilon.
+        """Return the delta of n counts at an epsilon.
 
         One outcome more is exp(1/scale) times as likely if it is above 1, exp(-1/scale) if it is 0 or less; only 1 is
         in between, where noise is shifted. What is above the top was one more for certain.
@@ -173,12 +173,12 @@ class Geometric:
 
 
 def _nothing(epsilon: float) -> float:
-    """Give the delta of nothing at all at an epsilon that may be negative."""
+    """Return the delta of nothing at all at an epsilon that may be negative."""
     return 0.0 if epsilon >= 0 else -expm1(epsilon)
 
 
 def _mixed(losses: tuple[float, ...], shares: tuple[float, ...], *, n: int, epsilon: float, certain: float) -> float:
-    """Give the delta of n outcomes, each of which is one of three or gives all away."""
+    """Return the delta of n outcomes, each of which is one of three or gives all away."""
     if n == 0:
         return _nothing(epsilon)
     told = -expm1(n * log1p(-certain)) if certain < 1 else 1.0
@@ -219,7 +219,7 @@ _FARTHEST = 30.0
 
 
 def is_known(noise: Noise) -> bool:
-    """Say whether the values are such that a mechanism has them."""
+    """Return whether the values are such that a mechanism has them."""
     truncated, zealous = noise.mechanism == "truncated-geometric", noise.mechanism == "zealous"
     return (
         1 <= noise.max_items <= _MOST_ITEMS
@@ -234,7 +234,7 @@ def is_known(noise: Noise) -> bool:
 
 
 def delta_of(noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
-    """Give the smallest delta that the noise keeps at an epsilon.
+    """Return the smallest delta that the noise keeps at an epsilon.
 
     Where one is `stated` it need only be known whether that is exceeded: what is given is then no more than the delta,
     and above the stated one if and only if the delta is.
@@ -248,7 +248,7 @@ def delta_of(noise: Noise, *, epsilon: float, stated: float | None = None) -> fl
 
 
 def largest_delta(bare: Gaussian | Geometric, noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
-    """Give `delta_of` for noise that by itself is `bare`."""
+    """Return `delta_of` for noise that by itself is `bare`."""
     new = bare.at_least(noise.threshold - noise.least)
     if new >= 1:
         return 1.0
@@ -270,7 +270,7 @@ def _between(bare: Gaussian | Geometric, n: int, epsilon: float, kept: float, fi
 
 
 def _largest(bound: _Bound, first: int, last: int, *, found: float, stated: float | None) -> float:
-    """Give the largest delta for any number of new counts, without looking where it cannot be or need not be known."""
+    """The largest delta for any number of new counts, without looking where it cannot be or need not be known."""
     if stated is not None and found > stated:
         return found
     highest = bound(first, last)
@@ -284,7 +284,7 @@ def _largest(bound: _Bound, first: int, last: int, *, found: float, stated: floa
 
 
 def most_of(noise: Noise) -> int:
-    """Give the largest value that the noise can be expected to have in any release: its top, or 1 in 1e12."""
+    """Return the largest value that the noise can be expected to have in any release: its top, or 1 in 1e12."""
     bare, low, high = bare_noise(noise), 0, ceil(_FARTHEST * noise.scale) + 1
     if noise.top is not None:
         return noise.top
@@ -295,7 +295,7 @@ def most_of(noise: Noise) -> int:
 
 
 def bare_noise(noise: Noise) -> Gaussian | Geometric:
-    """Give the noise of a part by itself."""
+    """Return the noise of a part by itself."""
     if noise.mechanism == "gaussian":
         return Gaussian(scale=noise.scale)
     return Geometric(scale=noise.scale, shift=noise.shift / _SHIFTS, top=noise.top)

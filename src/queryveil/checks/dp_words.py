@@ -9,7 +9,7 @@ UNIT = 1e-15
 
 
 def in_units(value: object) -> int:
-    """Give an epsilon or a delta as a witness has it; what is no number is 0.
+    """Return an epsilon or a delta as a witness has it; what is no number is 0.
 
     >>> in_units(1e-5)
     10000000000

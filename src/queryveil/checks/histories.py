@@ -69,7 +69,7 @@ def gather_histories(
     n_owners: int,
     n_terms: int,
 ) -> tuple[Ints, Ints]:
-    """Give the distinct terms of each owner's rows: owner i holds `terms[starts[i]:starts[i + 1]]`."""
+    """Return the distinct terms of each owner's rows: owner i holds `terms[starts[i]:starts[i + 1]]`."""
     row_starts = np.zeros(n_owners + 1, np.int64)
     for row in range(owner.size):
         row_starts[owner[row] + 1] += 1

@@ -40,19 +40,19 @@ class Tree(Protocol):
         ...
 
     def find_all(self, words: pl.Series) -> npt.NDArray[np.int32]:
-        """Give the node of each word, -1 where there is none."""
+        """Return the node of each word, -1 where there is none."""
         ...
 
 
 def nodes_named(names: pl.Series, *, tree: Tree) -> Ints:
-    """Give the nodes that have exactly these names, -1 for what is no name."""
+    """Return the nodes that have exactly these names, -1 for what is no name."""
     known = pl.DataFrame({"name": tree.names}).with_row_index("node")
     asked = names.to_frame("name").join(known, on="name", how="left", maintain_order="left")
     return asked["node"].cast(pl.Int64).fill_null(-1).to_numpy().copy()
 
 
 def nodes_of(words: pl.Series, *, tree: Tree) -> Ints:
-    """Give the node that has the word as its name, else the one where the taxonomy finds it, else -1."""
+    """Return the node that has the word as its name, else the one where the taxonomy finds it, else -1."""
     nodes = nodes_named(words, tree=tree)
     return np.where(nodes >= 0, nodes, tree.find_all(words))
 
@@ -86,7 +86,7 @@ def accounted_for(terms: pl.DataFrame, *, before: Histories, tree: Tree) -> pl.S
 
 
 def _written(tree: Tree) -> pl.DataFrame:
-    """Give the ways to write each node: `term` and `node`."""
+    """Return the ways to write each node: `term` and `node`."""
     is_leaf = np.ones(len(tree.parent), np.bool_)
     is_leaf[tree.parent[1:]] = False
     plain = tree.names.rename("term").to_frame().with_row_index("node")
@@ -151,7 +151,7 @@ def invented(
 
 
 def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
-    """Give the terms that have more users or occurrences in the release than before."""
+    """Return the terms that have more users or occurrences in the release than before."""
     return (
         released.terms.join(before.terms, on="term", how="left", suffix="_before")
         .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
@@ -163,7 +163,7 @@ def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
 
 
 def without_unknown(log: QueryLog) -> QueryLog:
-    """Give the log with blanks for the code points that this Python does not know."""
+    """Return the log with blanks for the code points that this Python does not know."""
     queries = log.frame["query"]
     strange = queries.filter(queries.str.contains(r"[^\x00-\x7f]")).unique()
     blanked = ["".join(" " if category(c) == "Cn" else c for c in query) for query in strange]

@@ -188,7 +188,7 @@ def _as_log(original: Original) -> QueryLog:
 
 
 def _as_people(original: Original) -> QueryLog | Profiles:
-    """Give the log or the profiles that groups were made from."""
+    """Return the log or the profiles that groups were made from."""
     if isinstance(original, Transactions):
         raise BadParameter("original", "transactions", allowed="a log or profiles, because the release is of groups")
     if isinstance(original, QueryLog | Profiles):

@@ -62,7 +62,7 @@ def _rare_shares(objects: Objects, *, k: int) -> tuple[int, list[Witness]]:
 
 
 def _shares(objects: Objects) -> pl.Series:
-    """Give for each user a list of cells, ascending, each followed by the user's rows in it.
+    """Return for each user a list of cells, ascending, each followed by the user's rows in it.
 
     The numbers of rows are divided by what divides all of a user's: then they are equal if and only if the shares are.
     """

@@ -23,7 +23,7 @@ from queryveil.progress import step
 
 
 def why_windows_blur(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
-    """Say why the windows of a promise cannot be told apart in this log, if so.
+    """Return why the windows of a promise cannot be told apart in this log, if so.
 
     Then the promise is judged over the whole log. A log that keeps it within its windows keeps it there too, because
     whoever shares a combination within a window shares it in the log; the reverse is not so.
@@ -42,7 +42,7 @@ def why_windows_blur(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelt
 
 
 def window_column(log: QueryLog, window: str) -> pl.Series:
-    """Give the number of each row's window, counted from 1970-01-01; null, a window of its own, without a time."""
+    """Return the number of each row's window, counted from 1970-01-01; null, a window of its own, without a time."""
     length_us = parse_window(window) // timedelta(microseconds=1)
     return (log.frame["time"].dt.epoch("us") // length_us).alias("window")
 

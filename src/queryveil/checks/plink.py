@@ -45,7 +45,7 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
 
 
 def known_holders() -> pl.Expr:
-    """Give the holders of a group's terms, null unless there is a number for each of them."""
+    """Return the holders of a group's terms, null unless there is a number for each of them."""
     is_known = pl.col("holders").list.drop_nulls().list.len() == pl.col("terms").list.len()
     return pl.when(is_known).then("holders").alias("holders")
 
@@ -72,7 +72,7 @@ def _read(original: QueryLog | Profiles) -> _Before:
 
 
 def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
-    """Give the distinct terms (`term`), at least how many hold each (`n`), and the first place of each.
+    """Return the distinct terms (`term`), at least how many hold each (`n`), and the first place of each.
 
     Terms of profiles are compared without case, blanks and ways to write an accent; those of a log are tokens already.
     """

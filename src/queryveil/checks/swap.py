@@ -37,7 +37,7 @@ def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
 
 
 def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str, ...]:
-    """Say how many events must have been suppressed before the end, given what of each pool was never released.
+    """Return how many events must have been suppressed before the end, given what of each pool was never released.
 
     >>> full_pools([12, 3, 0], max_pool=10)
     ('full pools have lost at least 2 events, which are judged as if they had stayed',)
@@ -105,7 +105,7 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
 
 
 def leaving_order(came: Codes, left: Codes, latest: Ints) -> Ints:
-    """Give an order of rows that keeps the promise if any does; `came` and `left` number users within their pool.
+    """Return an order of rows that keeps the promise if any does; `came` and `left` number users within their pool.
 
     Rows go by their latest arrival, after which the pool holds most. Of those with the same one it does not matter who
     is first: once all have left the same events remain, and before that more. What matters is how many users wait when
@@ -220,7 +220,7 @@ def _number(released: QueryLog, original: Arrivals) -> _Numbers:
 
 
 def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
-    """Say what could not be judged."""
+    """Return what could not be judged."""
     without_times = released.n_rows > 0 and not has_times(released, original=original)
     pool = numbers.left[0]
     n_left = np.bincount(pool[pool >= 0], minlength=numbers.n_pools)
@@ -229,7 +229,7 @@ def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[s
 
 
 def _witnesses(broken: Ints) -> list[Witness]:
-    """Give those that a verdict keeps."""
+    """Return those that a verdict keeps."""
     kinds = [_KINDS[kind] for kind in range(len(_KINDS))]
     by_name = np.argsort(np.argsort(np.array(kinds)))
     rows, kind, there, needed = broken.T

@@ -36,7 +36,7 @@ _SEPARATORS = _Separators()
 
 
 def terms_of(query: str, *, items: bool = False) -> list[str]:
-    """Give the terms of one query, in their order.
+    """Return the terms of one query, in their order.
 
     >>> terms_of("Wi-Fi für 2 Gäste?")
     ['wi', 'fi', 'für', '2', 'gäste']

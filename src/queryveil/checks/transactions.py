@@ -61,7 +61,7 @@ def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: 
 
 
 def _counted(transactions: Transactions) -> pl.DataFrame:
-    """Give the distinct items (`item`), how often each stands there (`n`) and where first (`row`, `position`)."""
+    """Return the distinct items (`item`), how often each stands there (`n`) and where first (`row`, `position`)."""
     rows = transactions.frame.with_row_index("row", offset=1)
     lengths = rows["items"].list.len()
     places = rows.select("row", pl.int_ranges(1, lengths + 1).alias("position"), pl.col("items").alias("item"))
@@ -72,7 +72,7 @@ def _counted(transactions: Transactions) -> pl.DataFrame:
 
 
 def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> pl.DataFrame:
-    """Give the items that there is too much of: `support`, `needed`, and a place."""
+    """Return the items that there is too much of: `support`, `needed`, and a place."""
     joined = released.join(before.select("item", n_before="n"), on="item", how="left", maintain_order="left")
     # A word that is no name may stay if the original has it, wherever the taxonomy puts it.
     is_from_before = joined["n_before"].is_not_null().to_numpy()
@@ -166,7 +166,7 @@ def verify_transactions_by_force(transactions: Transactions, promise: Transactio
 
 
 def _bags(transactions: Transactions) -> pl.Series:
-    """Give each transaction as a sorted list of numbers, one number for each distinct item."""
+    """Return each transaction as a sorted list of numbers, one number for each distinct item."""
     items = transactions.frame["items"]
     numbered = number(items.explode(empty_as_null=False))
     n_distinct = max(1, len(numbered.distinct))

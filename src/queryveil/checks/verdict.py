@@ -244,7 +244,7 @@ class Verdict:
     is_made_up: bool = False
 
     def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
-        """Give this verdict with further violations."""
+        """Return this verdict with further violations."""
         kept = sorted([*self.witnesses, *witnesses])[: self.N_KEPT]
         return Verdict(
             promise=self.promise,
@@ -279,12 +279,12 @@ class Verdict:
         return facts(rows, caption="The promise holds" if self.holds else "The promise is broken")
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the verdict as plain values, for JSON."""
+        """Return the verdict as plain values, for JSON."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
     def show(self, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
-        """Give the terms or queries of each witness as text; `data` must be what was judged.
+        """Return the terms or queries of each witness as text; `data` must be what was judged.
 
         Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
         """

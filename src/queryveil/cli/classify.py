@@ -35,7 +35,7 @@ def classify(
     bad_rows: BadRowsOption = "fail",
     as_json: JsonOption = False,
 ) -> None:
-    """Say what each query is about, without its identifiers. Shows words of the log."""
+    """Return what each query is about, without its identifiers. Shows words of the log."""
     from queryveil.text.classifier import Classifier
     from queryveil.text.identifiers import remove_identifiers
 
@@ -90,7 +90,7 @@ def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, 
 
 
 def _shares(rows: pl.DataFrame) -> dict[str, float]:
-    """Give the share of each category that occurs, in the order of their list."""
+    """Return the share of each category that occurs, in the order of their list."""
     from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
     counts = dict(rows["category"].value_counts().iter_rows())

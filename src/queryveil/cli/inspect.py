@@ -29,7 +29,7 @@ def inspect(
     master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is in a log, and how many users stand alone."""
+    """Return what is in a log, and how many users stand alone."""
     from queryveil.cli.output import print_facts, print_json, progress_bar, share
     from queryveil.reports.inspection import inspect as look
 

@@ -107,7 +107,7 @@ def parse_list(text: str | None) -> tuple[str, ...]:
 
 
 def load_taxonomy(name: str | None) -> Taxonomy | None:
-    """Give WordNet's nouns, or the taxonomy in a file of pairs."""
+    """Return WordNet's nouns, or the taxonomy in a file of pairs."""
     from queryveil.text.taxonomy import Taxonomy
 
     if name is None:

@@ -83,7 +83,7 @@ def profiles(
 
 
 def _key_beside(store: str) -> Path | None:
-    """Give the key that a stream made beside its store, if there is one."""
+    """Return the key that a stream made beside its store, if there is one."""
     path = Path(f"{store.removeprefix('sqlite:')}.key")
     return path if "://" not in store and path.is_file() else None
 

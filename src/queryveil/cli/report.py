@@ -107,7 +107,7 @@ def report(
 
 
 def _place(release: Release, folder: Path, *, kind: str, exact: bool) -> Path:
-    """Say where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
+    """Return where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
     whole = folder.absolute()
     is_apart = exact and _is_noisy(release)
     return whole.with_name(f"{whole.name}-report.{kind}") if is_apart else folder / f"report.{kind}"

@@ -28,7 +28,7 @@ def say(line: str) -> None:
 def stream_policy(
     *, ids: str, key: Path | None, store: str, time: str, keep: tuple[str, ...]
 ) -> tuple[ColumnPolicy, list[str]]:
-    """Give the policy that the options describe, and what there is to say about its key.
+    """Return the policy that the options describe, and what there is to say about its key.
 
     Keyed ids without a key get one beside the store.
     """
@@ -111,5 +111,5 @@ def in_words(stats: Stats) -> str:
 
 
 def output_for(sink: str) -> Any:
-    """Give where JSON about a run goes: not among the lines it released."""
+    """Return where JSON about a run goes: not among the lines it released."""
     return sys.stderr if sink == "-" else sys.stdout

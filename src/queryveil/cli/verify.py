@@ -101,7 +101,7 @@ def _tell(verdict: Verdict, *, texts: list[str] | None, as_json: bool) -> NoRetu
 
 
 def own_classifier(kind: str, *tables: str | None) -> Classifier | None:
-    """Give the classifier with a search engine's own tables; none if it has none."""
+    """Return the classifier with a search engine's own tables; none if it has none."""
     if not any(tables):
         return None
     from queryveil.text.classifier import Classifier

@@ -18,7 +18,7 @@ from queryveil.utility.score import Score
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Give the places of the points that no other has less exposure and more utility than, by exposure.
+    """Return the places of the points that no other has less exposure and more utility than, by exposure.
 
     A point is an exposure (less is better) and a utility (more is better). One that is as good in one and better in the
     other beats it; of equal ones all stay.
@@ -54,7 +54,7 @@ def check_exposure(name: str) -> None:
 
 
 def exposure_in(judged: Judged, name: str) -> Exposure | None:
-    """Give what an attacker found, None if it did not run.
+    """Return what an attacker found, None if it did not run.
 
     A name without a number stands for the setting that knows most. `worst` is who finds the largest share of people
     among those who beat blind guessing, or among all if nobody does; but for the attacker who adds users.
@@ -74,7 +74,7 @@ def exposure_in(judged: Judged, name: str) -> Exposure | None:
 
 
 def alarms(judged: Judged, *, limit: float) -> list[Exposure]:
-    """Give who beats blind guessing and finds more than the limit: the worst for people, who adds users, and the rest.
+    """Who beats blind guessing and finds more than the limit: the worst for people, who adds users, and the rest.
 
     Of the rest, who look for rows or hashed terms, it is the one who finds most.
     """
@@ -89,7 +89,7 @@ def alarms(judged: Judged, *, limit: float) -> list[Exposure]:
 
 
 def reason_for(judged: Judged, name: str) -> str:
-    """Say why an exposure is not there."""
+    """Return why an exposure is not there."""
     skipped = () if judged.attacks is None else judged.attacks.skipped
     attacker, _ = _parted(name)
     reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
@@ -97,12 +97,12 @@ def reason_for(judged: Judged, name: str) -> str:
 
 
 def utility_in(judged: Judged, name: str) -> Score | None:
-    """Give the score of a name, None if it was not measured."""
+    """Return the score of a name, None if it was not measured."""
     return next((score for score in judged.scores if score.name == name), None)
 
 
 def label(found: Exposure) -> str:
-    """Give the name of an exposure, as in `--exposure`.
+    """Return the name of an exposure, as in `--exposure`.
 
     >>> one = Exposure.counted(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4)
     >>> label(one)
@@ -164,7 +164,7 @@ class Row:
         return self.exposure.interval[1] <= limit
 
     def to_dict(self) -> dict[str, object]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         judged = self.judged
         return {
             "name": self.name,
@@ -223,7 +223,7 @@ class Comparison:
         return plain.by(exposure=plan.exposure, utility=plan.utility, limit=plan.limit)
 
     def by(self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None) -> Comparison:
-        """Give the same runs by other figures or under another limit; nothing is run again."""
+        """Return the same runs by other figures or under another limit; nothing is run again."""
         exposure, utility = exposure or self.exposure, utility or self.utility
         limit = self.limit if limit is None else limit
         measured = [row.judged for row in self.rows if row.judged.scores]
@@ -285,12 +285,12 @@ class Comparison:
         )
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Give the columns and rows of a table for people."""
+        """Return the columns and rows of a table for people."""
         columns = ("run", "", "promise", _title(self.utility), "found", "95 % interval", "by chance", "seconds")
         return columns, [_cells(row, names_attacker=self.exposure == WORST) for row in self.rows]
 
     def notes(self) -> tuple[str, ...]:
-        """Say why figures are missing, and which are estimates."""
+        """Return why figures are missing, and which are estimates."""
         reasons: dict[str, list[str]] = {}
         for row in self.rows:
             if row.missing:
@@ -300,7 +300,7 @@ class Comparison:
         return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
 
     def to_dict(self) -> dict[str, object]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         return {
             "exposure": self.exposure,
             "utility": self.utility,
@@ -334,7 +334,7 @@ def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
 
 
 def _point(row: Row) -> tuple[float, float]:
-    """Give exposure, of which less is better, and utility, of which more is."""
+    """Return exposure, of which less is better, and utility, of which more is."""
     if row.exposure is None or row.utility is None:
         return 1.0, float("-inf")
     sign = 1.0 if row.utility.better == "more" else -1.0

@@ -35,7 +35,7 @@ class Demo:
     comparison: Comparison
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         return {
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),

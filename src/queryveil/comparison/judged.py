@@ -133,7 +133,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def name_of(run: Run | None) -> str:
-    """Give the name of a run; what is no run is the log itself."""
+    """Return the name of a run; what is no run is the log itself."""
     return ORIGINAL if run is None else run.name
 
 

@@ -48,7 +48,7 @@ class Method(Protocol):
         """What a release will promise."""
 
     def anonymize(self, log: QueryLog, /) -> Release:
-        """Give a release of the log that keeps the promise."""
+        """Return a release of the log that keeps the promise."""
 
 
 def build_method(
@@ -97,7 +97,7 @@ def check_name(name: str) -> None:
 
 
 def settings_of(name: str) -> dict[str, Any]:
-    """Give the settings of a method that a plan may name, and their types.
+    """Return the settings of a method that a plan may name, and their types.
 
     >>> list(settings_of("partition"))
     ['k', 'unit', 'taxonomy']
@@ -143,18 +143,18 @@ def method_of(manifest: Manifest) -> Method | str:
 
 
 def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
-    """Give what makes such a release of another log; None if that cannot be done."""
+    """Return what makes such a release of another log; None if that cannot be done."""
     method = method_of(manifest)
     return None if isinstance(method, str) else method.anonymize
 
 
 def promises_nothing(promise: Guarantee) -> bool:
-    """Say whether a promise is none."""
+    """Return whether a promise is none."""
     return isinstance(promise, NoPromise)
 
 
 def command(name: str, settings: Mapping[str, Setting]) -> str:
-    """Give what to type for a release made in this way.
+    """Return what to type for a release made in this way.
 
     >>> command("kdelta", {"k": 5, "additions": False, "same_texts": True, "bot_threshold": None})
     'queryveil anonymize kdelta LOG -o DIR --k 5 --no-additions --same-texts --bots 0'
@@ -192,7 +192,7 @@ def _value(name: str, value: Setting, kind: Any) -> Any:
 
 
 def _in_words(kind: Any) -> str:
-    """Say what a type takes.
+    """Return what a type takes.
 
     >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2])
     ('a whole number or none', 'a number', 'one of 1, 2')

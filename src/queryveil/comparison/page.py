@@ -15,7 +15,7 @@ _RUNS_SIDE_BY_SIDE = 5
 
 
 def render_html(comparison: Comparison) -> str:
-    """Give the page; it holds no text and no id of the log."""
+    """Return the page; it holds no text and no id of the log."""
     return page(
         title="Methods side by side",
         kicker=f"queryveil compare: {comparison.n_users:,} people",

@@ -76,7 +76,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 raise BadParameter(f"{run.name}: {error.name}", error.value, allowed=error.allowed) from None
 
     def to_toml(self) -> str:
-        """Give the plan as a file of it."""
+        """Return the plan as a file of it."""
         lines = [f"{name} = {_toml(getattr(self, name))}" for name in ("holdout", "exposure", "utility", "limit")]
         for run in self.runs:
             lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
@@ -99,7 +99,7 @@ _DEFAULT: Mapping[str, tuple[dict[str, Setting], ...]] = {
 
 
 def default_plan() -> Plan:
-    """Give every method that can be run here with a few settings, and the baselines that promise nothing.
+    """Return every method that can be run here with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
     17
@@ -109,7 +109,7 @@ def default_plan() -> Plan:
 
 
 def left_out() -> tuple[str, ...]:
-    """Say which methods the default plan lacks, and how to get them."""
+    """Return which methods the default plan lacks, and how to get them."""
     return () if has_extra() else ("dp is left out: pip install 'queryveil[dp]'",)
 
 
@@ -173,7 +173,7 @@ def _plan(content: dict[str, Any]) -> Plan:
 
 
 def _runs(table: dict[str, Any]) -> list[Run]:
-    """Give one run, or one for each value where a setting has a list of them."""
+    """Return one run, or one for each value where a setting has a list of them."""
     method, name = table.get("method"), table.get("name")
     if not isinstance(method, str):
         raise BadParameter("a run", "one without a method", allowed='a table with method = "km" and its settings')

@@ -85,7 +85,7 @@ class Folder:
 
 
 def table_of(comparison: Comparison) -> pl.DataFrame:
-    """Give all figures of all runs, one row each; what a run lacks is empty."""
+    """Return all figures of all runs, one row each; what a run lacks is empty."""
     rows = []
     for row in comparison.rows:
         judged, found = row.judged, row.exposure
@@ -162,7 +162,7 @@ def compare(
 def judge_all(
     runs: Sequence[Run | None], ground: Ground, *, home: Folder | None = None, jobs: int = 1, again: bool = False
 ) -> list[Judged]:
-    """Give the result of each run, in their order; those that a folder has are read from there."""
+    """Return the result of each run, in their order; those that a folder has are read from there."""
     results: dict[str, Judged] = {}
     if home is not None and not again:
         for run in runs:
@@ -219,5 +219,5 @@ def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
 
 
 def _changed(plan: Plan, **changes: Any) -> Plan:
-    """Give the plan with what is not None changed."""
+    """Return the plan with what is not None changed."""
     return msgspec.structs.replace(plan, **{name: value for name, value in changes.items() if value is not None})

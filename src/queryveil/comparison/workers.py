@@ -41,7 +41,7 @@ class Worker:
         self._say(ground)
 
     def begin(self, run: Run | None) -> None:
-        """Give it a run to do."""
+        """Return it a run to do."""
         self.run = run
         self._say(run)
 

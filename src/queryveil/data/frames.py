@@ -28,7 +28,7 @@ def to_frame(data: Any, *, what: str) -> pl.DataFrame:
 
 
 def with_own_texts(frame: pl.DataFrame, *, but: str | None = None) -> pl.DataFrame:
-    """Give the same rows with texts of their own; the column `but` is one that shares none."""
+    """Return the same rows with texts of their own; the column `but` is one that shares none."""
     # Privacy: rows picked from a frame keep hold of the texts of all its rows, and a pickle or an Arrow file of them
     # hands those out.
     names = [name for name, kind in frame.schema.items() if name != but and _holds_texts(kind)]
@@ -65,15 +65,15 @@ class Framed:
         return self.frame.columns
 
     def to_polars(self) -> pl.DataFrame:
-        """Give the rows as a Polars frame."""
+        """Return the rows as a Polars frame."""
         return self.frame.clone()
 
     def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return self.frame.to_arrow()
 
     def to_pandas(self) -> Any:
-        """Give the rows as a pandas frame."""
+        """Return the rows as a pandas frame."""
         if find_spec("pandas") is None:
             raise MissingExtra("to_pandas", extra="pandas")
         return self.frame.to_pandas()

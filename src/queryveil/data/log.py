@@ -129,7 +129,7 @@ class QueryLog(Framed):
         return self.frame["user"].n_unique()
 
     def with_frame(self, frame: pl.DataFrame) -> QueryLog:
-        """Give the same log with other rows or columns."""
+        """Return the same log with other rows or columns."""
         return replace(self, frame=frame)
 
     def __repr__(self) -> str:

@@ -90,7 +90,7 @@ class Profiles(Framed):
         return int(self.frame["terms"].list.len().sum())
 
     def with_frame(self, frame: pl.DataFrame) -> Profiles:
-        """Give other profiles."""
+        """Return other profiles."""
         return replace(self, frame=frame)
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ def _sink(values: Int32s | Int64s, place: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def order_of(keys: Int64s | UInt64s) -> Int64s:
-    """Give the places of the keys from the smallest to the largest, equal ones in their order: a merge sort."""
+    """Return the places of the keys from the smallest to the largest, equal ones in their order: a merge sort."""
     n = len(keys)
     order = np.arange(n)
     other = np.empty(n, np.int64)
@@ -74,7 +74,7 @@ def order_of(keys: Int64s | UInt64s) -> Int64s:
 
 @njit(cache=True, nogil=True)
 def group(codes: Int32s, n_codes: int) -> tuple[Int64s, Int64s]:
-    """Give the places of each code, as compressed rows, in ascending order."""
+    """Return the places of each code, as compressed rows, in ascending order."""
     ptr = np.zeros(n_codes + 1, np.int64)
     for code in codes:
         ptr[code + 1] += 1
@@ -92,7 +92,7 @@ def group(codes: Int32s, n_codes: int) -> tuple[Int64s, Int64s]:
 def collect_histories(
     user_ptr: Int64s, user_rows: Int64s, row_query: Int32s, query_ptr: Int64s, query_terms: Int32s
 ) -> tuple[Int64s, Int32s, Int32s]:
-    """Give each user's distinct terms in ascending order, and how often each occurs."""
+    """Return each user's distinct terms in ascending order, and how often each occurs."""
     n_users = len(user_ptr) - 1
     n_total = 0
     for query in row_query:
@@ -133,7 +133,7 @@ def find_words(
     history: Int32s,
     word: Int32s,
 ) -> tuple[Int64s, Int32s]:
-    """Give what stands for the terms of each row, in their order, as compressed rows.
+    """Return what stands for the terms of each row, in their order, as compressed rows.
 
     `word` has what stands for each entry of the users' histories, -1 for nothing.
     """

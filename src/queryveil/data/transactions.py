@@ -84,7 +84,7 @@ class Transactions(Framed):
         return int(self.frame["items"].list.len().sum())
 
     def with_frame(self, frame: pl.DataFrame) -> Transactions:
-        """Give other transactions with the same layout."""
+        """Return other transactions with the same layout."""
         return replace(self, frame=frame)
 
     def __repr__(self) -> str:

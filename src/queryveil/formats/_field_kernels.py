@@ -18,7 +18,7 @@ _NUL, _NEWLINE, _RETURN = 0, 10, 13
 
 @njit(cache=True)
 def _is_utf8(data: NDArray[np.uint8], start: int, stop: int) -> bool:
-    """Say whether these bytes are UTF-8, with no overlong form and no surrogate."""
+    """Return whether these bytes are UTF-8, with no overlong form and no surrogate."""
     at = start
     while at < stop:
         byte = data[at]

@@ -26,7 +26,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def whole(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a folder beside the target that becomes the target when the block ends well."""
+    """Return a folder beside the target that becomes the target when the block ends well."""
     parent, mark = path.absolute().parent, secrets.token_hex(8)
     _sweep(parent, f".{path.name}.partial-")
     partial = parent / f".{path.name}.partial-{mark}"

@@ -77,7 +77,7 @@ class DelimitedReader:
         return typed.frame()
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Give all rows read, and the layout of the first file."""
+        """Return all rows read, and the layout of the first file."""
         first = self.tables[0]
         empty = pl.DataFrame(schema={name: ROLES.get(name, pl.String()) for name in in_role_order(first.inside)})
         frame = pl.concat([empty, *self.frames], rechunk=False)
@@ -128,7 +128,7 @@ LAYOUT = Layout(format=Format.AOL, names=NAMES, columns=tuple(NAMES.values()), t
 
 
 def is_header(fields: list[str]) -> bool:
-    """Say whether this is AOL's header.
+    """Return whether this is AOL's header.
 
     >>> is_header(["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"])
     True
@@ -137,7 +137,7 @@ def is_header(fields: list[str]) -> bool:
 
 
 def is_header_line(line: bytes) -> bool:
-    r"""Say whether these bytes are AOL's header.
+    r"""Return whether these bytes are AOL's header.
 
     >>> is_header_line(b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\r")
     True
@@ -175,7 +175,7 @@ COLUMNS = ("user", "time", "query")
 
 
 def layout(compression: str = "") -> Layout:
-    """Give the layout that every Excite file has."""
+    """Return the layout that every Excite file has."""
     return Layout(
         format=Format.EXCITE,
         names={name: name for name in COLUMNS},

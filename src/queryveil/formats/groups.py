@@ -33,7 +33,7 @@ def write_groups(groups: Groups, path: Path) -> None:
 
 
 def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
-    """Give the line of each group."""
+    """Return the line of each group."""
     encoder = msgspec.json.Encoder()
     for number, members, size, terms, weights, holders in frame.select(list(GROUPS_SCHEMA)).iter_rows():
         line = _Line(

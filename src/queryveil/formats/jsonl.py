@@ -40,7 +40,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def decode_lines(records: Records, *, wrong: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
-    """Give the objects of the sound lines; the other lines' faults go into `wrong`."""
+    """Return the objects of the sound lines; the other lines' faults go into `wrong`."""
     data = records.data.tobytes()
     starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
     for i in np.flatnonzero(wrong == 0).tolist():
@@ -109,7 +109,7 @@ class JsonlReader:
         self.frames.append(typed.frame())
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Give all rows read; a column whose types differ from block to block becomes text."""
+        """Return all rows read; a column whose types differ from block to block becomes text."""
         if self.found:
             assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
         names = {role: self.names[role] for role in ROLES if role in self.names} or {"user": "user", "query": "query"}
@@ -134,7 +134,7 @@ class JsonlReader:
 
 
 def as_text(value: object) -> str | None:
-    """Give text as it is, anything else as its JSON; null stays missing."""
+    """Return text as it is, anything else as its JSON; null stays missing."""
     return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

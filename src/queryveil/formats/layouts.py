@@ -24,7 +24,7 @@ _N_LINES = 50
 
 
 def ending(path: Path | None) -> str:
-    """Give the ending of a file's name, that of a compression left out, in lower case.
+    """Return the ending of a file's name, that of a compression left out, in lower case.
 
     >>> ending(Path("logs/May.TSV.gz"))
     'tsv'
@@ -119,7 +119,7 @@ _BY_ENDING = {
 
 
 def extension(layout: Layout) -> str:
-    """Give the ending of the name of a file in this layout.
+    """Return the ending of the name of a file in this layout.
 
     >>> extension(Layout(format=Format.TSV, compression="gz"))
     'tsv.gz'
@@ -129,7 +129,7 @@ def extension(layout: Layout) -> str:
 
 
 def layout_for(path: Path) -> Layout:
-    """Give the layout that the ending of a new file asks for; AOL's with a header where there is none.
+    """Return the layout that the ending of a new file asks for; AOL's with a header where there is none.
 
     >>> layout_for(Path("log.jsonl.gz")).format
     <Format.JSONL: 'jsonl'>

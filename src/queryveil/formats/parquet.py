@@ -63,13 +63,13 @@ class ParquetReader:
         self.frames.append(_in_order(typed.frame(), like=frame))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Give all rows read, and the layout of the first file."""
+        """Return all rows read, and the layout of the first file."""
         assert self.layout is not None
         return pl.concat(self.frames, how="vertical_relaxed", rechunk=False), self.layout
 
 
 def type_frame(frame: pl.DataFrame) -> Typed:
-    """Give columns of any types, by role or own name, in the types of their roles."""
+    """Return columns of any types, by role or own name, in the types of their roles."""
     ready, text = {}, {}
     for name in frame.columns:
         column = frame[name]

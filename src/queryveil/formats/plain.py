@@ -45,18 +45,18 @@ class PlainReader:
             self.frames.append(frame.filter(has_items).with_columns(pl.col("user").cast(pl.String)))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Give the lines as a log, one row each."""
+        """Return the lines as a log, one row each."""
         empty = pl.DataFrame(schema={"user": pl.String, "query": pl.String})
         return pl.concat([empty, *self.frames], rechunk=False), layout(self.compression)
 
 
 def layout(compression: str = "") -> Layout:
-    """Give the layout that every plain file has."""
+    """Return the layout that every plain file has."""
     return Layout(format=Format.TRANSACTIONS, has_header=False, compression=compression)
 
 
 def split_items(lines: pl.Series) -> pl.Series:
-    """Give the items of each line, in their order.
+    """Return the items of each line, in their order.
 
     >>> split_items(pl.Series([" 7 Milk  7", ""])).to_list()
     [['7', 'Milk', '7'], []]
@@ -65,7 +65,7 @@ def split_items(lines: pl.Series) -> pl.Series:
 
 
 def gather_users(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give one line per user with the items of all the user's queries, in the order in which users first stand there.
+    """Return one line per user with the items of all the user's queries, in the order in which users first stand there.
 
     Users without any item have no line.
     """

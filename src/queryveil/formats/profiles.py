@@ -47,7 +47,7 @@ def read_profiles(source: Source, *, bad_rows: BadRowPolicy | str = BadRowPolicy
 
 
 def are_profiles(source: Source) -> bool:
-    """Tell whether the first file is JSON lines whose first object has terms and no query.
+    """Return whether the first file is JSON lines whose first object has terms and no query.
 
     A file that cannot be opened is no profile file here: whoever reads it says why. Standard input cannot be looked at
     twice, so it never looks like profiles.
@@ -121,7 +121,7 @@ class _Reader:
         return 0
 
     def finish(self) -> pl.DataFrame:
-        """Give all profiles read; raises where a user has two."""
+        """Return all profiles read; raises where a user has two."""
         users = pl.Series("user", self.users, dtype=pl.String)
         repeated = (~users.is_first_distinct()).arg_true()
         if len(repeated):

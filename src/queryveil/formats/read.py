@@ -122,7 +122,7 @@ def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _
 
 
 def choose(kind: type[_Choice], value: str, *, name: str) -> _Choice:
-    """Give the choice that a text names."""
+    """Return the choice that a text names."""
     try:
         return kind(value)
     except ValueError:

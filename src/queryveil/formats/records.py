@@ -72,7 +72,7 @@ class Records:
         )
 
     def column(self, position: int) -> pl.Series:
-        """Give one field of every record as text."""
+        """Return one field of every record as text."""
         starts = np.ascontiguousarray(self.starts[:, position])
         ends = np.ascontiguousarray(self.ends[:, position])
         text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, self.quote)
@@ -83,7 +83,7 @@ class Records:
 def split(
     blocks: Iterator[bytes], *, dialect: Dialect, n_columns: int, max_bytes: int = MAX_RECORD_BYTES
 ) -> Iterator[Records]:
-    """Give the records of these bytes, block by block; memory stays bounded however long a line is."""
+    """Return the records of these bytes, block by block; memory stays bounded however long a line is."""
     carry, line, skipping = b"", 1, False
     splitter = _Splitter(dialect=dialect, n_columns=n_columns, max_bytes=max_bytes)
     for block, is_last in _with_last(blocks):
@@ -97,7 +97,7 @@ def split(
 
 
 def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
-    """Give the fields of the first record: the header, where there is one; no fields where it cannot be read."""
+    """Return the fields of the first record: the header, where there is one; no fields where it cannot be read."""
     if b"\n" not in stream.head and len(stream.head) > HEAD_BYTES // 2:
         return []
     data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
@@ -172,7 +172,7 @@ class Tally:
         self.n_bad += len(lines)
 
     def close(self) -> Reading:
-        """Give the counts; raises where bad rows are not to be skipped."""
+        """Return the counts; raises where bad rows are not to be skipped."""
         if self.n_bad and self.policy is BadRowPolicy.FAIL:
             raise BadRows(self.first, n_total=self.n_bad)
         return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1)

@@ -49,7 +49,7 @@ def assign_roles(
     is_surely_header: bool = True,
     may_lack: bool = False,
 ) -> dict[str, str]:
-    """Give the column of each role: the one asked for, else the one with a known name; "" asks for none.
+    """Return the column of each role: the one asked for, else the one with a known name; "" asks for none.
 
     Names that may be data (a first line without header, keys of JSON) are in no message unless two are known ones.
     Where more columns may come (`may_lack`), a column asked for may be absent, but not that of user or query.

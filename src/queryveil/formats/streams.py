@@ -141,7 +141,7 @@ class ByteStream:
             raise BadFile(self.name, reason) from None
 
     def blocks(self) -> Iterator[bytes]:
-        """Give all bytes, the head first, in blocks of bounded size."""
+        """Return all bytes, the head first, in blocks of bounded size."""
         total = 0 if self.path is None or self._data is not None else self.path.stat().st_size
         block = self.head + self._guarded(self._plain, BLOCK_BYTES - len(self.head))
         while block:
@@ -151,7 +151,7 @@ class ByteStream:
             block = self._guarded(self._plain, BLOCK_BYTES)
 
     def seekable(self) -> Any:
-        """Give the content as something that can be read from any place: the path itself where that is possible."""
+        """Return the content as something that can be read from any place: the path itself where that is possible."""
         if self.path is not None and self._data is None and not self.compression and self.path.is_file():
             return self.path
         return BytesIO(b"".join(self.blocks()))

@@ -21,7 +21,7 @@ _RELEASED_AS = {
 
 
 def tallies_layout(layout: Layout) -> Layout:
-    """Give the layout in which tallies of a log of this layout are released: Parquet, JSON lines, CSV or TSV.
+    """Return the layout in which tallies of a log of this layout are released: Parquet, JSON lines, CSV or TSV.
 
     >>> tallies_layout(Layout(format=Format.AOL, compression="gz")).format
     <Format.TSV: 'tsv'>

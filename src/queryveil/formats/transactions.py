@@ -42,7 +42,7 @@ def escaped(text: pl.Expr) -> pl.Expr:
 
 
 def unescaped(text: pl.Expr) -> pl.Expr:
-    """Give the text that `escaped` has written."""
+    """Return the text that `escaped` has written."""
     return text.str.replace_many(list(_ESCAPES.values()), list(_ESCAPES))
 
 
@@ -56,7 +56,7 @@ def join_items(items: pl.Series) -> pl.Series:
 
 
 def split_joined(texts: pl.Series) -> pl.Series:
-    """Give the lists that `join_items` has written."""
+    """Return the lists that `join_items` has written."""
     lists = texts.str.split("|").list.eval(unescaped(pl.element()))
     none = pl.lit([], dtype=pl.List(pl.String))
     return pl.select(pl.when(texts != "").then(lists).otherwise(none).alias("items")).to_series()
@@ -82,7 +82,7 @@ class RowReader:
             self._add_table(stream)
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Give all rows read."""
+        """Return all rows read."""
         compression = "" if self.format is Format.PARQUET else self.compression
         frame = pl.concat([pl.DataFrame(schema=TRANSACTIONS_SCHEMA), *self.frames], rechunk=False)
         return frame, Layout(format=self.format, columns=tuple(TRANSACTIONS_SCHEMA), compression=compression)
@@ -163,7 +163,7 @@ def _scalar(value: Any) -> str | None:
 
 
 def _list(value: Any) -> list[str | None] | None:
-    """Give a list with its numbers as text; None for what is no list of texts and numbers."""
+    """Return a list with its numbers as text; None for what is no list of texts and numbers."""
     if not isinstance(value, list):
         return None
     kinds = set(map(type, value))
@@ -191,7 +191,7 @@ _BY_ENDING = {
 
 
 def transactions_layout(layout: Layout) -> Layout:
-    """Give the layout in which transactions made from a log of this layout are released.
+    """Return the layout in which transactions made from a log of this layout are released.
 
     Parquet, JSON lines, CSV and TSV stay; other formats cannot hold every item, so they become TSV or JSON lines.
 
@@ -253,7 +253,7 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
 
 
 def arrange_transactions(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
-    """Give ids and items as the file has them: in CSV and TSV lists become texts."""
+    """Return ids and items as the file has them: in CSV and TSV lists become texts."""
     if layout.format not in (Format.CSV, Format.TSV):
         return frame
     return frame.with_columns(escaped(pl.col("id")), join_items(frame["items"]).alias("items"))

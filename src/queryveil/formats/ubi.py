@@ -107,7 +107,7 @@ class UbiReader:
 
 
 def _target(one: dict[str, Any]) -> str | None:
-    """Give the index that a bulk action line names; None for a document."""
+    """Return the index that a bulk action line names; None for a document."""
     if len(one) != 1:
         return None
     (action, meta), *_ = one.items()
@@ -137,7 +137,7 @@ def _query(one: dict[str, Any]) -> _Query:
 
 
 def _click(event: dict[str, Any]) -> list[_Click]:
-    """Give a click's query id, rank and url; nothing for any other event."""
+    """Return a click's query id, rank and url; nothing for any other event."""
     action = str(event.get("action_name") or "").lower()
     if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):
         return []

@@ -100,7 +100,7 @@ class Typed:
     time_kinds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
     def frame(self) -> pl.DataFrame:
-        """Give the rows that can be read, the roles first."""
+        """Return the rows that can be read, the roles first."""
         first = [role for role in ROLES if role in self.columns]
         rest = [name for name in self.columns if name not in ROLES]
         frame = pl.DataFrame({name: self.columns[name] for name in first + rest})

@@ -75,13 +75,13 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
 
 
 def with_mark_kept(data: bytes, *, begin: int) -> bytes:
-    """Give the bytes of rows from row `begin` on so that a mark which belongs to the text is still there when read."""
+    """The bytes of rows from row `begin` on so that a mark which belongs to the text is still there when read."""
     # A mark at the start of a file is dropped by readers, so one that belongs to the text is doubled.
     return _UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data
 
 
 def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
-    """Give the columns their names and order in the file, and times their way of being written."""
+    """Return the columns their names and order in the file, and times their way of being written."""
     if layout.format is not Format.PARQUET and "time" in frame.columns:
         frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
     if layout.format is Format.TRANSACTIONS:

@@ -39,7 +39,7 @@ def baseline_manifest(
     changed: Mapping[str, int] | None = None,
     warnings: tuple[str, ...] = (),
 ) -> Manifest:
-    """Give the manifest of a release that promises nothing, and says so first."""
+    """Return the manifest of a release that promises nothing, and says so first."""
     report = columns.report(log.columns)
     n_users = out["user"].n_unique()
     return Manifest(
@@ -98,7 +98,7 @@ class Pseudonymise:
         return NoPromise(reason="all queries of a person stay together, as they were typed")
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give the log with other user ids."""
+        """Return the log with other user ids."""
         columns = self._columns(log)
         columns.check(log.columns)
         check_queries(log, method="pseudonymise")
@@ -110,7 +110,7 @@ class Pseudonymise:
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _columns(self, log: QueryLog) -> ColumnPolicy:
-        """Give the policy; by default what there is of ranks and URLs leaves, and a log need not have them."""
+        """Return the policy; by default what there is of ranks and URLs leaves, and a log need not have them."""
         if self.columns.keep != AS_AOL_DID.keep:
             return self.columns
         return replace(self.columns, keep=tuple(name for name in self.columns.keep if name in log.columns))
@@ -150,7 +150,7 @@ class QueryThreshold:
         return NoPromise(reason=f"{asked}, but two of them together may be one person's alone")
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give the rows of the log whose query is common."""
+        """Return the rows of the log whose query is common."""
         self.columns.check(log.columns)
         check_queries(log, method="query-threshold")
         owners, _ = encode(log.frame["user"])
@@ -232,7 +232,7 @@ class TokenHash:
         return NoPromise(reason="equal terms have equal hashes, and how often they are used tells which they are")
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give the log with hashes in place of terms; rows without any term are left out."""
+        """Return the log with hashes in place of terms; rows without any term are left out."""
         self.columns.check(log.columns)
         rng = generator(self.seed)
         progress.step("hashing terms")

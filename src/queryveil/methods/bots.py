@@ -13,7 +13,7 @@ IDLE_MINUTES = 30
 
 
 def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
-    """Give the users with a session of more than `threshold` queries; a session ends after 30 idle minutes.
+    """Return the users with a session of more than `threshold` queries; a session ends after 30 idle minutes.
 
     Several clicks on the results of one query are several rows of a log, but one query here. Rows without a
     time belong to no session.
@@ -35,7 +35,7 @@ def check_threshold(threshold: int | None) -> None:
 
 
 def bots_of(log: QueryLog, *, threshold: int | None) -> pl.Series:
-    """Give the users of a log who are programs.
+    """Return the users of a log who are programs.
 
     Without a threshold nobody is one, and without times nobody can be told to be one.
     """
@@ -46,7 +46,7 @@ def bots_of(log: QueryLog, *, threshold: int | None) -> pl.Series:
 
 
 def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.DataFrame:
-    """Give the rows of people, and write into `removed` how many users and rows of programs went."""
+    """Return the rows of people, and write into `removed` how many users and rows of programs went."""
     found = bots_of(log, threshold=threshold)
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
     removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
@@ -54,7 +54,7 @@ def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int
 
 
 def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: bool) -> list[str]:
-    """Give the warnings; `shuffled` is what whoever knows the seed could put in order again."""
+    """Return the warnings; `shuffled` is what whoever knows the seed could put in order again."""
     found = []
     if seeded:
         found.append(f"made with a seed: whoever knows it can undo the shuffling of {shuffled}")

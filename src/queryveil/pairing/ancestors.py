@@ -51,11 +51,11 @@ class Cover:
         return int(self.released.sum()) - len(self.items)
 
     def losses(self) -> Floats:
-        """Give what is lost of a term that each text of the vocabulary stands for, from 0 to 1."""
+        """Return what is lost of a term that each text of the vocabulary stands for, from 0 to 1."""
         return np.where(self.node >= 0, self.taxonomy.loss[self.node], 0.0)
 
     def covering(self, terms: pl.Series) -> tuple[Int64s, Int64s]:
-        """Give the items that may stand for each term, each once, as compressed rows: the term itself and all above.
+        """Return the items that may stand for each term, each once, as compressed rows: the term itself and all above.
 
         >>> food = Taxonomy.from_pairs([("fruit", "food"), ("pear", "fruit"), ("milk", "food")])
         >>> texts = pl.Series(["pear", "milk", "fruit", "food", "dog"])
@@ -81,7 +81,7 @@ class Cover:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item
 
     def _at(self, node: Int64s) -> tuple[Int64s, Int64s]:
-        """Give the items at some nodes, and which of the nodes each is at; -1 is no node."""
+        """Return the items at some nodes, and which of the nodes each is at; -1 is no node."""
         asked = np.flatnonzero(node >= 0)
         first = self.ptr[node[asked]]
         lengths = self.ptr[node[asked] + 1] - first
@@ -93,13 +93,13 @@ class Cover:
 
 
 def moves_up(release: Release) -> bool:
-    """Tell whether an item of the release may stand for what is below it in a taxonomy."""
+    """Return whether an item of the release may stand for what is below it in a taxonomy."""
     has_items = isinstance(release.data, Transactions) or isinstance(release.promise, KmAnonymity)
     return has_items and release.manifest.parameters.get("taxonomy") is not None
 
 
 def taxonomy_of(release: Release, *, given: Taxonomy | None) -> Taxonomy | None:
-    """Give the taxonomy that items moved up in: the one that is given, or WordNet if the release says so."""
+    """Return the taxonomy that items moved up in: the one that is given, or WordNet if the release says so."""
     if not moves_up(release):
         return None
     if given is None and release.manifest.parameters.get("taxonomy") == "wordnet":

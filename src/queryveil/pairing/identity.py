@@ -41,7 +41,7 @@ def most_alike(
     weight: Floats,
     most_looked_at: int,
 ) -> tuple[Int64s, Int32s]:
-    """Give, for each row, the other rows that share the most weight with it, as compressed rows.
+    """Return, for each row, the other rows that share the most weight with it, as compressed rows.
 
     A row is compared with those that share its rarest cell, and with those of its next rarest cells as long as no more
     than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending;
@@ -113,7 +113,7 @@ class Who:
         return len(self.ptr) - 1
 
     def chance(self, candidate: Int64s, *, user: Int64s) -> Floats:
-        """Give the chance that each candidate is the user beside it; of candidate -1 it is 0.
+        """Return the chance that each candidate is the user beside it; of candidate -1 it is 0.
 
         >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([4, 0, 2], np.int32), exact=False)
         >>> who.chance(np.array([0, 1, 1, -1]), user=np.array([4, 2, 3, 0])).tolist()
@@ -130,7 +130,7 @@ class Who:
         return chances
 
     def candidates_of(self, n_users: int) -> Floats:
-        """Give how many candidates each user is, on average.
+        """Return how many candidates each user is, on average.
 
         >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([2, 0, 2], np.int32), exact=False)
         >>> who.candidates_of(3).tolist()
@@ -141,7 +141,7 @@ class Who:
         return np.bincount(self.users, weights=each, minlength=n_users).astype(np.float64)
 
     def only(self) -> Int64s:
-        """Give the user that each candidate must be, -1 where there is none or more than one."""
+        """Return the user that each candidate must be, -1 where there is none or more than one."""
         found = np.full(self.n_candidates, -1, np.int64)
         alone = np.diff(self.ptr) == 1
         found[alone] = self.users[self.ptr[:-1][alone]]
@@ -201,7 +201,7 @@ def _ptr(owner: pl.Series, n_owners: int) -> Int64s:
 
 @njit(cache=True, nogil=True)
 def _has_all(items: Int64s, counts: Int64s, has: Int64s, has_counts: Int64s) -> bool:
-    """Tell whether one ascending list with counts has all of another."""
+    """Return whether one ascending list with counts has all of another."""
     j = 0
     for i in range(len(items)):
         while j < len(has) and has[j] < items[i]:
@@ -222,7 +222,7 @@ def first_that_fits(
     posting_ptr: Int64s,
     postings: Int32s,
 ) -> Int32s:
-    """Give the first bag whose items each user has, each at least as often, -1 where there is none.
+    """Return the first bag whose items each user has, each at least as often, -1 where there is none.
 
     Items are ascending in every row; `posting_ptr` and `postings` give the users by item. A bag without items fits
     nobody.
@@ -278,7 +278,7 @@ def by_fit(before: Histories, *, after: Histories, cover: Cover, once: bool) -> 
 
 
 def _who(best: Int32s, *, bag: Int64s, n_bags: int) -> Who:
-    """Give everybody of a bag to each of its copies."""
+    """Return everybody of a bag to each of its copies."""
     somewhere = np.flatnonzero(best >= 0)
     ptr, places = group(best[somewhere], n_bags)
     candidate, entries = spread(ptr, rows=bag)
@@ -298,7 +298,7 @@ def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
 
 
 def _kept(after: Histories, cover: Cover) -> Floats:
-    """Give how much each bag keeps: an item of its own 1, one that moved up less."""
+    """Return how much each bag keeps: an item of its own 1, one that moved up less."""
     weight = 1 - cover.losses()[after.terms]
     return np.bincount(after.entry_user, weights=weight * after.counts, minlength=after.n_users).astype(np.float64)
 

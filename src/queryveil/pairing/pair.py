@@ -97,7 +97,7 @@ class Paired:
 
 
 def another_log(n_rows: int, *, release: Release) -> str | None:
-    """Say why a log of so many rows is not what the release was made from; None if it may be."""
+    """Return why a log of so many rows is not what the release was made from; None if it may be."""
     n_before = release.manifest.counts.n_rows_before
     # A stream counts what came while it ran, which may be a part of the log; noisy counts do not tell its size.
     if isinstance(release.promise, DifferentialPrivacy) or getattr(release.promise, "remembered", None) is not None:
@@ -111,7 +111,7 @@ def another_log(n_rows: int, *, release: Release) -> str | None:
 
 
 def pseudonymised(log: QueryLog) -> Release:
-    """Give the log as a release that promises nothing; ids stay, since no attacker reads them."""
+    """Return the log as a release that promises nothing; ids stay, since no attacker reads them."""
     counts = Counts(
         n_rows_before=log.n_rows, n_rows_after=log.n_rows, n_users_before=log.n_users, n_users_after=log.n_users
     )
@@ -131,7 +131,7 @@ def pseudonymised(log: QueryLog) -> Release:
 
 
 def _candidates(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
-    """Give the candidate of each released row, the candidates, and the rows' texts."""
+    """Return the candidate of each released row, the candidates, and the rows' texts."""
     data = release.data
     if isinstance(data, QueryLog):
         candidate, candidates = encode(data.frame["user"])
@@ -146,7 +146,7 @@ def _candidates(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
 
 
 def _tokens(original: QueryLog, release: Release, texts: pl.Series) -> Tokens:
-    """Give the terms of the original's rows and, behind them, of the release's."""
+    """Return the terms of the original's rows and, behind them, of the release's."""
     queries, promise = original.frame["query"], release.promise
     by_blanks = original.layout.format is Format.TRANSACTIONS
     has_items = not isinstance(release.data, QueryLog | Tallies) or (isinstance(promise, KmAnonymity) and promise.items)
@@ -240,7 +240,7 @@ def _check_known(who: Who, reason: str) -> None:
 
 
 def _moments(original: QueryLog, release: Release) -> pl.Series | None:
-    """Give the times of both, rounded as the release's are; None if one has none."""
+    """Return the times of both, rounded as the release's are; None if one has none."""
     unit, data = release.manifest.columns.time.unit, release.data
     if unit is None or "time" not in original.columns or "time" not in data.columns:
         return None
@@ -264,7 +264,7 @@ def _cells(
     cover: Cover | None,
     n_rows_before: int,
 ) -> pl.DataFrame:
-    """Give what each owner did as cells: a term, and when and where it led if both sides tell.
+    """Return what each owner did as cells: a term, and when and where it led if both sides tell.
 
     Where items moved up, the cells of an original's term are all items that may stand for it.
     """

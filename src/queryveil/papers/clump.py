@@ -39,7 +39,7 @@ def order(ours: Curves, *, at: int) -> list[Method]:
 
 
 def places(ours: Curves) -> dict[Method, Cell]:
-    """Give the place of each of the paper's methods, largest first, if it is the same at every k.
+    """Return the place of each of the paper's methods, largest first, if it is the same at every k.
 
     >>> found = places({Method.CLUMP1: (3.0, 3.0), Method.CLUMP2: (1.0, 4.0), Method.PARTITION: (2.0, 2.0)})
     >>> {str(method): place for method, place in found.items()}
@@ -68,7 +68,7 @@ VERY_SMALL = 5
 
 
 def build(runs: Runs) -> Table:
-    """Give the total distortion of each method at each k, and how far it is below Partition's."""
+    """Return the total distortion of each method at each k, and how far it is below Partition's."""
     ours = curves(runs, lambda cost: cost.distortion)
     most: dict[Method, Cell] = {
         method: round(max(below(ours, method)), 1) for method in ours if method is not Method.PARTITION
@@ -98,7 +98,7 @@ def build(runs: Runs) -> Table:
 
 
 def below(ours: Curves, method: Method) -> list[float]:
-    """Give by how many per cent a method is below Partition at each k; negative is above."""
+    """Return by how many per cent a method is below Partition at each k; negative is above."""
     pairs = zip(ours[method], ours[Method.PARTITION], strict=True)
     return [100 * (1 - figure / partition) for figure, partition in pairs]
 
@@ -162,7 +162,7 @@ SIGNIFICANT = 1.1
 
 
 def build_clump_fig4(runs: Runs) -> Table:
-    """Give the average number of released items of each method at each k."""
+    """Return the average number of released items of each method at each k."""
     ours = curves(runs, lambda cost: cost.average_length)
     return Table(
         name="clump-fig4",
@@ -188,7 +188,7 @@ THEIR_PLACES: dict[Method, Cell] = {Method.CLUMP2: 1, Method.PARTITION: 2, Metho
 
 
 def build_clump_fig5(runs: Runs) -> Table:
-    """Give the average level of the released items of each method at each k."""
+    """Return the average level of the released items of each method at each k."""
     ours = curves(runs, lambda cost: cost.average_level)
     return Table(
         name="clump-fig5",
@@ -225,7 +225,7 @@ GOOD = 2
 
 
 def build_clump_fig6(runs: Runs) -> Table:
-    """Give the total distortion at k=5 for each r."""
+    """Return the total distortion at k=5 for each r."""
     methods = (Method.CLUMP1, Method.REFINED)
     runs.make(Run(method=method, k=K, r=r) for method in methods for r in RS)
     ours = {method: [runs.cost(Run(method=method, k=K, r=r)).distortion for r in RS] for method in methods}
@@ -272,7 +272,7 @@ LINEAR = 2
 
 
 def build_clump_fig7(runs: Runs) -> Table:
-    """Give the seconds of each method for growing sizes, and how the time per transaction changes."""
+    """Return the seconds of each method for growing sizes, and how the time per transaction changes."""
     found = sizes(runs)
     runs.warm_up(METHODS, k=K)
     wanted = {method: [sized(runs, method, k=K, size=size) for size in found] for method in METHODS}

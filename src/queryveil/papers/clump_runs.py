@@ -124,12 +124,12 @@ class Runs:
             self._found[run] = self._measure(run)
 
     def cost(self, run: Run) -> Cost:
-        """Give the measures of a run."""
+        """Return the measures of a run."""
         self.make([run])
         return self._found[run][0]
 
     def seconds(self, run: Run) -> float:
-        """Give how long the clustering took, reading and measuring left out."""
+        """Return how long the clustering took, reading and measuring left out."""
         self.make([run])
         return self._found[run][1]
 
@@ -186,11 +186,11 @@ SIZES = (1_000, 10_000)
 
 
 def sizes(runs: Runs) -> tuple[int, ...]:
-    """Give those of the sizes that the log has, and its own."""
+    """Return those of the sizes that the log has, and its own."""
     n_rows = runs.material.n_rows
     return (*(size for size in SIZES if size < n_rows), n_rows)
 
 
 def sized(runs: Runs, method: Method, *, k: int, size: int) -> Run:
-    """Give the run of a size; that of the whole log is the one that the other figures use."""
+    """Return the run of a size; that of the whole log is the one that the other figures use."""
     return Run(method=method, k=k, size=size if size < runs.material.n_rows else None)

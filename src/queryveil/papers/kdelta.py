@@ -49,7 +49,7 @@ def edits_per_row(found: Figures) -> float:
 
 
 def build(runs: Runs) -> Table:
-    """Give rows added and suppressed for the paper's centroids and for ours."""
+    """Return rows added and suppressed for the paper's centroids and for ours."""
     users = {variant: runs.by_size(variant) for variant in Variant}
     ks = {variant: runs.possible(Run(variant=variant, k=k) for k in KS) for variant in Variant}
     deltas = {variant: runs.possible(Run(variant=variant, delta=delta) for delta in DELTAS) for variant in Variant}
@@ -162,7 +162,7 @@ def _savings(runs: Runs) -> str:
 
 
 def mean_nearness(logs: Iterable[QueryLog], *, run: Run, seed: int) -> float:
-    """Give the mean of D between users and the centroids of the groups that a run makes, over several logs."""
+    """Return the mean of D between users and the centroids of the groups that a run makes, over several logs."""
     return fmean(_mean_distance(log, run=run, seed=seed + i) for i, log in enumerate(logs))
 
 
@@ -185,7 +185,7 @@ def without_rare(log: QueryLog, *, run: Run) -> Holdings:
 
 
 def distances(have: Holdings, grouping: Grouping) -> Floats:
-    """Give D between each user's shares and those of its centroid.
+    """Return D between each user's shares and those of its centroid.
 
     >>> from queryveil.methods.kdelta._groups import Centroids
     >>> users = Holdings(ptr=np.array([0, 1, 3]), cells=np.array([0, 0, 1]), counts=np.array([4, 1, 3]), n_cells=2)
@@ -220,7 +220,7 @@ ANY, RARE_KEPT = "any", "paper, rounded, rare kept"
 
 
 def build_kdelta_fig2(runs: Runs) -> Table:
-    """Give groups, losses and what stays among the 50 most frequent, for growing numbers of users."""
+    """Return groups, losses and what stays among the 50 most frequent, for growing numbers of users."""
     users = {str(variant): runs.by_size(variant) for variant in Variant}
     sizes = [runs.n_users(run) for run in users[Variant.ROUNDED]]
     away = {variant: _away(runs, variant) for variant in (Variant.EXACT, Variant.BEST)}
@@ -275,7 +275,7 @@ def _groups(runs: Runs, settings: list[Run], sizes: list[int]) -> Iterator[tuple
 
 
 def _there(runs: Runs, measures: dict[str, Measure]) -> list[tuple[str, Measure]]:
-    """Give the measures that the log has something for."""
+    """Return the measures that the log has something for."""
     without = () if runs.material.has_urls else (URLS_LOST, TOP_URLS)
     return [(count, measure) for count, measure in measures.items() if count not in without]
 

@@ -39,7 +39,7 @@ class Ordered:
     users: pl.Series
 
     def sample(self, n_users: int) -> QueryLog:
-        """Give the log of the first users."""
+        """Return the log of the first users."""
         if n_users >= len(self.users):
             return self.log
         chosen = self.users.head(n_users)
@@ -152,7 +152,7 @@ class Run:
     min_cluster_users: int = 2
 
     def method(self, *, seed: int) -> Kdelta:
-        """Give the method with these settings; programs were left out before."""
+        """Return the method with these settings; programs were left out before."""
         return Kdelta(
             k=self.k,
             delta=self.delta,
@@ -212,7 +212,7 @@ class Runs:
         return found
 
     def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
-        """Give the possible runs for growing numbers of users."""
+        """Return the possible runs for growing numbers of users."""
         n_users = self.material.sizes[-1]
         return self.possible(
             Run(variant=variant, size=size if size < n_users else None, min_cluster_users=min_cluster_users)
@@ -220,20 +220,20 @@ class Runs:
         )
 
     def n_users(self, run: Run) -> int:
-        """Give the size of the samples of a run."""
+        """Return the size of the samples of a run."""
         return run.size or self.material.sizes[-1]
 
     def mean(self, run: Run, measure: Measure) -> float:
-        """Give the mean of a figure over the logs."""
+        """Return the mean of a figure over the logs."""
         return fmean(measure(figures) for figures in self._found[run])
 
     def spread(self, run: Run, measure: Measure) -> float:
-        """Say how far a figure lies apart between the logs."""
+        """Return how far a figure lies apart between the logs."""
         found = [measure(figures) for figures in self._found[run]]
         return max(found) - min(found)
 
     def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
-        """Give the mean of a figure for runs one after the other."""
+        """Return the mean of a figure for runs one after the other."""
         return [self.mean(run, measure) for run in runs]
 
     def change(self, runs: list[Run], measure: Measure) -> str:
@@ -243,7 +243,7 @@ class Runs:
         return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / sqrt(len(changes)):.2g})"
 
     def left_out(self, wanted: int, runs: list[Run], *, what: str) -> tuple[str, ...]:
-        """Say how many settings had too few users, if there are any."""
+        """Return how many settings had too few users, if there are any."""
         n_out = wanted - len(runs)
         return (f"{n_out} of {wanted} {what} are left out: too few users share a query there",) if n_out else ()
 
@@ -284,7 +284,7 @@ def _name(run: Run) -> str:
 
 
 def trend(figures: Iterable[float]) -> str:
-    """Say which way figures go, if no step back is more than `BACK` of the way from the first to the last.
+    """Return which way figures go, if no step back is more than `BACK` of the way from the first to the last.
 
     >>> trend([1, 2, 2]), trend([3, 1]), trend([1, 3, 2]), trend([1, 1]), trend([0, 1.0, 0.95, 2])
     ('rises', 'falls', 'up and down', 'stays', 'rises')

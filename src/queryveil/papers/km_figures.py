@@ -53,7 +53,7 @@ CURVES: Curves = {Target.LOG_SIZE: tuple(theirs(Measure.LOG_SIZE, m=M, k=k) for 
 
 
 def build(outcomes: Outcomes) -> Table:
-    """Give the share of the term occurrences that each target function keeps at m=3."""
+    """Return the share of the term occurrences that each target function keeps at m=3."""
     make_all(outcomes)
     second = by_k({k: ranking(outcomes, Measure.LOG_SIZE, k=k)[1] for k in KS})
     first = by_k({k: outcomes.leader(Measure.LOG_SIZE, m=M, k=k) for k in KS})
@@ -91,7 +91,7 @@ CURVES_KM_FIG2: Curves = {
 
 
 def build_km_fig2(outcomes: Outcomes) -> Table:
-    """Give the share of the clicks that each target function keeps at m=3."""
+    """Return the share of the clicks that each target function keeps at m=3."""
     make_all(outcomes)
     first = by_k({k: outcomes.leader(Measure.CLICKS, m=M, k=k) for k in KS})
     last = by_k({k: outcomes.worst(Measure.CLICKS, m=M, k=k) for k in KS})

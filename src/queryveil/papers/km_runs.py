@@ -48,7 +48,7 @@ def heads(measures: tuple[Measure, ...]) -> tuple[str, ...]:
 
 
 def differences(outcomes: Outcomes, measure: Measure, *, m: int, k: int) -> tuple[float, float, float]:
-    """Give how far random, the worst target function and fis are behind the best; below 0 where they are ahead."""
+    """Return how far random, the worst target function and fis are behind the best; below 0 where they are ahead."""
     best = outcomes.best(measure, m=m, k=k)
     others = (Target.RANDOM, outcomes.worst(measure, m=m, k=k), Target.FIS)
     random, worst, fis = (best - outcomes.kept(measure, target=target, m=m, k=k) for target in others)
@@ -80,7 +80,7 @@ def turned(outcomes: Outcomes, measures: tuple[Measure, ...], figures: Figures) 
 
 
 def largest(outcomes: Outcomes, measure: Measure, against: str) -> float:
-    """Give the largest difference over all m and k."""
+    """Return the largest difference over all m and k."""
     at = AGAINST.index(against)
     return max(differences(outcomes, measure, m=m, k=k)[at] for m in MS for k in KS)
 
@@ -212,13 +212,13 @@ class Outcomes:
                 self._found[run] = self._measure(run)
 
     def kept(self, measure: Measure, *, target: Target, m: int, k: int, restore: bool = False) -> float:
-        """Give what a run keeps, in per cent of the original."""
+        """Return what a run keeps, in per cent of the original."""
         run = Run(target=target, m=m, k=k, restore=restore)
         self.make([run])
         return self._found[run][measure]
 
     def best(self, measure: Measure, *, m: int, k: int) -> float:
-        """Give what the measure's own target function keeps; for the distinct terms, the most that any keeps."""
+        """Return what the measure's own target function keeps; for the distinct terms, the most that any keeps."""
         # Paper: section 5.3, "here, we only present the best outcome of any target function".
         targets = [FOCUS[measure]] if measure in FOCUS else list(Target)
         return max(self.kept(measure, target=target, m=m, k=k) for target in targets)
@@ -249,7 +249,7 @@ class Outcomes:
 
 
 def dominated(material: Material) -> list[str]:
-    """Say which measures hang on a single term: it holds them up, until k passes its number of users."""
+    """Return which measures hang on a single term: it holds them up, until k passes its number of users."""
     frequency, support = material.histories.frequency(), material.histories.support()
     parts = []
     for measure in (Measure.BID, Measure.CLICKS, Measure.IMPRESSIONS, Measure.REVENUE):

@@ -72,7 +72,7 @@ def build(outcomes: Outcomes) -> Table:
 
 
 def correlate(first: pl.Series, second: pl.Series) -> tuple[float | None, float | None, int]:
-    """Give Pearson's correlation, its one-tailed significance, and the number of terms that have both.
+    """Return Pearson's correlation, its one-tailed significance, and the number of terms that have both.
 
     >>> correlate(pl.Series([1.0, 2.0, 3.0, 4.0]), pl.Series([2.0, 1.0, 4.0, None]))[2]
     3
@@ -105,7 +105,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _differences(ours: dict[tuple[str, str], tuple[float | None, float | None, int]]) -> list[str]:
-    """Say where ours has another sign, or is significant where theirs is not, or the other way round."""
+    """Return where ours has another sign, or is significant where theirs is not, or the other way round."""
     notes = ["'significant' means at the 0.01 level (one-tailed), as in the paper"]
     turned, gained, lost = [], [], []
     for pair, (their_correlation, their_significance, _) in THEIRS_KM_TABLE3.items():
@@ -156,7 +156,7 @@ _PAPER_NOTE = (
 
 
 def theirs(measure: Measure, *, m: int, k: int) -> float:
-    """Give the paper's figure.
+    """Return the paper's figure.
 
     >>> theirs(Measure.CLICKS, m=3, k=100)
     61
@@ -210,7 +210,7 @@ def _rounded_km_table5(measure: Measure, value: float) -> float:
 
 
 def _lead(outcomes: Outcomes) -> str:
-    """Say whether each target function is the best for its focus."""
+    """Return whether each target function is the best for its focus."""
     beaten = []
     for measure, focus in FOCUS.items():
         for m in MS:

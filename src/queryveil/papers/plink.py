@@ -25,7 +25,7 @@ SIGNIFICANT = 1.1
 
 
 def build(runs: Runs) -> Table:
-    """Give the average precision at 10 without a profile, with the group's, and with the user's own."""
+    """Return the average precision at 10 without a profile, with the group's, and with the user's own."""
     wanted = [Run(strict=strict) for strict in PROMISES]
     runs.make(wanted)
     paper, strict = (runs.outcome(run) for run in wanted)
@@ -60,7 +60,7 @@ def build(runs: Runs) -> Table:
 
 
 def cost_of_strict(runs: Runs, *, paper: Run, strict: Run) -> str:
-    """Say what the stricter promise buys and costs."""
+    """Return what the stricter promise buys and costs."""
     open_, closed = runs.outcome(paper), runs.outcome(strict)
     return (
         f"at p={paper.p} a term of a group is held by up to {100 * open_.largest_share:.0f} % of its members as in the "
@@ -73,7 +73,7 @@ NAMES = tuple(f"a={a}" for a in STEPS)
 
 
 def build_plink_fig3(runs: Runs) -> Table:
-    """Give the average precision at 10 for each augmentation level."""
+    """Return the average precision at 10 for each augmentation level."""
     wanted = {strict: [Run(a=a, strict=strict) for a in STEPS] for strict in PROMISES}
     ours = {strict: curve(runs, settings, lambda outcome: outcome.precision) for strict, settings in wanted.items()}
     paper = ours[False]
@@ -103,7 +103,7 @@ NAMES_PLINK_FIG4 = tuple(f"p={p}" for p in PS)
 
 
 def build_plink_fig4(runs: Runs) -> Table:
-    """Give the average precision at 10 for each p."""
+    """Return the average precision at 10 for each p."""
     wanted = {strict: [Run(p=p, strict=strict) for p in PS] for strict in PROMISES}
     ours = {strict: curve(runs, settings, lambda outcome: outcome.precision) for strict, settings in wanted.items()}
     without = runs.outcome(Run()).without_profile
@@ -135,7 +135,7 @@ NAMES_PLINK_FIG5 = tuple(f"p={p}" for p in PS)
 
 
 def build_plink_fig5(runs: Runs) -> Table:
-    """Give the average group size for each p."""
+    """Return the average group size for each p."""
     wanted = {strict: [Run(p=p, strict=strict) for p in PS] for strict in PROMISES}
     ours = {strict: curve(runs, settings, lambda outcome: outcome.group_size) for strict, settings in wanted.items()}
     return Table(
@@ -165,7 +165,7 @@ CLOSE = 0.75
 
 
 def build_plink_fig6(runs: Runs) -> Table:
-    """Give |U|avg / |G| for each p, on average and at most, and the largest share of members that have one term."""
+    """Return |U|avg / |G| for each p, on average and at most, and the largest share of members that have one term."""
     paper, strict = ([Run(p=p, strict=strict) for p in PS] for strict in (False, True))
     average = curve(runs, paper, lambda outcome: outcome.average_linkability)
     rows = {

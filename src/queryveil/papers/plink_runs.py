@@ -84,7 +84,7 @@ def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
 
 
 def _alike(profiles: Profiles) -> str:
-    """Say how many terms two users share, which decides what groups can be."""
+    """Return how many terms two users share, which decides what groups can be."""
     holders = profiles.frame.explode("terms", "weights").group_by("terms").len()["len"].cast(pl.Float64)
     n_pairs = profiles.n_users * (profiles.n_users - 1) / 2
     shared = float((holders * (holders - 1) / 2).sum()) / n_pairs
@@ -185,7 +185,7 @@ class Runs:
                 self._found[run] = self._outcome(run)
 
     def outcome(self, run: Run) -> Outcome:
-        """Give the measures of a run."""
+        """Return the measures of a run."""
         self.make([run])
         return self._found[run]
 
@@ -243,16 +243,16 @@ def curve(runs: Runs, settings: Iterable[Run], measure: Callable[[Outcome], floa
 
 
 def ours_row(name: str, figures: Iterable[float], *, digits: int = 4) -> tuple[Cell, ...]:
-    """Give a row of ours."""
+    """Return a row of ours."""
     return (name, OURS, *(round(figure, digits) for figure in figures))
 
 
 def theirs_row(name: str, *, n: int) -> tuple[Cell, ...]:
-    """Give a row of theirs: the figures are only drawn in the paper."""
+    """Return a row of theirs: the figures are only drawn in the paper."""
     return (name, THEIRS, *(None,) * n)
 
 
 def spread_note(runs: Runs, settings: Iterable[Run]) -> str:
-    """Say how far groupings with the same settings lie apart; smaller differences mean nothing."""
+    """Return how far groupings with the same settings lie apart; smaller differences mean nothing."""
     widest = max(runs.outcome(run).spread for run in settings)
     return f"groupings of the same settings lie up to {widest:.4f} apart in precision"

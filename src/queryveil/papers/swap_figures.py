@@ -37,7 +37,7 @@ _MIDDLE = GROWTHS.index(GROWTH)
 
 
 def build(runs: Runs) -> Table:
-    """Give the time of the pools for each growth, that of growth 1.2 being 1."""
+    """Return the time of the pools for each growth, that of growth 1.2 being 1."""
     orders = runs.material.orders
     seconds = {(k, order): _seconds(runs, k=k, order=order) for order in orders for k in KS}
     ratios = {each: [took / times[_MIDDLE] for took in times] for each, times in seconds.items()}
@@ -92,7 +92,7 @@ SLIGHTLY = 2
 
 
 def build_swap_fig5(runs: Runs) -> Table:
-    """Give the mean and the largest k that categories end with, by the printed rule and by ours."""
+    """Return the mean and the largest k that categories end with, by the printed rule and by ours."""
     used = np.unique(runs.material.events["category"].to_numpy())
 
     def final(variant: str, k: int, growth: float) -> Int64s:
@@ -148,7 +148,7 @@ BEST, CHANCE = "the best de-anonymizer", "blind chance"
 
 
 def build_swap_fig6(runs: Runs) -> Table:
-    """Give the share of rows that match: anonymized with no rule, as printed, by ours, and after the best attack."""
+    """Return the share of rows that match: anonymized with no rule, as printed, by ours, and after the best attack."""
     orders = runs.material.orders
     printed = {(name, order): _printed(runs, name, order) for order in orders for name in (NO_RULE, PRINTED_SWAP_FIG6)}
     wanted = all_settings(runs)
@@ -208,7 +208,7 @@ ALIKE = 1.25
 
 
 def build_swap_fig7(runs: Runs) -> Table:
-    """Give the share of the original rows that each attacker guesses, for l=2 as in the paper and l=k as is ours."""
+    """Return the share of the original rows that each attacker guesses, for l=2 as in the paper and l=k as is ours."""
     wanted = all_settings(runs)
     theirs = [name for attacker in ATTACKERS for name in (attacker().name, attacker(by_time=True).name)]
     return Table(
@@ -287,7 +287,7 @@ AFFECTED = 1.5
 
 
 def build_swap_fig8(runs: Runs) -> Table:
-    """Give the microseconds a row of each attacker for each k."""
+    """Return the microseconds a row of each attacker for each k."""
     times: dict[str, list[float]] = {}
     for k in KS:
         step(f"k={k}")

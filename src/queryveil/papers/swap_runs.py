@@ -54,7 +54,7 @@ class Material:
         return tuple(Order) if "time" in self.events.columns else (Order.FILE,)
 
     def in_order(self, order: Order) -> pl.DataFrame:
-        """Give the rows in an order."""
+        """Return the rows in an order."""
         if order is Order.FILE:
             return self.events
         rows = self.events.with_row_index("row").sort("time", "row", nulls_last=True)
@@ -164,7 +164,7 @@ class Runs:
         self._events = {order: material.in_order(order) for order in material.orders}
 
     def events(self, order: Order) -> pl.DataFrame:
-        """Give the prepared rows in an order."""
+        """Return the prepared rows in an order."""
         return self._events[order]
 
     def pooled(self, run: Run, *, at_most: int | None = None) -> Pooled:
@@ -199,7 +199,7 @@ class Runs:
                 self._attacked[run] = self._attack(run)
 
     def attacked(self, run: Run) -> Attacked:
-        """Give what the attackers found."""
+        """Return what the attackers found."""
         self.attack([run])
         return self._attacked[run]
 
@@ -213,7 +213,7 @@ class Runs:
         return as_released(Truth.of(log, seen=swapped, cleaned=True))
 
     def printed_k(self, *, k: int, growth: float, order: Order) -> Int64s:
-        """Give what k grows to in each category by algorithm 2 as it is printed."""
+        """Return what k grows to in each category by algorithm 2 as it is printed."""
         events = self.events(order)
         seen = Seen.of(QueryLog(frame=events.select("user", "query")), category=events["category"].to_numpy())
         return rebuilt(seen, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
@@ -241,7 +241,7 @@ Settings: TypeAlias = dict[tuple[Distinct, Order], list[Run]]
 
 
 def all_settings(runs: Runs) -> Settings:
-    """Give the runs that figures 6 and 7 have, attacked."""
+    """Return the runs that figures 6 and 7 have, attacked."""
     wanted = {
         (distinct, order): [Run(k=k, l=2 if distinct is Distinct.TWO else k, order=order) for k in KS]
         for order in runs.material.orders
@@ -252,5 +252,5 @@ def all_settings(runs: Runs) -> Settings:
 
 
 def percent(share: float) -> float:
-    """Give a share as cells show it."""
+    """Return a share as cells show it."""
     return round(100 * share, 2)

@@ -43,7 +43,7 @@ THEIR_TIMES: dict[str, tuple[float, float, int, int]] = {
 
 
 def build(runs: Runs) -> Table:
-    """Give the microseconds a query of the classifier, the anonymizer and the profiler, and what that is a second."""
+    """Return the microseconds a query of the classifier, the anonymizer and the profiler, and what that is a second."""
     raw = runs.material.log.frame.select("user", "query").head(TIMED_ROWS)
     classifier = Classifier()
     # The first batch also compiles, which no later one does.
@@ -168,7 +168,7 @@ def measure(part: str, rows: pl.DataFrame) -> Peak:
 
 
 def peak() -> int:
-    """Give the most memory that this process ever had, in KiB."""
+    """Return the most memory that this process ever had, in KiB."""
     status = Path("/proc/self/status")
     found = _PEAK.search(status.read_text(encoding="ascii", errors="replace")) if status.exists() else None
     if found:
@@ -246,7 +246,7 @@ FLAT = 1.5
 
 
 def build_swap_table3(runs: Runs) -> Table:
-    """Give the peak of a process that runs one part, on all rows and on half of them."""
+    """Return the peak of a process that runs one part, on all rows and on half of them."""
     order = Order.TIME if runs.has_times else Order.FILE
     events = runs.events(order).head(TIMED_ROWS)
     pooled = runs.pooled(Run(k=K, l=K, order=order))
@@ -295,7 +295,7 @@ RIGHT, COVERED = "all, right", "all, with a category"
 
 
 def build_swap_table4() -> Table:
-    """Give the share of queries with a right category, for each category and as a whole."""
+    """Return the share of queries with a right category, for each category and as a whole."""
     labelled = read_labelled()
     found = {kind: judged(labelled, kind=kind) for kind in (Kind.PAPER, Kind.EVIDENCE)}
     theirs: dict[str, float] = dict(zip(CATEGORIES, THEIR_SHARES, strict=True))
@@ -336,7 +336,7 @@ def read_labelled() -> pl.DataFrame:
 
 
 def judged(labelled: pl.DataFrame, *, kind: Kind) -> dict[str, float]:
-    """Give the percentages of right answers."""
+    """Return the percentages of right answers."""
     found = Classifier(kind=kind).classify(labelled["query"])
     table = labelled.with_columns(right=found.names == labelled["category"], has=pl.Series(found.category >= 0))
     by_category = table.group_by("category").agg(100 * pl.col("right").mean()).rows()

@@ -24,7 +24,7 @@ class Table:
 
 
 def claim(text: str, *, holds: bool, figures: str) -> str:
-    """Say whether a statement of the paper holds on this log.
+    """Return whether a statement of the paper holds on this log.
 
     >>> claim("larger is better", holds=False, figures="3, 2")
     'the paper: larger is better; does not hold here: 3, 2'

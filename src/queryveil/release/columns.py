@@ -104,7 +104,7 @@ class ColumnPolicy:
                 )
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
-        """Say what becomes of the columns of a log; those that a promise covers are `protected` and leave unasked."""
+        """What becomes of the columns of a log; those that a promise covers are `protected` and leave unasked."""
         others = [name for name in columns if name not in ("user", "query", "time", *protected)]
         return ColumnReport(
             ids=self.ids,
@@ -115,7 +115,7 @@ class ColumnPolicy:
         )
 
     def warnings(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> list[str]:
-        """Say what leaves that the promise does not cover."""
+        """Return what leaves that the promise does not cover."""
         found = []
         if self.ids is Ids.KEEP:
             found.append("user ids are the original ones: whoever knows an id knows the person's rows")
@@ -130,7 +130,7 @@ class ColumnPolicy:
     def apply(
         self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator, protected: tuple[str, ...] = ()
     ) -> pl.DataFrame:
-        """Give the rows with released columns only, users renamed and rows shuffled, and no text of other rows.
+        """Return the rows with released columns only, users renamed and rows shuffled, and no text of other rows.
 
         `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller
         has made the user column distinct for each owner.
@@ -156,7 +156,7 @@ class ColumnPolicy:
 
 
 def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
-    """Give the pseudonyms that users have in every release under this key."""
+    """Return the pseudonyms that users have in every release under this key."""
     pseudonyms = [hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH] for user in users]
     return pl.Series(pseudonyms, dtype=pl.String)
 

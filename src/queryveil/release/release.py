@@ -43,7 +43,7 @@ SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
 
 
 def versions(*more: str) -> dict[str, str]:
-    """Give the versions of what a release was made with; `more` are packages that not every release needs."""
+    """Return the versions of what a release was made with; `more` are packages that not every release needs."""
     names = ("numba", "numpy", "polars", "pyarrow", *more)
     return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
 
@@ -243,7 +243,7 @@ def read_release(folder: str | Path) -> Release:
 
 
 def _whole_files(folder: Path, data: DataFile) -> list[Path]:
-    """Give the files of a release, if they are there and those that the manifest was written for."""
+    """Return the files of a release, if they are there and those that the manifest was written for."""
     if Path(data.name).name != data.name or any(Path(part.name).name != part.name for part in data.parts):
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
     if not data.parts:
@@ -268,7 +268,7 @@ def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
 
 
 def sum_of_parts(parts: Sequence[Part]) -> str:
-    """Give the sum that stands for data in parts."""
+    """Return the sum that stands for data in parts."""
     return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
 
 

@@ -188,7 +188,7 @@ def _n_clicks(release: Release) -> int | None:
 
 
 def _top_queries(release: Release) -> tuple[tuple[str, int], ...]:
-    """Give the texts that stand in most rows of a released log or have the largest counts; others have no queries."""
+    """Return the texts that stand in most rows of a released log or have the largest counts; others have no queries."""
     if isinstance(release.data, Tallies):
         tallied = release.data.frame.sort(["count", "query"], descending=[True, False])
         return tuple((query, int(n)) for query, n in tallied.head(N_SHOWN).iter_rows())

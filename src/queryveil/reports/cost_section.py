@@ -59,7 +59,7 @@ class Edit:
 
 
 def removed(manifest: Manifest) -> tuple[Edit, ...]:
-    """Give what was removed, the rows first; kinds of which there were none are left out."""
+    """Return what was removed, the rows first; kinds of which there were none are left out."""
     found = [
         Edit(label=in_words(name), n=n, is_rows=_is_rows(name))
         for name, n in manifest.removed.items()
@@ -69,7 +69,7 @@ def removed(manifest: Manifest) -> tuple[Edit, ...]:
 
 
 def changed(manifest: Manifest) -> tuple[Edit, ...]:
-    """Give what was changed and not removed."""
+    """Return what was changed and not removed."""
     return tuple(Edit(label=in_words(name), n=n) for name, n in manifest.changed.items() if n)
 
 
@@ -102,7 +102,7 @@ _NOT_TOLD = (
 
 
 def cost(report: Report) -> Section:
-    """Give what the release is still good for."""
+    """Return what the release is still good for."""
     blocks: list[Block] = [_counts(report)]
     if report.measures is None:
         blocks.append(Paragraph(text=report.why_no_measures))
@@ -114,7 +114,7 @@ def cost(report: Report) -> Section:
 
 
 def taken_away(report: Report) -> Section:
-    """Give what was removed and changed, by kind."""
+    """Return what was removed and changed, by kind."""
     manifest = report.manifest
     if isinstance(manifest.promise, DifferentialPrivacy):
         blocks: list[Block] = [Paragraph(text=_NOT_TOLD), _noise(manifest)]
@@ -150,7 +150,7 @@ def _edits(caption: str, edits: Iterable[Edit]) -> Table:
 
 
 def sizes(report: Report) -> tuple[Figure, ...]:
-    """Give the two figures that say how much is left."""
+    """Return the two figures that say how much is left."""
     manifest = report.manifest
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     if isinstance(manifest.promise, DifferentialPrivacy):
@@ -176,7 +176,7 @@ def sizes(report: Report) -> tuple[Figure, ...]:
 
 
 def _noisy_sizes(report: Report) -> tuple[Figure, ...]:
-    """Give what is released; how large the log was is not told."""
+    """Return what is released; how large the log was is not told."""
     counts = report.manifest.counts
     if "user" in report.columns:
         note = f"of {counts.n_users_after:,} made-up users"

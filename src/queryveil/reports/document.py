@@ -24,7 +24,7 @@ _KEEP_IT = (
 
 
 def document_of(report: Report) -> Document:
-    """Give the whole report as headings, sentences, tables and pictures."""
+    """Return the whole report as headings, sentences, tables and pictures."""
     sections = (
         promised(report),
         not_promised(report),
@@ -67,7 +67,7 @@ def in_short(report: Report) -> str:
 
 
 def _found(report: Report) -> str:
-    """Say what somebody finds who knows a few terms, and who finds more."""
+    """Return what somebody finds who knows a few terms, and who finds more."""
     if report.attacks is None:
         # Without an original nobody expects attacks.
         return report.why_no_attacks if report.measures is not None else ""
@@ -96,7 +96,7 @@ def _most(attacks: Attacks, known: Attempt | None) -> str:
 
 
 def _alert(report: Report) -> str:
-    """Say what must not be overlooked."""
+    """Return what must not be overlooked."""
     n = len(report.manifest.warnings)
     warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
     is_exact = isinstance(report.manifest.promise, DifferentialPrivacy) and report.measures is not None

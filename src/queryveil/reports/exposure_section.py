@@ -34,7 +34,7 @@ _ESTIMATED = (
 
 
 def exposed(report: Report) -> Section:
-    """Give what everybody found."""
+    """Return what everybody found."""
     title = "What attackers find"
     if report.attacks is None:
         return Section(name="exposure", title=title, blocks=(Paragraph(text=report.why_no_attacks),))
@@ -57,7 +57,7 @@ def exposed(report: Report) -> Section:
 
 
 def by_known_terms(report: Report) -> Section | None:
-    """Give what is found by how many terms are known; None where nobody who knows terms has run."""
+    """Return what is found by how many terms are known; None where nobody who knows terms has run."""
     if report.attacks is None:
         return None
     known = [one for one in report.attacks.attempts if one.after.attacker in _BY_TERMS]
@@ -90,14 +90,14 @@ def by_known_terms(report: Report) -> Section | None:
 
 
 def typical(attacks: Attacks | None) -> Attempt | None:
-    """Give the attempt that stands for those who know terms of a person: four of them, all right."""
+    """Return the attempt that stands for those who know terms of a person: four of them, all right."""
     if attacks is None:
         return None
     return attacks.named("likely_terms", n_known=TYPICAL) or attacks.named("known_terms", n_known=TYPICAL)
 
 
 def shown(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
-    """Give one attempt of each kind: those who know four terms, and of those who undo an exchange the best one."""
+    """Return one attempt of each kind: those who know four terms, and of those who undo an exchange the best one."""
     kept, rebuilders = list[Attempt](), list[Attempt]()
     for attempt in attempts:
         found = attempt.after
@@ -167,7 +167,7 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
-    """Say why attackers did not run, once for each reason."""
+    """Return why attackers did not run, once for each reason."""
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
         name = "exchange undone" if is_rebuilder(one.attacker) else named(one.attacker)

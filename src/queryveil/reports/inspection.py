@@ -40,7 +40,7 @@ class Inspection:
     alone: dict[int, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the figures as plain values."""
+        """Return the figures as plain values."""
         return asdict(self)
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,7 @@ from queryveil.html_tables import Html, escape
 
 
 def page(*, title: str, body: Iterable[Html], lead: Iterable[Html] = (), kicker: str = "", footer: str = "") -> str:
-    """Give the whole document; `lead` stands below the title, and `kicker` is a small line above it.
+    """Return the whole document; `lead` stands below the title, and `kicker` is a small line above it.
 
     It has no script, and its policy forbids the browser to load anything.
 
@@ -37,33 +37,33 @@ def joined(parts: Iterable[Html]) -> Html:
 
 
 def section(heading: str, *, body: Iterable[Html], name: str = "") -> Html:
-    """Give a section; a `name` lets links lead to it (`#name`)."""
+    """Return a section; a `name` lets links lead to it (`#name`)."""
     where = f' id="{escape(name)}"' if name else ""
     return joined([Html(f"<section{where}>"), Html(f"<h2>{escape(heading)}</h2>"), *body, Html("</section>")])
 
 
 def paragraph(text: str, *, kind: Literal["", "lead", "note", "warning", "quote"] = "") -> Html:
-    """Give a paragraph; text is escaped unless it is HTML."""
+    """Return a paragraph; text is escaped unless it is HTML."""
     return Html(f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>")
 
 
 def bullets(items: Iterable[str]) -> Html:
-    """Give a list."""
+    """Return a list."""
     return joined([Html("<ul>"), *(Html(f"<li>{escape(item)}</li>") for item in items), Html("</ul>")])
 
 
 def badge(text: str, *, kind: Literal["good", "bad", "open"]) -> Html:
-    """Give a verdict that is seen at once; the text says it too, so the colour is never alone."""
+    """Return a verdict that is seen at once; the text says it too, so the colour is never alone."""
     return Html(f'<span class="badge {kind}">{escape(text)}</span>')
 
 
 def command(text: str) -> Html:
-    """Give lines to type."""
+    """Return lines to type."""
     return Html(f"<pre><code>{escape(text)}</code></pre>")
 
 
 def tiles(figures: Iterable[tuple[str, str, str]]) -> Html:
-    """Give a row of large figures: what each is, the figure, and a small line below it (may be empty)."""
+    """Return a row of large figures: what each is, the figure, and a small line below it (may be empty)."""
     lines = ['<dl class="tiles">']
     for name, figure, below in figures:
         small = f"<small>{escape(below)}</small>" if below else ""

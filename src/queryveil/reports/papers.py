@@ -67,7 +67,7 @@ class Source:
 
 
 def source_of(promise: Guarantee, *, method: str, noise: Sequence[Noise] = ()) -> Source | None:
-    """Give the definition behind a promise, and where the `noise` is from; None where nothing is promised.
+    """Return the definition behind a promise, and where the `noise` is from; None where nothing is promised.
 
     >>> source_of(KmAnonymity(k=5, m=2), method="km").name
     '(5, 2)-anonymity'

@@ -21,7 +21,7 @@ from queryveil.reports.value import Report, State
 
 
 def promised(report: Report) -> Section:
-    """Give the promise."""
+    """Return the promise."""
     promise = report.manifest.promise
     blocks: list[Block] = [Paragraph(text=promise.in_words())]
     source = source_of(promise, method=report.manifest.method, noise=report.manifest.noise)
@@ -33,7 +33,7 @@ def promised(report: Report) -> Section:
 
 
 def not_promised(report: Report) -> Section:
-    """Give what nobody may conclude from it."""
+    """Return what nobody may conclude from it."""
     law = "Whether this makes the release anonymous under a law is a judgement for which these are the facts."
     return Section(
         name="not-promised",
@@ -60,7 +60,7 @@ _CHECKED_MADE_UP = (
 
 
 def judged(report: Report) -> Section:
-    """Give the verdict."""
+    """Return the verdict."""
     judgement, blocks = report.judgement, list[Block]()
     verdict = judgement.verdict
     if verdict is None:
@@ -149,7 +149,7 @@ _SEVERAL_FILES = "The data files are those that were judged if their checksums a
 
 
 def checking(report: Report) -> Section:
-    """Give the commands that repeat what this report says, and what it was made with."""
+    """Return the commands that repeat what this report says, and what it was made with."""
     manifest, folder = report.manifest, quote(report.folder)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     blocks: list[Block] = []
@@ -168,14 +168,14 @@ def checking(report: Report) -> Section:
 
 
 def _sum(file: DataFile, *, folder: str) -> str:
-    """Give the command that prints the checksum of a file; that of parts is the sum of their own."""
+    """Return the command that prints the checksum of a file; that of parts is the sum of their own."""
     if file.parts:
         return f"sha256sum {folder}/{file.name}/* | cut -d ' ' -f 1 | sha256sum"
     return f"sha256sum {folder}/{file.name}"
 
 
 def glossary() -> Section:
-    """Say what words mean here."""
+    """Return what words mean here."""
     table = Table(columns=("word", "meaning"), rows=_GLOSSARY, caption="")
     return Section(name="glossary", title="Glossary", blocks=(table,))
 
@@ -235,7 +235,7 @@ _NOT_COVERED = "released as it is, not covered by the promise"
 
 
 def columns(report: Report) -> Section:
-    """Give the column policy as a table."""
+    """Return the column policy as a table."""
     rows = tuple(_rows(report.manifest, released=report.columns))
     title = "What became of the columns"
     return Section(
@@ -244,7 +244,7 @@ def columns(report: Report) -> Section:
 
 
 def warnings(report: Report) -> Section | None:
-    """Give the warnings of the manifest; none where there are none."""
+    """Return the warnings of the manifest; none where there are none."""
     found = report.manifest.warnings
     if not found:
         return None

@@ -23,7 +23,7 @@ _MOST_NARROW = 4
 
 
 def render_html(report: Report) -> str:
-    """Give the whole file.
+    """Return the whole file.
 
     It has no script and loads nothing. It holds no query, URL or user id, unless the report has `top_queries`.
     """
@@ -88,7 +88,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def render_markdown(report: Report) -> str:
-    """Give the whole text."""
+    """Return the whole text."""
     document = document_of(report)
     figures = [
         f"- {escape_markdown(one.label)}: **{escape_markdown(one.value)}**"

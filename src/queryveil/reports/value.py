@@ -40,7 +40,7 @@ class Curves:
 
 
 def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
-    """Give the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
+    """Return the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
     if isinstance(release.data, QueryLog):
         after = release.data.frame["query"]
         return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(_asked(after)))
@@ -60,7 +60,7 @@ def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
 
 
 def points_of(counts: list[int]) -> Points:
-    """Give ranks and counts: all of the first ranks, then ever fewer, and the last.
+    """Return ranks and counts: all of the first ranks, then ever fewer, and the last.
 
     >>> points_of([1, 7, 3])
     ((1, 7), (2, 3), (3, 1))
@@ -137,7 +137,7 @@ class Report:
         return self.judgement.state
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, for JSON."""
+        """Return everything as plain values, for JSON."""
         judged = self.judgement
         plain: dict[str, Any] = {
             "folder": self.folder,

@@ -56,7 +56,7 @@ class Attempts:
 
 
 def in_one_line(error: Exception, *, what: str) -> str:
-    """Say what is wrong.
+    """Return what is wrong.
 
     >>> in_one_line(OSError(28, "No space left on device"), what="the sink")
     'the sink: no space left on device'

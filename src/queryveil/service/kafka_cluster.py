@@ -76,7 +76,7 @@ class KafkaAddress:
         return f"Kafka at {self.servers}"
 
     def settings(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the client's settings: how to get there, and `more`."""
+        """Return the client's settings: how to get there, and `more`."""
         is_tls = self.options["tls"] not in ("", "0")
         found: dict[str, Any] = {"bootstrap.servers": self.servers, "log_level": 2, **more}
         if self.user is not None:
@@ -102,7 +102,7 @@ class KafkaAddress:
         return sorted(found.partitions)
 
     def explain(self, error: KafkaError) -> QueryveilError:
-        """Give our error for one of the client's; its own text is not passed on."""
+        """Return our error for one of the client's; its own text is not passed on."""
         name = error.name()
         if name in _DENIED:
             return BadInput(

@@ -13,7 +13,7 @@ _N_BYTES = 32
 
 
 def read_or_make_key(path: Path) -> bytes:
-    """Give the secret in a file; if there is none, make one for its owner alone."""
+    """Return the secret in a file; if there is none, make one for its owner alone."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -41,5 +41,5 @@ def read_or_make_key(path: Path) -> bytes:
 
 
 def new_key() -> bytes:
-    """Give a secret that nobody has."""
+    """Return a secret that nobody has."""
     return secrets.token_bytes(_N_BYTES)

@@ -53,7 +53,7 @@ class Ledger:
         )
 
     def counts_with(self, ready: Ready | None, swapped: Swapped | None, *, n_suppressed: int) -> dict[str, int]:
-        """Give the counts as they are once this is committed."""
+        """Return the counts as they are once this is committed."""
         counts = Counter(self.counts)
         counts["n_suppressed"] += n_suppressed
         if ready is not None:
@@ -127,11 +127,11 @@ class UserCount:
         np.maximum.at(self._longest, (hashes & np.uint64(_N - 1)).astype(np.int64), (n_zeros + 1).astype(np.uint8))
 
     def estimate(self) -> int:
-        """Say how many there were."""
+        """Return how many there were."""
         raw = 0.7213 / (1 + 1.079 / _N) * _N * _N / float(np.sum(np.exp2(-self._longest.astype(np.float64))))
         n_unused = int((self._longest == 0).sum())
         return round(_N * math.log(_N / n_unused) if raw <= 2.5 * _N and n_unused else raw)
 
     def to_bytes(self) -> bytes:
-        """Give it for the store."""
+        """Return it for the store."""
         return self._longest.tobytes()

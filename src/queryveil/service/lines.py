@@ -55,7 +55,7 @@ def find_json_layout(data: bytes, *, names: Mapping[str, str], source: str) -> L
 
 
 def _value(line: bytes) -> object:
-    """Give what a line holds, also if it is Latin-1; None if it is no JSON."""
+    """Return what a line holds, also if it is Latin-1; None if it is no JSON."""
     for text in (line, line.decode("latin-1")):
         try:
             return msgspec.json.decode(text)
@@ -65,7 +65,7 @@ def _value(line: bytes) -> object:
 
 
 def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
-    """Give the columns of events; what is kept without a role is text, in JSON its JSON."""
+    """Return the columns of events; what is kept without a role is text, in JSON its JSON."""
     others = {name: ROLES.get(name, pl.String()) for name in keep}
     return {"user": pl.String(), "query": pl.String(), **others}
 
@@ -81,7 +81,7 @@ def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
 def parse_json_lines(
     data: bytes, *, layout: Layout | None, keep: tuple[str, ...]
 ) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
-    """Give the events, how many lines there were, the numbers of bad ones, and the kinds of times seen."""
+    """Return the events, how many lines there were, the numbers of bad ones, and the kinds of times seen."""
     schema = events_schema(keep)
     frames, bad, kinds, n_read = [pl.DataFrame(schema=schema)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
     for records in split(iter([data]), dialect=LINES, n_columns=1):
@@ -124,7 +124,7 @@ def _events(
 
 
 def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
-    """Give values as text, and which of them are nothing that can stand in this role."""
+    """Return values as text, and which of them are nothing that can stand in this role."""
     kinds = set(map(type, values))
     if kinds <= _TEXT:
         return pl.Series(values, dtype=pl.String), False
@@ -139,7 +139,7 @@ def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
 
 
 def _decode(records: Records, decoder: msgspec.json.Decoder[Any], *, wrong: Bytes) -> list[Any]:
-    """Give what the sound lines hold; the other lines' faults go into `wrong`."""
+    """Return what the sound lines hold; the other lines' faults go into `wrong`."""
     data = records.data.tobytes()
     if not wrong.any() and not records.is_latin1.any():
         try:
@@ -276,7 +276,7 @@ def _found_in_json(data: bytes, *, names: Mapping[str, str], source: str, is_cer
 
 
 def inside_names(layout: Layout) -> tuple[str, ...]:
-    """Give the names of a layout's columns in a frame, in the order of the line."""
+    """Return the names of a layout's columns in a frame, in the order of the line."""
     if layout.format is Format.AOL:
         return tuple(delimited.NAMES)
     inside = {name: role for role, name in layout.names.items()} | carried_names(layout.columns, names=layout.names)

@@ -96,7 +96,7 @@ class Source(Protocol):
         """Go on behind a position; None is a first start. `keys` are those of batches that were committed."""
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give the next lines as soon as there are some, or None after `timeout` seconds without any."""
+        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
 
     @property
     def is_finished(self) -> bool:
@@ -139,7 +139,7 @@ class Store(Protocol):
         """Write everything or nothing, to disk. After a failure the same commit may be given again."""
 
     def close(self) -> None:
-        """Give the store back."""
+        """Return the store back."""
 
 
 @runtime_checkable

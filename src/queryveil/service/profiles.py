@@ -52,12 +52,12 @@ class ProfileDatabase:
     store: str | Path = field(repr=False)
 
     def table(self) -> pl.DataFrame:
-        """Give all profiles: a row for each user, a column of counts for each category, and their total."""
+        """Return all profiles: a row for each user, a column of counts for each category, and their total."""
         wide = self._from_server() if self._is_server else self._from_file()
         return wide.sort("user").with_columns(total=pl.sum_horizontal(NAMES)).select(SCHEMA.names())
 
     def of_user(self, user: str) -> Profile | None:
-        """Give one profile, if there is one."""
+        """Return one profile, if there is one."""
         wide = self._from_server(user) if self._is_server else self._from_file(user)
         if wide.is_empty():
             return None
@@ -110,7 +110,7 @@ _LONG: Final = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.
 
 
 def _wide(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give each category a column; in `rows` it is a number."""
+    """Return each category a column; in `rows` it is a number."""
     columns = (pl.col("n").filter(pl.col("category") == i).sum().alias(name) for i, name in enumerate(NAMES))
     return rows.group_by("user").agg(columns)
 
@@ -163,7 +163,7 @@ class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
 def profiles_of_log(
     log: QueryLog, *, classifier: Classifier, pseudonyms: Callable[[pl.Series], pl.Series], unclassified: str = "pool"
 ) -> pl.DataFrame:
-    """Give the profiles that a log's own users have, under the names that they got on release."""
+    """Return the profiles that a log's own users have, under the names that they got on release."""
     frame = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=unclassified).frame
     columns = ((pl.col("category") == i).sum().cast(pl.Int64).alias(name) for i, name in enumerate(NAMES))
     counted = frame.group_by("user").agg(columns).with_columns(total=pl.sum_horizontal(NAMES))

@@ -89,14 +89,14 @@ class RedisAddress:
         return f"the Redis server at {self.host}:{self.port}"
 
     def number(self, option: str, *, what: str) -> int:
-        """Give an option that is a count, 0 or more."""
+        """Return an option that is a count, 0 or more."""
         text = self.options[option]
         if not (text.isascii() and text.isdigit()):
             raise BadParameter(f"{option} in the {what}", text, allowed="a whole number, 0 or more")
         return int(text)
 
     def connect(self) -> redis.Redis:
-        """Give a client that connects when it is first used and never repeats a command by itself."""
+        """Return a client that connects when it is first used and never repeats a command by itself."""
         try:
             import redis  # noqa: PLC0415
             from redis.backoff import NoBackoff  # noqa: PLC0415
@@ -166,7 +166,7 @@ class RedisAddress:
 
 
 def _code(error: redis.ResponseError) -> str:
-    """Give the word that a refusal begins with; the client cuts it off where it has a class for it."""
+    """Return the word that a refusal begins with; the client cuts it off where it has a class for it."""
     import redis  # noqa: PLC0415
 
     classes: dict[type[redis.ResponseError], str] = {

@@ -43,7 +43,7 @@ def pack(pools: bytes, *, layout: Layout | None, users: bytes) -> bytes:
 def unpack(
     data: bytes, *, issued: Iterable[tuple[int, bytes]], settings: PoolSettings
 ) -> tuple[Pools, Layout | None, bytes]:
-    """Give back what `pack` was given."""
+    """Return back what `pack` was given."""
     try:
         packed = msgspec.msgpack.decode(data, type=_Packed)
     except msgspec.MsgspecError:
@@ -132,7 +132,7 @@ class Service:
         self._stopping.set()
 
     def stats(self) -> Stats:
-        """Say how it is, from any thread."""
+        """Return how it is, from any thread."""
         delivery, trouble = self._delivery, self._trouble or self._delivery.trouble
         if trouble is None and self._stopping.is_set():
             trouble = "stopping"

@@ -21,12 +21,12 @@ _MARK = "kept "
 
 
 def mark_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Give the columns to keep names that nothing else has."""
+    """Rename the columns to keep to names that nothing else has."""
     return events.rename({name: _MARK + name for name in keep}) if keep else events
 
 
 def unmark_kept(released: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Give what may leave: user, query and the columns to keep, under the names they came with.
+    """Return what may leave: user, query and the columns to keep, under the names they came with.
 
     >>> events = mark_kept(pl.DataFrame({"user": ["a"], "query": ["q"], "category": ["wines"]}), keep=("category",))
     >>> unmark_kept(events.with_columns(category=14), keep=("category",)).rows()
@@ -102,7 +102,7 @@ class StreamSettings:
         return SwapAnonymity(k=self.k, l=self.k if self.l is None else self.l, remembered=self.remembered)
 
     def make_classifier(self) -> Classifier:
-        """Give the classifier, with its tables read."""
+        """Return the classifier, with its tables read."""
         tables = self.tables
         return Classifier.from_tables(
             frequencies=tables.frequencies,

@@ -31,7 +31,7 @@ _STREAMS = ("redis://", "rediss://", "kafka://")
 def open_source(
     url: str, *, follow: bool = False, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
 ) -> Source:
-    """Give the source at an address: `-`, a file or glob, redis://, kafka:// or http://."""
+    """Return the source at an address: `-`, a file or glob, redis://, kafka:// or http://."""
     scheme = _scheme(url, what="source")
     if follow and (url == "-" or scheme is not None or has_magic(url)):
         raise BadParameter("source", shown(url), allowed="one file with --follow")
@@ -56,7 +56,7 @@ def open_source(
 
 
 def open_sink(url: str) -> Sink:
-    """Give the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
+    """Return the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
     scheme = _scheme(url, what="sink")
     if scheme is not None:
         sink: Sink = _server("sinks", scheme, url, kind="Sink")
@@ -79,7 +79,7 @@ def open_sink(url: str) -> Sink:
 
 
 def open_store(url: str) -> Store:
-    """Give the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
+    """Return the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
     if url == "memory:":
         from queryveil.service.stores.memory import MemoryStore  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def open_store(url: str) -> Store:
 
 
 def shown(url: str) -> str:
-    """Give an address as it may be shown: without user, password and query.
+    """Return an address as it may be shown: without user, password and query.
 
     >>> shown("redis://me:secret@cache.example:6379/0/searches?token=1")
     'redis://cache.example:6379/0/searches'
@@ -109,7 +109,7 @@ def shown(url: str) -> str:
 
 
 def name_of(url: str, opened: object) -> str:
-    """Give the name under which a store knows a source or sink: servers as they call themselves, files by full path."""
+    """The name under which a store knows a source or sink: servers as they call themselves, files by full path."""
     if url == "-" or "://" in url:
         return str(getattr(opened, "name", None) or shown(url))
     return str(Path(url.removeprefix(_RELEASE)).absolute())
@@ -137,7 +137,7 @@ def check_apart(source: str, sink: str) -> None:
 
 
 def _place(url: str, *, stream: str) -> tuple[str, ...]:
-    """Give server and topic, or server, database and stream, which has another default at a source than at a sink."""
+    """Return server and topic, or server, database and stream, which has another default at a source than at a sink."""
     parts = urlsplit(url)
     server, path = parts.netloc.rpartition("@")[2], parts.path.strip("/")
     if parts.scheme == "kafka":

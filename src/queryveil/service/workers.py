@@ -127,7 +127,7 @@ class Workers:
 
 
 def preparation(settings: StreamSettings) -> Preparation:
-    """Give what the number of workers asks for."""
+    """Return what the number of workers asks for."""
     return InProcess(settings) if settings.workers == 1 else Workers(settings)
 
 

@@ -27,7 +27,7 @@ _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def _roots() -> tuple[UInt32s, UInt32s]:
-    """Give the constants of SHA-256: fractions of the cube and square roots of the first primes."""
+    """Return the constants of SHA-256: fractions of the cube and square roots of the first primes."""
     primes = [n for n in range(2, 312) if all(n % d for d in range(2, n))]
     cubes = [_root(p << 96, 3) & 0xFFFFFFFF for p in primes]
     squares = [_root(p << 64, 2) & 0xFFFFFFFF for p in primes[:8]]
@@ -87,7 +87,7 @@ def _end(block: Bytes, n_bytes: int, n_all: int) -> None:
 
 @njit(cache=True)
 def name_all(data: Bytes, ptr: Int64s, inner: UInt32s, outer: UInt32s) -> Bytes:
-    """Give the first half of the HMAC of each text as digits; the states have taken in the padded key."""
+    """Return the first half of the HMAC of each text as digits; the states have taken in the padded key."""
     n = len(ptr) - 1
     out = np.empty((n, 2 * NAME_BYTES), np.uint8)
     words, state = np.empty(64, np.uint32), np.empty(8, np.uint32)
@@ -147,7 +147,7 @@ class Pseudonyms:
 
 
 def _padded(key: bytes, pad: int) -> UInt32s:
-    """Give the state of SHA-256 after the key, padded as HMAC wants it."""
+    """Return the state of SHA-256 after the key, padded as HMAC wants it."""
     short = hashlib.sha256(key).digest() if len(key) > BLOCK_BYTES else key
     block = np.frombuffer(short.ljust(BLOCK_BYTES, b"\0"), np.uint8) ^ np.uint8(pad)
     state = FIRST_STATE.copy()

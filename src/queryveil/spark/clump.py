@@ -30,7 +30,7 @@ _ROWS = pa.schema([("number", pa.int64()), ("items", pa.list_(pa.string()))])
 def anonymize_transactions(
     method: Clump | Partition, log: SparkLog, *, scratch: str, shards: int | None = None
 ) -> Made | MadeHere:
-    """Give transactions of which each is one of k alike: k alike in a shard are k alike in the union."""
+    """Return transactions of which each is one of k alike: k alike in a shard are k alike in the union."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
@@ -57,7 +57,7 @@ def anonymize_transactions(
 
 
 def shippable(taxonomy: Taxonomy | None) -> Taxonomy | None:
-    """Give the taxonomy that must go to the executors: WordNet need not, they have it."""
+    """Return the taxonomy that must go to the executors: WordNet need not, they have it."""
     return None if taxonomy is Taxonomy.wordnet() else taxonomy
 
 

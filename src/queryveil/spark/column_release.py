@@ -37,7 +37,7 @@ class Leaving:
 
 
 def secret_of(seed: int | None, what: str) -> bytes:
-    """Give the secret that chance is drawn from on executors: the system's, or one that follows from a seed.
+    """Return the secret that chance is drawn from on executors: the system's, or one that follows from a seed.
 
     A task that Spark runs again must come to the same; so nothing is drawn there, all follows from this.
     """
@@ -47,12 +47,12 @@ def secret_of(seed: int | None, what: str) -> bytes:
 
 
 def digests(texts: pl.Series, *, secret: bytes) -> list[bytes]:
-    """Give 16 bytes for each text that look like chance to whoever does not know the secret."""
+    """Return 16 bytes for each text that look like chance to whoever does not know the secret."""
     return [hashlib.blake2b(text.encode(), key=secret, digest_size=16).digest() for text in texts]
 
 
 def leave(frame: DataFrame, policy: ColumnPolicy, *, seed: int | None, protected: tuple[str, ...] = ()) -> Leaving:
-    """Give the rows with released columns only, users renamed and rows shuffled; users stay together.
+    """Return the rows with released columns only, users renamed and rows shuffled; users stay together.
 
     `frame` must be cheap to read twice. Where one person has several names in a release, they are several users here.
     """
@@ -111,7 +111,7 @@ def _buckets(digests: pl.Series) -> pl.Series:
 
 
 def _numbered(batches: Batches, *, first: Int64s | None, schema: pa.Schema) -> Batches:
-    """Give users their numbers: those of a bucket follow those of the buckets before it, by their digests.
+    """Return users their numbers: those of a bucket follow those of the buckets before it, by their digests.
 
     All of a bucket is in one part, in the order of digests; but buckets are not, so each counts for itself.
     """

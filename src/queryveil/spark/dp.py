@@ -50,7 +50,7 @@ class _Picking:
 
 
 def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str) -> MadeHere:
-    """Give the release, which has come to the driver: noisy counts of common queries."""
+    """Return the release, which has come to the driver: noisy counts of common queries."""
     method.check(log.empty)
     rng = generator(method.seed)
     rows = people_of(log, threshold=method.bot_threshold).frame
@@ -75,7 +75,7 @@ class _Tallying:
     by_blanks: bool
 
     def rounds(self, rows: DataFrame, what: str, *, out: pl.DataFrame | None) -> pl.DataFrame:
-        """Give the items that leave with their noisy counts; clicks are counted for the queries that are `out`."""
+        """Return the items that leave with their noisy counts; clicks are counted for the queries that are `out`."""
         names = ("query",) if what == "queries" else ("query", "url")
         found = pl.DataFrame(schema=dict.fromkeys(names, pl.String) | {"count": pl.Int64})
         for number, plan in enumerate(self.method.noise):
@@ -131,7 +131,7 @@ def _picked(
     gone: Broadcast[pl.DataFrame],
     out: Broadcast[pl.DataFrame | None],
 ) -> Batches:
-    """Give what the people of this part, which holds all their rows, count for: each at most so many, once each."""
+    """Return what the people of this part, which holds all their rows, count for: each at most so many, once each."""
     names = list(picking.names)
     like = pa.schema([(name, pa.string()) for name in ("user", *names)])
     items = _tidy(as_frame(batches, like=like), by_blanks=picking.by_blanks)
@@ -150,7 +150,7 @@ def _picked(
 
 
 def _tidy(frame: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
-    """Give the rows whose queries can be released, in their normal form."""
+    """Return the rows whose queries can be released, in their normal form."""
     if by_blanks:
         frame = frame.with_columns(pl.col("query").str.split(" ")).explode("query")
     codes, distinct = encode(frame["query"].fill_null(""))

@@ -104,7 +104,7 @@ class Spark:
 
     @speaking()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
-        """Say what is in a log, and how many users stand alone."""
+        """Return what is in a log, and how many users stand alone."""
         return inspect(log, k=k, m=m)
 
     @speaking()

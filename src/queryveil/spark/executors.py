@@ -97,7 +97,7 @@ def insist(ask: Callable[[], object]) -> None:
 
 @contextmanager
 def speaking(*, so: str = "") -> Iterator[None]:
-    """Say what went wrong on the cluster in one line; `so` is what that means."""
+    """Return what went wrong on the cluster in one line; `so` is what that means."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -123,7 +123,7 @@ def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilErr
 
 
 def _again(name: str, words: str) -> QueryveilError:
-    """Give the error that an executor raised, with its words."""
+    """Return the error that an executor raised, with its words."""
     kind = getattr(errors, name, QueryveilError)
     again: QueryveilError = kind.__new__(kind)
     Exception.__init__(again, words)
@@ -165,7 +165,7 @@ Ints = NDArray[np.int64]
 
 
 def suffixes(starts: Ints, items: NDArray[np.int32], *, n_shards: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Give the parts of histories that each shard must see; those that begin with item i are shard i % n_shards'.
+    """Return the parts of histories that each shard must see; those that begin with item i are shard i % n_shards'.
 
     History h is `items[starts[h]:starts[h + 1]]`, ascending. A shard sees it from the first item of its own on. Gives
     for each such part its shard and its history, where its places begin, and the places.

@@ -85,7 +85,7 @@ def _alone(histories: DataFrame, vocabulary: Vocabulary, *, k: int, m: int) -> d
 
 
 def _numbered(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
-    """Give histories as numbers of the terms that k users have, ascending, and whether they have any other."""
+    """Return histories as numbers of the terms that k users have, ascending, and whether they have any other."""
     known = pl.DataFrame({"terms": terms.value}).with_row_index("item").with_columns(pl.col("item").cast(pl.Int32))
     for batch in batches:
         rows = pl.DataFrame(pl.from_arrow(batch))
@@ -108,7 +108,7 @@ def _shared_out(batches: Batches, *, n_shards: int) -> Batches:
 
 
 def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: int) -> pa.Table:
-    """Give the users who stand alone by a combination whose rarest term is this shard's, and its size."""
+    """Return the users who stand alone by a combination whose rarest term is this shard's, and its size."""
     lists = table["items"].combine_chunks()
     lengths = lists.value_lengths().to_numpy()
     row_ptr = np.append(0, np.cumsum(lengths)).astype(np.int64)

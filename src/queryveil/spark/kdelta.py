@@ -96,13 +96,13 @@ def losses(tallies: DataFrame) -> dict[str, float]:
 
 
 def _top(tallies: DataFrame, by: str) -> set[bytes]:
-    """Give the most frequent; of those that are equally so, any."""
+    """Return the most frequent; of those that are equally so, any."""
     top = tallies.where(F.col(by) > 0).orderBy(F.desc(by), _KEY).limit(_N_TOP).select(_KEY)
     return {bytes(row[_KEY]) for row in top.collect()}
 
 
 def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
-    """Give the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
+    """Return the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
@@ -142,7 +142,7 @@ def _equal(method: Kdelta, log: QueryLog, *, secret: bytes) -> Outcome:
 
 
 def _n_grouped(manifest: Manifest) -> float:
-    """Give how many users were put into groups, which a manifest tells by what was done for each of them."""
+    """Return how many users were put into groups, which a manifest tells by what was done for each of them."""
     done = [
         (manifest.measures.get("additions_per_user", 0.0), manifest.changed["rows_added"]),
         (manifest.measures.get("suppressions_per_user", 0.0), manifest.removed["rows_suppressed"]),
@@ -152,7 +152,7 @@ def _n_grouped(manifest: Manifest) -> float:
 
 
 def _sizes(found: Shards) -> dict[str, float]:
-    """Give how large the groups are and what was done for each user, over all shards."""
+    """Return how large the groups are and what was done for each user, over all shards."""
     whole = summed(manifest.removed | manifest.changed for manifest in found.manifests)
     n_grouped = max(1.0, total(found.told, "grouped"))
     out: dict[str, float] = {

@@ -35,7 +35,7 @@ _KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "windo
 
 
 def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | None) -> DataFrame:
-    """Give the terms that each user, or user in a window, keeps."""
+    """Return the terms that each user, or user in a window, keeps."""
     schema = pa.schema([("user", pa.string()), ("window", pa.int64()), (_KEPT, pa.list_(pa.string()))])
     return state.select("user", "window", "labels", "kept").mapInArrow(
         guarded(partial(_named, terms=terms, window=window, schema=schema)), schema_of(schema)
@@ -54,7 +54,7 @@ def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None,
 
 
 def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
-    """Give the rows whose queries have a term left, with these terms alone.
+    """Return the rows whose queries have a term left, with these terms alone.
 
     With windows users get a name for each, so that nobody can be followed from one to the next.
     """
@@ -101,7 +101,7 @@ def count_words(released: DataFrame) -> int:
 
 
 def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> Made:
-    """Give the rows of a release that keeps the promise."""
+    """Return the rows of a release that keeps the promise."""
     _check(method, log)
     by_blanks = log.layout.format is Format.TRANSACTIONS
     people = people_of(log, threshold=method.bot_threshold)
@@ -147,14 +147,14 @@ def _check(method: Km, log: SparkLog) -> None:
 
 
 def _needed(method: Km, columns: list[str]) -> list[str]:
-    """Give the columns that may leave or that are needed to say what may."""
+    """Return the columns that may leave or that are needed to say what may."""
     return [name for name in columns if name in ("user", "query", "time", *method.columns.keep)]
 
 
 def _best(
     method: Km, histories: DataFrame, vocabulary: Vocabulary, *, spark: SparkSession, scratch: str
 ) -> tuple[DataFrame, int, list[str]]:
-    """Give what each user keeps in the best outcome, how many terms are left, and what there is to say."""
+    """Return what each user keeps in the best outcome, how many terms are left, and what there is to say."""
     words = words_of(vocabulary.terms, window=method.window)
     worth, n_without = term_values(words, target=method.target, values=method.values)
     wish = Wish(target=method.target, worth=worth)
@@ -179,7 +179,7 @@ def _outcome(
     spark: SparkSession,
     scratch: str,
 ) -> tuple[float, DataFrame, int]:
-    """Give what an outcome is worth, what everybody keeps in it, and how many terms are left."""
+    """Return what an outcome is worth, what everybody keeps in it, and how many terms are left."""
     terms = spark.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     rounds = Rounds(
         spark=spark,

@@ -57,7 +57,7 @@ def owners_of(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.Da
 
 
 def gather(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
-    """Give the terms of each user, or of each user and window, and how often each is there."""
+    """Return the terms of each user, or of each user and window, and how often each is there."""
     work = partial(_gathered, window=window, by_blanks=by_blanks)
     names = [name for name in ROWS.names if name in rows.columns and (name != "time" or window is not None)]
     return rows.select(names).repartition("user").mapInArrow(guarded(work), schema_of(HISTORIES))
@@ -102,7 +102,7 @@ class Vocabulary:
 
 
 def words_of(terms: pl.Series, *, window: str | None) -> pl.Series:
-    """Give terms as they are written, without the window before them if there are any."""
+    """Return terms as they are written, without the window before them if there are any."""
     return terms if window is None else terms.str.replace(rf"^-?\d+{_BETWEEN}", "")
 
 
@@ -132,7 +132,7 @@ def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> V
 
 
 def label(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
-    """Give each history as labels in ascending order: the places of its terms in `terms`; others are left out."""
+    """Return each history as labels in ascending order: the places of its terms in `terms`; others are left out."""
     numbered = histories.select("user", "window", "terms", "counts").withColumn("uid", F.monotonically_increasing_id())
     return numbered.mapInArrow(guarded(partial(_labelled, terms=terms)), schema_of(LABELLED))
 
@@ -163,7 +163,7 @@ class People:
 
 
 def people_of(log: SparkLog, *, threshold: int | None) -> People:
-    """Give the rows of people; whether somebody is a program is told from that user's own rows."""
+    """Return the rows of people; whether somebody is a program is told from that user's own rows."""
     if threshold is None or "time" not in log.columns:
         return People(frame=log.frame)
     progress.step("looking for bots")
@@ -183,7 +183,7 @@ def people_of(log: SparkLog, *, threshold: int | None) -> People:
 
 
 def _programs(batches: Batches, *, threshold: int) -> Batches:
-    """Give the programs among the users of this part, which holds all rows of each of them."""
+    """Return the programs among the users of this part, which holds all rows of each of them."""
     frame = as_frame(batches, like=_LIKE)
     found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
     counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))

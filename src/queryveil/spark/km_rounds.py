@@ -55,7 +55,7 @@ class Rounds:
         return max(2 * self.spark.sparkContext.defaultParallelism, -(-self.n_entries // _ENTRIES_A_SHARD))
 
     def settle(self, histories: DataFrame) -> DataFrame:
-        """Give the histories with what is kept of each: a byte for each label."""
+        """Return the histories with what is kept of each: a byte for each label."""
         state = self._stored(histories.mapInArrow(guarded(_all_kept), schema_of(STATE)), "state-0")
         is_open, n_rounds = np.ones(self.n_labels, np.int8), 0
         while is_open.any():
@@ -158,7 +158,7 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
 
 
 def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFrame:
-    """Give the histories with what has changed in them."""
+    """Return the histories with what has changed in them."""
     news = changes.groupBy("uid").agg(
         F.collect_list("label").alias("changed_labels"), F.collect_list("kept").alias("changed_kept")
     )

@@ -58,7 +58,7 @@ class SparkLog:
 
 
 def unfit(names: Sequence[str]) -> str | None:
-    """Say why Spark cannot tell columns apart by their names, or nothing."""
+    """Return why Spark cannot tell columns apart by their names, or nothing."""
     if any("." in name or "`" in name for name in names):
         return "a column has a dot in its name, which Spark takes for a part of another; rename it"
     if len({name.lower() for name in names}) < len(names):
@@ -75,7 +75,7 @@ def put(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
 def as_frame(
     table: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch], *, like: pa.Schema | None = None
 ) -> pl.DataFrame:
-    """Give what came from the cluster as a frame, times without a zone in microseconds."""
+    """Return what came from the cluster as a frame, times without a zone in microseconds."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     elif not isinstance(table, pa.Table):
@@ -89,7 +89,7 @@ def as_frame(
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """Give a schema in the types that Spark reads: short strings and lists, microseconds."""
+    """Return a schema in the types that Spark reads: short strings and lists, microseconds."""
     return pa.schema([pa.field(each.name, _plain(each.type)) for each in schema])
 
 
@@ -106,14 +106,14 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def schema_of(schema: pa.Schema) -> StructType:
-    """Give the Spark schema of an Arrow schema; times have no zone."""
+    """Return the Spark schema of an Arrow schema; times have no zone."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - Spark is loaded where it is used
 
     return from_arrow_schema(plain(schema), prefer_timestamp_ntz=True)
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """Give the Arrow schema of a Spark frame, without asking the cluster."""
+    """Return the Arrow schema of a Spark frame, without asking the cluster."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - Spark is loaded where it is used
 
     return to_arrow_schema(frame.schema, timezone="UTC")

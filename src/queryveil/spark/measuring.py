@@ -81,7 +81,7 @@ def _side_by_side(before: DataFrame, after: DataFrame) -> _Pairs:
 
 
 def _texts(frame: DataFrame, *, by_blanks: bool) -> DataFrame:
-    """Give queries as their terms with one blank between them."""
+    """Return queries as their terms with one blank between them."""
     return frame.select("query").mapInArrow(guarded(partial(_normal, by_blanks=by_blanks)), schema_of(_TEXTS))
 
 

@@ -57,7 +57,7 @@ _DIGITS = 6
 
 
 def with_counts(grouping: Grouping) -> pl.DataFrame:
-    """Give the groups of a shard with holders, also where these are not released, and their whole size."""
+    """Return the groups of a shard with holders, also where these are not released, and their whole size."""
     groups = grouping.release.groups.frame
     of_user = grouping.profiles.frame.select("user", "terms").join(grouping.membership, on="user")
     whole = of_user.group_by("group").agg(whole=pl.col("terms").list.len().cast(pl.Int64).sum())
@@ -121,7 +121,7 @@ _RELEASED = ("members", "size", "terms", "weights", "holders")
 
 
 def anonymize_plink(method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
-    """Give groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
+    """Return groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
@@ -172,13 +172,13 @@ def _grouped(method: Plink, log: QueryLog) -> Outcome:
 
 
 def size_needed(told: list[Told], *, p: float) -> int:
-    """Give the least number of terms that a group must bring together, by the average profile of all users."""
+    """Return the least number of terms that a group must bring together, by the average profile of all users."""
     members = int(total(told, "members"))
     return ceil(Fraction(int(total(told, "whole")), members) / as_written(p)) if members else 0
 
 
 def _can_be_joined(told: list[Told], *, p: float) -> bool:
-    """Tell whether all groups of each shard together are enough for one."""
+    """Return whether all groups of each shard together are enough for one."""
     needed = size_needed(told, p=p)
     return all(each.sums["whole"] >= needed for each in told if each.sums["members"])
 

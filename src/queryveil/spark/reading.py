@@ -174,7 +174,7 @@ _MEND = "mend the files, or leave such rows out with --bad-rows skip"
 
 
 def as_raw(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
-    """Give Arrow rows as a frame, types as they are."""
+    """Return Arrow rows as a frame, types as they are."""
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame

@@ -73,7 +73,7 @@ Pieces = Callable[..., Iterator[_Piece]]
 
 
 def name_of(path: str) -> str:
-    """Give the name of a file in messages."""
+    """Return the name of a file in messages."""
     return unquote(PurePosixPath(path).name)
 
 
@@ -147,7 +147,7 @@ def _read(contents: DataFrame, pieces: Pieces, *, how: How, begun: QueryLog | No
 
 
 def _common(schemas: list[pa.Schema]) -> pa.Schema:
-    """Give the columns of all pieces; one whose values are of different kinds is text, as on one machine."""
+    """Return the columns of all pieces; one whose values are of different kinds is text, as on one machine."""
     kinds: dict[str, set[pa.DataType]] = {}
     for field in chain.from_iterable(schemas):
         kinds.setdefault(field.name, set()).add(field.type)
@@ -226,7 +226,7 @@ def _look_into(batches: Batches, *, pieces: Pieces, how: How) -> Batches:
 
 
 def _kinds(frame: pl.DataFrame) -> pa.Schema:
-    """Give the types of columns; one that is nowhere filled says nothing about its type."""
+    """Return the types of columns; one that is nowhere filled says nothing about its type."""
     fields = plain(frame.clear().to_arrow().schema)
     unfilled = {name for name in frame.columns if name not in ROLES and frame[name].null_count() == frame.height}
     return pa.schema([(each.name, pa.null() if each.name in unfilled else each.type) for each in fields])

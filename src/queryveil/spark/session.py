@@ -26,7 +26,7 @@ _SETTINGS = {
 
 
 def start(master: str | None = None) -> SparkSession:
-    """Give the running session, or start one; without a master it is the one that spark-submit or files have set.
+    """Return the running session, or start one; without a master it is the one that spark-submit or files have set.
 
     On a master that begins with `local` executors run this very Python, keep rows where only its owner may look, and
     listen to this machine alone.

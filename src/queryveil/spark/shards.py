@@ -56,7 +56,7 @@ def merged(
     measures: Mapping[str, float],
     warnings: Iterable[str],
 ) -> Manifest:
-    """Give the manifest of all shards: what was removed and changed is summed, the rest is given.
+    """Return the manifest of all shards: what was removed and changed is summed, the rest is given.
 
     `base` is that of the same log without rows: it has the parameters, the columns and what was wrong with the file.
     """
@@ -89,7 +89,7 @@ def total(told: Sequence[Told], name: str) -> float:
 
 
 def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float]) -> float:
-    """Give the mean of a measure of the shards, each with a weight; 0 where nothing has any."""
+    """Return the mean of a measure of the shards, each with a weight; 0 where nothing has any."""
     whole = sum(weights)
     values = (manifest.measures.get(measure, 0.0) for manifest in manifests)
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / whole if whole else 0.0
@@ -176,7 +176,7 @@ def run_in_shards(
 
 
 def check_shards(shards: int | None) -> int | None:
-    """Give the number of shards that was asked for, if it is one."""
+    """Return the number of shards that was asked for, if it is one."""
     if shards is not None and (not is_whole(shards) or shards < 1):
         raise BadParameter("shards", shards, allowed="1 or more")
     return shards
@@ -251,7 +251,7 @@ def _in_shard(
 
 
 def seed_of(secret: bytes, shard: int, n_shards: int) -> int:
-    """Give the seed of a shard; a task that Spark runs again comes to the same.
+    """Return the seed of a shard; a task that Spark runs again comes to the same.
 
     >>> seed_of(b"a secret", 0, 2) == seed_of(b"a secret", 1, 2)
     False
@@ -260,6 +260,6 @@ def seed_of(secret: bytes, shard: int, n_shards: int) -> int:
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows in an order that does not depend on when they came, for a seed to repeat."""
+    """Return the rows in an order that does not depend on when they came, for a seed to repeat."""
     names = [name for name, kind in frame.schema.items() if name in ROLES or not kind.is_nested()]
     return frame.sort(names)

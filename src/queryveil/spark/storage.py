@@ -61,21 +61,21 @@ class Storage:
     spark: SparkSession
 
     def qualified(self, path: str) -> str:
-        """Give a path with its scheme, as all executors understand it."""
+        """Return a path with its scheme, as all executors understand it."""
         return str(self._at(path)[0].makeQualified(self._path(path)))
 
     def exists(self, path: str) -> bool:
-        """Say whether there is anything at a path."""
+        """Return whether there is anything at a path."""
         files, where = self._at(path)
         return bool(files.exists(where))
 
     def is_folder(self, path: str) -> bool:
-        """Say whether there is a folder at a path."""
+        """Return whether there is a folder at a path."""
         files, where = self._at(path)
         return bool(files.exists(where)) and bool(files.getFileStatus(where).isDirectory())
 
     def names(self, folder: str) -> list[str]:
-        """Give the names in a folder, in their order."""
+        """Return the names in a folder, in their order."""
         files, where = self._at(folder)
         return sorted(str(status.getPath().getName()) for status in files.listStatus(where))
 
@@ -100,7 +100,7 @@ class Storage:
         files.setPermission(where, permission("777").applyUMask(mask))
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file or folder another name; the new one must be free."""
+        """Return a file or folder another name; the new one must be free."""
         files, where = self._at(old)
         if not files.rename(where, self._path(new)):
             raise NotWritten(PurePosixPath(new).name, "it cannot be renamed to that")
@@ -111,7 +111,7 @@ class Storage:
         files.delete(where, True)
 
     def read(self, path: str) -> bytes:
-        """Give all bytes of a small file."""
+        """Return all bytes of a small file."""
         files, where = self._at(path)
         stream = files.open(where)
         try:
@@ -120,7 +120,7 @@ class Storage:
             stream.close()
 
     def head(self, path: str) -> bytes:
-        """Give the first bytes of a file."""
+        """Return the first bytes of a file."""
         files, where = self._at(path)
         n_bytes = min(int(files.getFileStatus(where).getLen()), _HEAD_BYTES)
         stream = files.open(where)
@@ -130,7 +130,7 @@ class Storage:
             stream.close()
 
     def parquet_columns(self, path: str) -> list[str]:
-        """Give the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
+        """Return the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
         hadoop = self._jvm.org.apache.parquet.hadoop
         conf = self.spark._jsc.hadoopConfiguration()
         reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(self._path(path), conf))
@@ -185,7 +185,7 @@ class Storage:
 
     @contextmanager
     def whole(self, folder: str, *, force: bool) -> Iterator[str]:
-        """Give a folder beside the target that becomes the target when the block ends well."""
+        """Return a folder beside the target that becomes the target when the block ends well."""
         target = self.qualified(folder)
         parent, _, name = target.rstrip("/").rpartition("/")
         mark = secrets.token_hex(8)
@@ -211,7 +211,7 @@ class Storage:
 
     @contextmanager
     def scratch(self, beside: str) -> Iterator[str]:
-        """Give a folder for what a run must keep between its steps; only its owner may enter, and it is removed after.
+        """A folder for what a run must keep between its steps; only its owner may enter, and it is removed after.
 
         Privacy: it holds terms and user ids.
         """

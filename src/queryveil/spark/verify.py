@@ -143,7 +143,7 @@ def _invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -
 
 
 def _more_than(now: DataFrame, then: DataFrame) -> DataFrame:
-    """Give the terms that have more users or occurrences now than then."""
+    """Return the terms that have more users or occurrences now than then."""
     both = now.join(then.withColumnsRenamed({"users": "users_before", "n": "n_before"}), "term", "left")
     both = both.na.fill(0, ["users_before", "n_before"])
     return both.where((F.col("users") > F.col("users_before")) | (F.col("n") > F.col("n_before")))

@@ -75,7 +75,7 @@ def _why_windows_blur(columns: list[str], promise: KmAnonymity, *, time_unit: ti
 
 
 def _held(frame: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
-    """Give what each user holds, or each user in each window; the same term in another window is another item."""
+    """Return what each user holds, or each user in each window; the same term in another window is another item."""
     names = ["user", "query", *(["time"] if window is not None else [])]
     length_us = None if window is None else parse_window(window) // timedelta(microseconds=1)
     work = partial(_gathered, length_us=length_us, by_blanks=by_blanks)
@@ -145,7 +145,7 @@ def _witness(size: int, support: int, promise: KmAnonymity, *, kind: Kind = "com
 
 
 def _numbered(batches: Batches, *, numbers: Broadcast[pl.Series]) -> Batches:
-    """Give histories as numbers of items, ascending."""
+    """Return histories as numbers of items, ascending."""
     known = (
         pl.DataFrame({"items": numbers.value}).with_row_index("number").with_columns(pl.col("number").cast(pl.Int32))
     )

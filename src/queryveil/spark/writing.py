@@ -102,7 +102,7 @@ def _arranged(batches: Batches, *, written: Written, schema: pa.Schema) -> Batch
 
 
 def _encoded(batches: Batches, *, written: Written, layout: Layout, inside: pa.Schema) -> Batches:
-    """Give the text of each slice of rows; every part begins with a header, so that each is a file of its own."""
+    """Return the text of each slice of rows; every part begins with a header, so that each is a file of its own."""
     begin = 0
     for frame in _whole_slices(batches, by_user=layout.format is Format.TRANSACTIONS, inside=inside):
         yield _line(_text(written, layout, frame, begin))
@@ -118,7 +118,7 @@ def _part() -> int:
 
 
 def _whole_slices(batches: Batches, *, by_user: bool, inside: pa.Schema) -> Iterator[pl.DataFrame]:
-    """Give the rows in slices; where a line of the file is a user, all rows of the part at once."""
+    """Return the rows in slices; where a line of the file is a user, all rows of the part at once."""
     if by_user:
         frame = as_frame(batches, like=inside)
         if frame.height:
@@ -141,7 +141,7 @@ def _line(text: str) -> pa.RecordBatch:
 
 
 def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
-    """Give the parts short names, in their order, and the sum of each."""
+    """Return the parts short names, in their order, and the sum of each."""
     written = [name for name in storage.names(target) if name.startswith("part-")]
     for name in storage.names(target):
         if name not in written:

@@ -27,7 +27,7 @@ _ENDINGS = pl.Series([".com", ".org", ".net", ".com"])
 
 
 def url_table(vocabulary: Vocabulary) -> pl.Series:
-    """Give the address of each site."""
+    """Return the address of each site."""
     first, beyond = vocabulary.ranges["site"]
     ending = np.where(np.arange(beyond - first) % 2 == 0, 0, np.arange(beyond - first) % 4)
     return ("http://www." + vocabulary.table.slice(first, beyond - first) + _ENDINGS.gather(ending)).rename("url")
@@ -36,7 +36,7 @@ def url_table(vocabulary: Vocabulary) -> pl.Series:
 def draw_clicks(
     rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, rows: Rows, urls: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """Give rank and URL of each row, null where nothing was clicked."""
+    """Return rank and URL of each row, null where nothing was clicked."""
     n, n_sites = len(rows.user), len(urls)
     clicked = rng.random(n) < shape.clicked
     navigates = rows.kind == NAVIGATE

@@ -92,7 +92,7 @@ def draw_modifiers(
 
 
 def _topics(rng: np.random.Generator, user: Ints) -> Ints:
-    """Give each user one to four topics, the first ones asked most, and each session one of them."""
+    """Return each user one to four topics, the first ones asked most, and each session one of them."""
     n_users = int(user[-1]) + 1
     interests = ranks(_TOPICS, rng.random((n_users, 4)).ravel()).reshape(n_users, 4)
     n_interests = rng.integers(1, 5, n_users)

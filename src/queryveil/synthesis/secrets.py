@@ -49,7 +49,7 @@ class Planting:
 
 
 def how_many(users: int) -> int:
-    """Give the number of planted people: one in a thousand, at least 3, at most 100."""
+    """Return the number of planted people: one in a thousand, at least 3, at most 100."""
     return min(users, 100, max(3, users // 1000))
 
 

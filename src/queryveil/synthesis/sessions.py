@@ -138,7 +138,7 @@ _HOURS = np.array([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7
 def draw_times(
     rng: np.random.Generator, *, shape: Shape, user: Ints, lengths: Ints, is_bot: Ints, session_start: Ints
 ) -> Ints:
-    """Give each row its seconds since the log's start, in order within each user."""
+    """Return each row its seconds since the log's start, in order within each user."""
     first = np.cumsum(lengths) - lengths
     sitting_start = _sittings(rng, shape=shape, user=user, first=first, is_bot=is_bot, session_start=session_start)
     at = np.flatnonzero(sitting_start)

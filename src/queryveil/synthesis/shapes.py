@@ -129,7 +129,7 @@ _SHAPES = {shape.name: shape for shape in (WEB, ALTAVISTA, AOL)}
 
 
 def shape_named(name: str) -> Shape:
-    """Give the shape of that name: web, altavista or aol."""
+    """Return the shape of that name: web, altavista or aol."""
     if name not in _SHAPES:
         raise BadParameter("like", name, allowed="web, altavista or aol")
     return _SHAPES[name]
@@ -140,7 +140,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def mandelbrot(n: int, *, power: float, offset: float) -> Floats:
-    """Give the cumulative Zipf-Mandelbrot chances of ranks 0 to n-1: (rank + 1 + offset) ** -power.
+    """Return the cumulative Zipf-Mandelbrot chances of ranks 0 to n-1: (rank + 1 + offset) ** -power.
 
     >>> [round(float(x), 2) for x in mandelbrot(3, power=1.0, offset=0.0)]
     [0.55, 0.82, 1.0]
@@ -172,7 +172,7 @@ def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: 
 
 
 def within(values: Ints, starts: Ints, group: Ints) -> Ints:
-    """Give the running sum of values within each group; `starts` are the groups' first rows.
+    """Return the running sum of values within each group; `starts` are the groups' first rows.
 
     >>> within(np.array([1, 1, 1, 1]), np.array([0, 2]), np.array([0, 0, 1, 1])).tolist()
     [1, 2, 1, 2]

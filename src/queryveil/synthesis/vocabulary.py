@@ -57,7 +57,7 @@ _TOWNS = pl.Series(["ford", "bury", "ville", "fields", "wyck", "mouth", "burgh",
 
 
 def invent(serials: npt.NDArray[np.int64], *, endings: pl.Series | None = None) -> pl.Series:
-    """Give each serial number a pronounceable word of its own.
+    """Return each serial number a pronounceable word of its own.
 
     >>> invent(np.arange(3)).n_unique()
     3
@@ -115,11 +115,11 @@ class Vocabulary:
     next_serial: int
 
     def start(self, kind: str) -> int:
-        """Give the number of the first word of a kind."""
+        """Return the number of the first word of a kind."""
         return self.ranges[kind][0]
 
     def size(self, kind: str) -> int:
-        """Give how many words of a kind there are."""
+        """Return how many words of a kind there are."""
         return self.ranges[kind][1] - self.ranges[kind][0]
 
     def __repr__(self) -> str:

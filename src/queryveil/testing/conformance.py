@@ -36,7 +36,7 @@ class Elsewhere:
     engine: Callable[[Any, QueryLog], Release]
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give a release of the log."""
+        """Return a release of the log."""
         return self.engine(self.method, log)
 
     def __getattr__(self, name: str) -> Any:
@@ -44,7 +44,7 @@ class Elsewhere:
 
 
 def checks_for(method: Any) -> Iterator[Check]:
-    """Give the house rules for a method that takes `anonymize(log)` and has the settings `columns` and `seed`.
+    """Return the house rules for a method that takes `anonymize(log)` and has the settings `columns` and `seed`.
 
     Run each on logs of your choice, for example on those of `queryveil.testing.strategies.logs()`. A method whose
     promise needs a number of people may raise `TooFewUsers`, but only where no more than k-1 of them remain. Of one

@@ -19,7 +19,7 @@ def log_of(histories: Mapping[str, Iterable[str]]) -> QueryLog:
 
 
 def tiny_log() -> QueryLog:
-    """Give a log of four users, one of whom can be told by one term.
+    """Return a log of four users, one of whom can be told by one term.
 
     >>> tiny_log().n_users
     4
@@ -35,7 +35,7 @@ def tiny_log() -> QueryLog:
 
 
 def food() -> Taxonomy:
-    """Give the taxonomy of Fard and Wang's figure 1.
+    """Return the taxonomy of Fard and Wang's figure 1.
 
     >>> food()
     Taxonomy(n_nodes=12, n_leaves=8, depth=3)
@@ -46,7 +46,7 @@ def food() -> Taxonomy:
 
 
 def five_baskets() -> Transactions:
-    """Give the transactions of Fard and Wang's table 1.
+    """Return the transactions of Fard and Wang's table 1.
 
     >>> five_baskets()
     Transactions(n_transactions=5, n_items=13)

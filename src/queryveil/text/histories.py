@@ -46,14 +46,14 @@ class Histories:
         return np.bincount(self.terms, weights=self.counts, minlength=self.n_terms).astype(np.int64)
 
     def keep(self, kept: Bools) -> Histories:
-        """Give the histories with only the entries that `kept` marks."""
+        """Return the histories with only the entries that `kept` marks."""
         n_before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         return Histories(
             row_ptr=n_before[self.row_ptr], terms=self.terms[kept], counts=self.counts[kept], n_terms=self.n_terms
         )
 
     def part(self, entries: Int64s) -> tuple[Histories, Int64s]:
-        """Give the histories made of some entries, users and terms numbered anew, and the old numbers of the terms.
+        """Return the histories made of some entries, users and terms numbered anew, and the old numbers of the terms.
 
         The entries must be in ascending order.
         """
@@ -75,7 +75,7 @@ def collect(tokens: Tokens, row_user: Int32s, *, n_users: int) -> Histories:
 
 
 def spread(row_ptr: Int64s, *, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Give the place of each entry of some compressed rows, and beside it which of the rows it is in.
+    """Return the place of each entry of some compressed rows, and beside it which of the rows it is in.
 
     >>> [part.tolist() for part in spread(np.array([0, 2, 3, 5]), rows=np.array([2, 0]))]
     [[0, 0, 1, 1], [3, 4, 0, 1]]

@@ -15,7 +15,7 @@ from queryveil.data import Int32s, Int64s
 
 
 def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
-    """Give a number for every text, and the distinct texts by number.
+    """Return a number for every text, and the distinct texts by number.
 
     >>> codes, distinct = encode(pl.Series(["b", "a", "b"]))
     >>> codes.tolist(), distinct.to_list()
@@ -103,7 +103,7 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
 
 
 def normalise(texts: pl.Series) -> pl.Series:
-    """Give texts in one form: NFC, lower case, single blanks.
+    """Return texts in one form: NFC, lower case, single blanks.
 
     >>> normalise(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
     ['red wine', 'café']
@@ -119,7 +119,7 @@ _WHAT = b"queryveil token\0"
 
 
 def hash_tokens(vocabulary: pl.Series, *, key: bytes) -> pl.Series:
-    """Give HMAC-SHA256 of each term, cut to 16 hexadecimal digits.
+    """Return HMAC-SHA256 of each term, cut to 16 hexadecimal digits.
 
     >>> hash_tokens(pl.Series(["jaguar", "price", "jaguar"]), key=b"sixteen bytes or more").to_list()
     ['9851f04ec9f27739', '6d1af0c0e008124d', '9851f04ec9f27739']

@@ -65,7 +65,7 @@ def _count(side: Side, category: Int8s, *, owner: Int32s, n_owners: int) -> Int6
 
 
 def merged(counts: Int64s, *, who: Who, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
-    """Give the released counts of each user, and how much of the user is there, 0 to 1.
+    """Return the released counts of each user, and how much of the user is there, 0 to 1.
 
     >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([0, 1, 2], np.int32), exact=False)
     >>> released, there = merged(np.array([[2, 0], [1, 4]]), who=who, n_users=4, is_cut=False)
@@ -80,12 +80,12 @@ def merged(counts: Int64s, *, who: Who, n_users: int, is_cut: bool) -> tuple[Flo
 
 
 def unchanged(before: Int64s, after: Floats) -> Bools:
-    """Say which rows are equal."""
+    """Return which rows are equal."""
     return np.asarray((np.abs(before - after) < 1e-6).all(axis=1))
 
 
 def jensen_shannon(one: Int64s | Floats, other: Int64s | Floats) -> Floats:
-    """Give the Jensen-Shannon distance (root of the divergence in bits) between the shares of two rows of counts.
+    """Return the Jensen-Shannon distance (root of the divergence in bits) between the shares of two rows of counts.
 
     >>> jensen_shannon(np.array([[2, 2], [1, 0]]), np.array([[5, 5], [0, 3]])).tolist()
     [0.0, 1.0]

@@ -57,7 +57,7 @@ def _top(what: str, before: Int64s, after: Int64s) -> Score:
 
 
 def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
-    """Give the share of the most frequent things that are still among the most frequent.
+    """Return the share of the most frequent things that are still among the most frequent.
 
     Things that are equally frequent share the last places between them, before and after.
 
@@ -72,7 +72,7 @@ def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
 
 
 def _places(counts: Int64s, n_top: int) -> Floats:
-    """Give what each thing holds of the first places: 1, 0, or of the last ones an equal part."""
+    """Return what each thing holds of the first places: 1, 0, or of the last ones an equal part."""
     there = counts[counts > 0]
     if len(there) <= n_top:
         return np.asarray(counts > 0, np.float64)
@@ -105,7 +105,7 @@ def _correlation(before: Int64s, after: Int64s) -> Measures:
 
 
 def spearman(one: Int64s, other: Int64s) -> float:
-    """Give the correlation of ranks, equal values having their mean rank; 0 if all values of one side are equal.
+    """Return the correlation of ranks, equal values having their mean rank; 0 if all values of one side are equal.
 
     >>> spearman(np.array([9, 5, 5, 1]), np.array([90, 50, 50, 10])), spearman(np.array([1, 2, 3]), np.array([3, 2, 1]))
     (1.0, -1.0)

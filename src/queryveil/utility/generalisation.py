@@ -38,7 +38,7 @@ def generalisation(bags: Transactions, *, release: Release, taxonomy: Taxonomy) 
 
 
 def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
-    """Give the distortion of the whole release (GGD in the paper): LM of every released item plus suppressed items.
+    """Return the distortion of the whole release (GGD in the paper): LM of every released item plus suppressed items.
 
     LM is `Taxonomy.loss`. The items of transactions that were not released count as suppressed, and so do items of the
     original that the taxonomy does not know; leave them out of the original to leave them out here.
@@ -54,13 +54,13 @@ def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -
 
 
 def ncp(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
-    """Give the distortion per item of the original: 0 if nothing changed, 1 if everything is suppressed or the root."""
+    """The distortion per item of the original: 0 if nothing changed, 1 if everything is suppressed or the root."""
     value = _distortion(released, original=original, taxonomy=taxonomy) / max(1, original.n_items)
     return Score(name="ncp", value=value, better="less", about="of each item lost, between 0 and 1", group=GROUP)
 
 
 def average_length(released: Transactions) -> Score:
-    """Give the average number of items of a released transaction; 0 for a release without any."""
+    """Return the average number of items of a released transaction; 0 for a release without any."""
     value = released.n_items / max(1, released.n_transactions)
     return Score(
         name="average_length", value=value, better="more", about="items that a transaction has left", group=GROUP
@@ -68,7 +68,7 @@ def average_length(released: Transactions) -> Score:
 
 
 def average_level(released: Transactions, *, taxonomy: Taxonomy) -> Score:
-    """Give the average level of a released item, the root being at level 1; 0 for a release without items."""
+    """Return the average level of a released item, the root being at level 1; 0 for a release without items."""
     levels = taxonomy.level[nodes_of(released, taxonomy=taxonomy)]
     value = float(levels.mean()) if levels.size else 0.0
     return Score(
@@ -84,7 +84,7 @@ def _distortion(released: Transactions, *, original: Transactions, taxonomy: Tax
 
 
 def _known(bags: Transactions, *, taxonomy: Taxonomy, distinct: bool) -> Transactions:
-    """Give the nodes of the items that the taxonomy knows."""
+    """Return the nodes of the items that the taxonomy knows."""
     codes, words = encode(items_in(bags))
     nodes = taxonomy.find_all(words)[codes] if len(words) else codes
     row = np.repeat(np.arange(bags.n_transactions), bags.frame["items"].list.len().to_numpy())
@@ -96,7 +96,7 @@ def _known(bags: Transactions, *, taxonomy: Taxonomy, distinct: bool) -> Transac
 
 
 def nodes_of(released: Transactions, *, taxonomy: Taxonomy) -> Int32s:
-    """Give the node of every released item."""
+    """Return the node of every released item."""
     codes, distinct = encode(released.frame["items"].explode(empty_as_null=False))
     named = taxonomy.named(distinct)
     nodes = np.where(named >= 0, named, taxonomy.find_all(distinct)).astype(np.int32)

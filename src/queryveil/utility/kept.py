@@ -106,7 +106,7 @@ def kept_of_groups(original: Original, *, groups: Groups) -> Measures:
 
 
 def kept_score(name: str, value: float) -> Score:
-    """Give how much is kept of what the name says."""
+    """Return how much is kept of what the name says."""
     return Score(name=name, value=value, better="more", about=_ABOUT[name], group="kept", is_share=True)
 
 
@@ -125,7 +125,7 @@ def _users_kept(n_users: int, *, release: Release, who: Who | None) -> float | N
 
 
 def presence(who: Who, *, n_users: int) -> Floats:
-    """Give how many candidates each user is behind; one who may be any of n users counts 1/n for each.
+    """Return how many candidates each user is behind; one who may be any of n users counts 1/n for each.
 
     >>> presence(Who(ptr=np.array([0, 1, 3]), users=np.array([0, 0, 2], np.int32), exact=False), n_users=3).tolist()
     [1.5, 0.0, 0.5]
@@ -150,7 +150,7 @@ def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, t
 
 
 def _pairs(bags: Transactions, *, is_profiles: bool) -> pl.DataFrame:
-    """Give each person's different terms."""
+    """Return each person's different terms."""
     terms = bags.frame.select("id", term="items").explode("term", empty_as_null=False)
     if is_profiles:
         codes, texts = encode(terms["term"])

@@ -30,7 +30,7 @@ from queryveil.utility.sides import Original, bags_of
 
 
 def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
-    """Give the average precision at rank `at` of each ranking: a row says which of its places hold a relevant document.
+    """The average precision at rank `at` of each ranking: a row says which of its places hold a relevant document.
 
     The sum of the precision at each of the first `at` ranks that hold a relevant document, divided by the smaller of
     `at` and the number of relevant documents there are: 1 if the first ranks are all relevant.
@@ -56,7 +56,7 @@ def similarities(
     profile_weights: Floats,
     n_tokens: int,
 ) -> Floats:
-    """Give the products of the documents of each search (a row of `found`) with the profile it is for.
+    """Return the products of the documents of each search (a row of `found`) with the profile it is for.
 
     A profile of -1 is none: all products are 0. Searches for one profile that stand together share its unpacking.
     """
@@ -234,7 +234,7 @@ def _one_query(drawn: list[str], *, index: SearchIndex) -> tuple[Int32s, list[st
 
 
 def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Int64s, Int32s, Floats]:
-    """Give profiles over the index's tokens, scaled to length 1; the tokens of a phrase all get its weight."""
+    """Return profiles over the index's tokens, scaled to length 1; the tokens of a phrase all get its weight."""
     lengths = profiles["terms"].list.len().to_numpy()
     codes, distinct = encode(profiles["terms"].explode(empty_as_null=False))
     split = [index.tokens_of(term) for term in distinct.to_list()]
@@ -279,7 +279,7 @@ def group_search(
 
 
 def _own(original: Original, *, weights: str, taxonomy: Taxonomy | None) -> Profiles:
-    """Give people's own profiles: as they are, or a log's terms that the taxonomy knows, without stop words."""
+    """Return people's own profiles: as they are, or a log's terms that the taxonomy knows, without stop words."""
     if isinstance(original, Profiles):
         return original
     bags = bags_of(original).frame.rename({"id": "user"}).explode("items", empty_as_null=False)

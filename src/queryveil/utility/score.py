@@ -42,7 +42,7 @@ class Score:
         return f"{self.title}: {self.written} {self.about} ({self.better} is better)"
 
     def to_dict(self) -> dict[str, object]:
-        """Give the measure for machines."""
+        """Return the measure for machines."""
         return {
             "name": self.name,
             "value": self.value,
@@ -54,7 +54,7 @@ class Score:
 
 
 def share(part: float, whole: float) -> float:
-    """Give a part of a whole; where there was nothing, all of it is kept.
+    """Return a part of a whole; where there was nothing, all of it is kept.
 
     >>> share(1, 4), share(0, 0)
     (0.25, 1.0)
@@ -84,16 +84,16 @@ class Measures:
         return Measures(scores=self.scores + other.scores, notes=tuple(dict.fromkeys(self.notes + other.notes)))
 
     def named(self, name: str) -> Score | None:
-        """Give the score of a name, None if it was not measured."""
+        """Return the score of a name, None if it was not measured."""
         return next((score for score in self.scores if score.name == name), None)
 
     def by_group(self) -> dict[str, tuple[Score, ...]]:
-        """Give the scores of each family, in their order."""
+        """Return the scores of each family, in their order."""
         names = dict.fromkeys(score.group for score in self.scores)
         return {name: tuple(score for score in self.scores if score.group == name) for name in names}
 
     def to_dict(self) -> dict[str, object]:
-        """Give all figures, for machines."""
+        """Return all figures, for machines."""
         return {"scores": [score.to_dict() for score in self.scores], "notes": list(self.notes)}
 
     def _repr_html_(self) -> str:
@@ -105,5 +105,5 @@ class Measures:
 
 
 def note(text: str) -> Measures:
-    """Give no score, and the reason."""
+    """Return no score, and the reason."""
     return Measures(notes=(text,))

@@ -180,7 +180,7 @@ class SearchIndex:
         return len(self.vocabulary)
 
     def tokens_of(self, term: str) -> list[int]:
-        """Give the tokens of a word or phrase that occur in the corpus.
+        """Return the tokens of a word or phrase that occur in the corpus.
 
         >>> from queryveil.utility.search_index import Corpus
         >>> index = SearchIndex.of(Corpus(ids=("1",), titles=("",), texts=("kittens and pups",)))
@@ -190,7 +190,7 @@ class SearchIndex:
         return [self.vocabulary[token] for token in self.engine.split(term) if token in self.vocabulary]
 
     def search(self, terms: Iterable[str], *, limit: int) -> Int32s:
-        """Give the documents that have at least one of the words, `limit` at most, by BM25, the best first."""
+        """Return the documents that have at least one of the words, `limit` at most, by BM25, the best first."""
         return self.engine.find([token for term in terms for token in self.engine.split(term)], limit=limit)
 
     def __repr__(self) -> str:
@@ -232,11 +232,11 @@ class _Engine:
         self._number_of = {_place(at): self._searcher.doc(at)["number"][0] for _, at in everything}
 
     def split(self, text: str) -> list[str]:
-        """Give the tokens of a text."""
+        """Return the tokens of a text."""
         return list(self._analyzer.analyze(text))
 
     def find(self, tokens: Iterable[str], *, limit: int) -> Int32s:
-        """Give the documents that have one of the tokens, the best first."""
+        """Return the documents that have one of the tokens, the best first."""
         wanted = [
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", token, "freq"))
             for token in dict.fromkeys(tokens)

@@ -111,7 +111,7 @@ def _side(log: QueryLog, query: Int32s) -> Side:
 
 
 def _filled(log: QueryLog, name: str) -> pl.Series | None:
-    """Give a column; none if it is not there, or empty, as dropped ones are in AOL's format."""
+    """Return a column; none if it is not there, or empty, as dropped ones are in AOL's format."""
     column = log.frame[name] if name in log.columns else None
     return None if column is None or (len(column) and column.null_count() == len(column)) else column
 
@@ -126,7 +126,7 @@ Original = QueryLog | Transactions | Profiles
 
 
 def bags_of(original: Original, *, by_query: bool = False) -> Transactions:
-    """Give the terms of each user, or of each query, as often as they stand there, as a transaction."""
+    """Return the terms of each user, or of each query, as often as they stand there, as a transaction."""
     if isinstance(original, Transactions):
         return original
     if isinstance(original, Profiles):
@@ -143,7 +143,7 @@ def bags_of(original: Original, *, by_query: bool = False) -> Transactions:
 
 
 def items_in(bags: Transactions | pl.Series) -> pl.Series:
-    """Give all items one after another."""
+    """Return all items one after another."""
     lists = bags.frame["items"] if isinstance(bags, Transactions) else bags
     return lists.explode(empty_as_null=False).rename("")
 

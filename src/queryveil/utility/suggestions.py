@@ -35,7 +35,7 @@ class Order(StrEnum):
 
 
 def order_of(sides: Sides, *, time: TimeDetail) -> Order:
-    """Say which follow-ups both sides can tell."""
+    """Return which follow-ups both sides can tell."""
     if sides.before.time is None or sides.after.time is None:
         return Order.SAME_USER
     return Order.NEXT if time is TimeDetail.KEEP else Order.SAME_DAY
@@ -100,7 +100,7 @@ def _places(queries: pl.Series) -> Int64s:
 
 
 def _most_frequent(frame: pl.DataFrame, order: Order, looked_at: Bools, place: Int64s | None) -> pl.DataFrame:
-    """Give the most frequent follow-ups of each query that is looked at: columns query and next."""
+    """Return the most frequent follow-ups of each query that is looked at: columns query and next."""
     pairs = _pairs_together(frame, order, looked_at) if place is None else _next_pairs(frame, place)
     pairs = pairs.filter(pl.Series(looked_at[pairs["query"].to_numpy()]))
     counted = pairs.unique().group_by("query", "next").agg(pl.len().alias("n"))

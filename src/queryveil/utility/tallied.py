@@ -107,7 +107,7 @@ def search_in_tallies(tallied: Tallied, *, original: QueryLog, release: Release)
 
 
 def _counted(release: Release, *, n_rows: int) -> pl.DataFrame:
-    """Give the queries of a release with their counts; those of made-up rows are how many there are.
+    """Return the queries of a release with their counts; those of made-up rows are how many there are.
 
     Rows can be made up without end, so where there are more than in the log, counts are scaled down.
     """

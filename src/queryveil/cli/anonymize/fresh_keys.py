@@ -15,7 +15,7 @@ _N_BYTES = 32
 
 
 def key_beside(folder: Path) -> Path:
-    """Give where the key of a release folder is kept: never inside, since others will get that.
+    """Return where the key of a release folder is kept: never inside, since others will get that.
 
     >>> key_beside(Path("/logs/out")).name
     'out.key'
@@ -26,7 +26,7 @@ def key_beside(folder: Path) -> Path:
 
 @contextmanager
 def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
-    """Give a file with a new key, for the owner's eyes only, or None if none is wanted.
+    """Return a file with a new key, for the owner's eyes only, or None if none is wanted.
 
     It gets its name when the block has ended well, and is gone if the block fails.
     """

@@ -28,7 +28,7 @@ class Method(Protocol):
     """Whatever makes a release of a log."""
 
     def anonymize(self, log: QueryLog, /) -> Release:
-        """Give a release of the log that keeps the promise."""
+        """Return a release of the log that keeps the promise."""
 
 
 def make_release(
@@ -70,14 +70,14 @@ def make_release(
 
 
 def on_spark(folder: str) -> str:
-    """Give the options to verify a release with that lies where only Spark reaches."""
+    """Return the options to verify a release with that lies where only Spark reaches."""
     return " --engine spark" if "://" in folder else ""
 
 
 def print_manifest(
     manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None, options: str = ""
 ) -> None:
-    """Say what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
+    """Return what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
     from queryveil.cli.output import print_facts, print_json
     from queryveil.guarantees import NoPromise, SwapAnonymity
 
@@ -132,7 +132,7 @@ def _sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
 
 
 def _noisy_sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
-    """Say what left, and from which counts on; how large the log was is not told."""
+    """Return what left, and from which counts on; how large the log was is not told."""
     counts = manifest.counts
     sizes: dict[str, object] = {"queries": counts.n_rows_after}
     if n_clicks is not None:

@@ -30,7 +30,7 @@ KeepOption = Annotated[
 
 
 def column_policy(*, ids: str, key: Path | None, time: str, keep: str | None) -> ColumnPolicy:
-    """Give the policy that the options describe."""
+    """Return the policy that the options describe."""
     from queryveil.release import ColumnPolicy
 
     return ColumnPolicy(ids=ids, time=time, keep=parse_list(keep), key=read_key(key))  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ MOST_USERS = 1000
 
 
 def with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None) -> Release:
-    """Give the release with the precision of search in its manifest; if it is strict, also that of groups that are not.
+    """The release with the precision of search in its manifest; if it is strict, also that of groups that are not.
 
     Without a `corpus` the packaged one is searched, and where that cannot be done a warning says so.
     """

@@ -60,7 +60,7 @@ def swap(
     master: MasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give each query to somebody else who asked for the same kind of thing."""
+    """Return each query to somebody else who asked for the same kind of thing."""
     from queryveil.cli.anonymize.fresh_keys import fresh_key, key_beside
     from queryveil.methods import Swap
     from queryveil.release import check_target

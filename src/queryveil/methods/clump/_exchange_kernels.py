@@ -131,7 +131,7 @@ def _improve(
 def _best_exchange(
     home: Int64s, size: Int64s, keeps: Floats, without: Floats, column: Int64s, table: Floats, k: int
 ) -> tuple[int, int, float]:
-    """Give the row to move, the row to swap it with (or minus one less its new cluster), and the gain; -1 if none."""
+    """Return the row to move, the row to swap it with (or minus one less its new cluster), and the gain; -1 if none."""
     best_a, best_b, best = -1, -1, _MARGIN
     for a in range(len(home)):
         mine = home[a]
@@ -154,7 +154,7 @@ def _best_exchange(
 
 @njit(cache=True, nogil=True)
 def _best_home(a: int, home: Int64s, size: Int64s, keeps: Floats, table: Floats, k: int) -> tuple[int, float]:
-    """Give the other cluster that gains most, or loses least, from taking row a, and how much; -1 if there is none.
+    """Return the other cluster that gains most, or loses least, from taking row a, and how much; -1 if there is none.
 
     None grows to 2k, since two of k would keep more.
     """
@@ -169,7 +169,7 @@ def _best_home(a: int, home: Int64s, size: Int64s, keeps: Floats, table: Floats,
 
 @njit(cache=True, nogil=True)
 def _worst_cluster(home: Int64s, size: Int64s, keeps: Floats, table: Floats, tried: Bools, k: int) -> int:
-    """Give the cluster not tried yet whose members would gain most in others, each by itself; -1 if none would."""
+    """Return the cluster not tried yet whose members would gain most in others, each by itself; -1 if none would."""
     gain = -size * keeps
     for a in range(len(home)):
         gain[home[a]] += _best_home(a, home, size, keeps, table, k)[1]
@@ -200,7 +200,7 @@ def _dissolve(
     table: Floats,
     k: int,
 ) -> float:
-    """Give the members of cluster c to others one by one; give the gain, which may be negative."""
+    """Return the members of cluster c to others one by one; give the gain, which may be negative."""
     gain = float(-size[c] * keeps[c])
     for a in range(len(home)):
         if home[a] != c:

@@ -25,7 +25,7 @@ one percent of each other; 0 and 1 were mostly one to two percent worse.
 
 @njit(cache=True, nogil=True)
 def sizes(ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats) -> Floats:
-    """Give the weighted size of each vector: what a cluster of its like alone would keep."""
+    """Return the weighted size of each vector: what a cluster of its like alone would keep."""
     out = np.zeros(len(ptr) - 1)
     for row in range(len(out)):
         for i in range(ptr[row], ptr[row + 1]):
@@ -35,7 +35,7 @@ def sizes(ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def heads_of(head_nodes: Int32s, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats) -> Floats:
-    """Give the weighted counts of each row at a few nodes."""
+    """Return the weighted counts of each row at a few nodes."""
     number = np.full(len(weight), -1, np.int64)
     for i in range(len(head_nodes)):
         number[head_nodes[i]] = i
@@ -61,7 +61,7 @@ def gather(
     k: int,
     work: Int32s,
 ) -> Int32s:
-    """Give each transaction's cluster of exactly k; up to k-1 in the last block stay without one (-1).
+    """Return each transaction's cluster of exactly k; up to k-1 in the last block stay without one (-1).
 
     The blocks are as `neighbourhoods.split` gives them in steps of k, in each the rows by falling size; `heads` are
     the weighted counts of each row at `head_nodes`, which rule out most partners at little cost; `work` is zeros, a
@@ -152,7 +152,7 @@ def _best_partner(
     heads: Floats,
     dense: Int32s,
 ) -> int:
-    """Give the place of the row to take next; the rows are by falling size."""
+    """Return the place of the row to take next; the rows are by falling size."""
     best, best_value = -1, -np.inf
     for place in range(first, len(rows)):
         if taken[place]:
@@ -177,7 +177,7 @@ def _best_partner(
 
 @njit(cache=True, nogil=True)
 def shared(row: int, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats, dense: Int32s) -> float:
-    """Give the weighted sum of the lesser counts of a row and of the vector spread out in `dense`."""
+    """Return the weighted sum of the lesser counts of a row and of the vector spread out in `dense`."""
     total = 0.0
     for i in range(ptr[row], ptr[row + 1]):
         other = dense[nodes[i]]
@@ -214,7 +214,7 @@ def place_rest(
     under: Int32s,
     weight: Floats,
 ) -> None:
-    """Give each transaction without a cluster to the one whose distortion rises least; all are compared."""
+    """Return each transaction without a cluster to the one whose distortion rises least; all are compared."""
     rest = np.flatnonzero(cluster_of < 0)
     best_value = np.full(len(rest), -np.inf)
     dense = np.zeros(len(weight), np.int32)
@@ -337,7 +337,7 @@ def _sort_by(count: Int32s, block: Int64s) -> None:
 
 @njit(cache=True, nogil=True)
 def _cut(count: Int32s, step: int) -> int:
-    """Give where to cut sorted counts, never at an end: where the count changes near the median, or right there."""
+    """Return where to cut sorted counts, never at an end: where the count changes near the median, or right there."""
     n = len(count)
     low = high = n // 2
     while low > 0 and count[low - 1] == count[n // 2]:

@@ -18,7 +18,7 @@ from queryveil.methods.clump._refinement import gather_near, refine_clusters, ve
 def as_kernels_take(
     row_ptr: Int64s, items: Int32s, parent: Int32s, loss: Floats
 ) -> tuple[Int64s, Int32s, Int32s, Floats]:
-    """Give the arrays in the kernels' types and writable, copied where they are not.
+    """Return the arrays in the kernels' types and writable, copied where they are not.
 
     A kernel is compiled for each kind of array it meets, and read-only is a kind of its own.
 
@@ -38,7 +38,7 @@ def as_kernels_take(
 def total_distortion(
     cluster_of: Int32s, released_ptr: Int64s, released: Int32s, *, row_ptr: Int64s, loss: Floats
 ) -> float:
-    """Give the sum over the clusters of size times loss of what they release, plus the number of suppressed items.
+    """Return the sum over the clusters of size times loss of what they release, plus the number of suppressed items.
 
     Every released item stands for one item of each member; the others are suppressed. That holds for Partition and
     for releases without duplicates too, as the paper's formula for Partition shows.
@@ -49,7 +49,7 @@ def total_distortion(
 
 
 def without_duplicates(released_ptr: Int64s, released: Int32s) -> tuple[Int64s, Int32s]:
-    """Give the released rows with each item once (the paper's Clump2); rows must be sorted.
+    """Return the released rows with each item once (the paper's Clump2); rows must be sorted.
 
     >>> ptr, items = without_duplicates(np.array([0, 3, 4]), np.array([2, 2, 1, 1], np.int32))
     >>> ptr.tolist(), items.tolist()
@@ -138,7 +138,7 @@ class Clustering:
 
 
 def lcg(row_ptr: Int64s, items: Int32s, parent: Int32s, *, mode: Literal["carry", "paper"] = "carry") -> Int32s:
-    """Give the least common generalisation of some transactions, joined in their order.
+    """Return the least common generalisation of some transactions, joined in their order.
 
     `carry`: what a node has left over moves up to its parent; the outcome does not depend on the order.
 
@@ -228,7 +228,7 @@ class _Tree:
         return self.release(cluster_of, turn)
 
     def release(self, cluster_of: Int32s, turn: Int64s | None = None) -> Clustering:
-        """Give what the clusters release, their members joined by rising `turn`."""
+        """Return what the clusters release, their members joined by rising `turn`."""
         ptr, nodes, own, _ = self.closures
         n_clusters = int(cluster_of.max()) + 1
         if turn is None:

@@ -16,7 +16,7 @@ from queryveil.data import Floats, Int8s, Int32s, Int64s
 
 @njit(cache=True, nogil=True)
 def close(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32s, Int32s, Int32s]:
-    """Give the closure of every transaction as compressed rows: node, own, under."""
+    """Return the closure of every transaction as compressed rows: node, own, under."""
     ptr, rows_of, node_ptr = _rows_by_node(row_ptr, items, parent)
     nodes = np.empty(ptr[-1], np.int32)
     fill = ptr[:-1].copy()
@@ -41,7 +41,7 @@ def close(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32
 
 @njit(cache=True, nogil=True)
 def _rows_by_node(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32s, Int64s]:
-    """Give where each closure starts, and the rows of each node, as compressed rows: sorting without comparing."""
+    """Return where each closure starts, and the rows of each node, as compressed rows: sorting without comparing."""
     n_rows = len(row_ptr) - 1
     ptr = np.zeros(n_rows + 1, np.int64)
     node_ptr = np.zeros(len(parent) + 1, np.int64)
@@ -84,7 +84,7 @@ def join(
     out: Int32s,
     out_own: Int32s,
 ) -> tuple[float, int, int]:
-    """Give the loss and the length of the LCG of two closures, and the number of nodes walked, written to `out`.
+    """Return the loss and the length of the LCG of two closures, and the number of nodes walked, written to `out`.
 
     `work` is two rows of zeros, a number per node, and is zero again after; `out_own` says how often each node of
     `out` is in the LCG. With `carry` what a node has left over moves up to its parent.
@@ -145,7 +145,7 @@ def lcg_rows(
     loss: Floats,
     carry: bool,
 ) -> tuple[Int64s, Int32s]:
-    """Give the LCG of each set of transactions as compressed rows of items, joined in the order of `members`."""
+    """Return the LCG of each set of transactions as compressed rows of items, joined in the order of `members`."""
     n_sets = len(member_ptr) - 1
     longest = 0
     for row in range(len(ptr) - 1):
@@ -195,7 +195,7 @@ def assign_in_order(
     carry: bool,
     by_rise: bool,
 ) -> tuple[Int32s, Int64s]:
-    """Give each transaction's cluster, and the turn in which it joined.
+    """Return each transaction's cluster, and the turn in which it joined.
 
     `order` is by falling length; `ptr`, `nodes`, `own` are the closures. `by_rise` compares how much the distortion
     rises, else how large it is after joining.

@@ -35,7 +35,7 @@ from queryveil.methods.clump._greedy_kernels import close
 def by_parent(
     ptr: Int64s, nodes: Int32s, own: Int32s, under: Int32s, parent: Int32s
 ) -> tuple[Int64s, Int32s, Int32s, Int32s]:
-    """Give closures sorted by parent: ptr, node, up, and the number of items behind each entry."""
+    """Return closures sorted by parent: ptr, node, up, and the number of items behind each entry."""
     n_rows = len(ptr) - 1
     has_child = np.zeros(len(parent), np.bool_)
     for node in range(1, len(parent)):
@@ -63,7 +63,7 @@ def by_parent(
 
 @njit(cache=True, nogil=True)
 def children_in(node: int, row: int, ptr: Int64s, up: Int32s) -> tuple[int, int]:
-    """Give the places of a row's entries under a node: first, and one behind the last."""
+    """Return the places of a row's entries under a node: first, and one behind the last."""
     first, last = ptr[row], ptr[row + 1]
     while first < last:
         middle = (first + last) // 2
@@ -122,7 +122,7 @@ def best_node(
     mixed: UInt64s,
     k: int,
 ) -> int:
-    """Give the candidate whose split is valid and gains most, the first of equals; -1 if none is valid.
+    """Return the candidate whose split is valid and gains most, the first of equals; -1 if none is valid.
 
     The gain is the fall in loss of the items behind the node, over the rows whose children k or more rows share.
     """
@@ -209,7 +209,7 @@ class _Splitter:
         self.without_items = [np.sort(np.concatenate([empty, lent]))] if len(empty) else []
 
     def split(self, here: _Class) -> list[_Class]:
-        """Give the parts of a class, what is left of it last; nothing if no split is valid."""
+        """Return the parts of a class, what is left of it last; nothing if no split is valid."""
         candidates = np.array(sorted(node for node in here.open if self.is_inner[node]), np.int32)
         arrays = (here.rows, self.ptr, self.nodes, self.up)
         node = int(best_node(candidates, *arrays, self.behind, self.loss, self.mixed, self.k))
@@ -231,7 +231,7 @@ class _Splitter:
 
 
 def balance(groups: list[Int64s], *, k: int) -> tuple[list[Int64s], Int64s]:
-    """Give the groups that stay, each of k or more, and the rows that merge back: none, or k or more.
+    """Return the groups that stay, each of k or more, and the rows that merge back: none, or k or more.
 
     >>> large, left = balance([np.arange(4), np.array([9])], k=2)
     >>> [group.tolist() for group in large], left.tolist()

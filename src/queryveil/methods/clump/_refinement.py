@@ -59,7 +59,7 @@ class Vectors:
 def vectors_of(
     closures: tuple[Int64s, Int32s, Int32s, Int32s], parent: Int32s, loss: Floats, *, at_least: int
 ) -> Vectors:
-    """Give the vectors; nodes without weight or over fewer than `at_least` transactions can be in no LCG."""
+    """Return the vectors; nodes without weight or over fewer than `at_least` transactions can be in no LCG."""
     ptr, nodes, own, under = closures
     weight = np.zeros(len(loss))
     weight[1:] = loss[parent[1:]] - loss[1:]
@@ -77,7 +77,7 @@ def vectors_of(
 
 
 def gather_near(vectors: Vectors, *, k: int, rng: np.random.Generator) -> Int32s:
-    """Give each transaction a cluster among those near it: as many clusters as k allows."""
+    """Return each transaction a cluster among those near it: as many clusters as k allows."""
     progress.step("gathering")
     v = vectors
     rows, ends = split(

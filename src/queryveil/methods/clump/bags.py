@@ -112,12 +112,12 @@ def _check_known(nodes: Int32s, owner: Int32s) -> None:
 
 
 def name_of(taxonomy: Taxonomy) -> str:
-    """Say which taxonomy it is, so that a receiver knows what to verify with."""
+    """Return which taxonomy it is, so that a receiver knows what to verify with."""
     return "wordnet" if taxonomy is Taxonomy.wordnet() else "own"
 
 
 def no_clusters() -> Clustering:
-    """Give the clustering of no transactions at all: an empty log is no failure."""
+    """Return the clustering of no transactions at all: an empty log is no failure."""
     nothing = np.zeros(0, np.int32)
     return Clustering(cluster_of=nothing, released_ptr=np.zeros(1, np.int64), released=nothing, distortion=0.0)
 

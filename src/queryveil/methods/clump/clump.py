@@ -52,7 +52,7 @@ class Clump:
         return TransactionAnonymity(k=self.k)
 
     def anonymize(self, data: QueryLog | Transactions) -> Release:
-        """Give a release of the transactions that keeps the promise."""
+        """Return a release of the transactions that keeps the promise."""
         taxonomy = self.taxonomy or Taxonomy.wordnet()
         rng = generator(self.seed)
         bags = bags_of(data, taxonomy, unit=self.unit, distinct=self.distinct)
@@ -123,7 +123,7 @@ class Partition:
         return TransactionAnonymity(k=self.k)
 
     def anonymize(self, data: QueryLog | Transactions) -> Release:
-        """Give a release of the transactions that keeps the promise."""
+        """Return a release of the transactions that keeps the promise."""
         taxonomy = self.taxonomy or Taxonomy.wordnet()
         bags = bags_of(data, taxonomy, unit=self.unit, distinct=True)
         clustering = no_clusters()

@@ -64,7 +64,7 @@ class Contributions:
     times: Int32s
 
     def without(self, is_out: Bools) -> Contributions:
-        """Give what is left of everybody's without some items."""
+        """Return what is left of everybody's without some items."""
         stays = ~is_out[self.items]
         upto = np.append(0, np.cumsum(stays))
         return Contributions(row_ptr=upto[self.row_ptr], items=self.items[stays], times=self.times[stays])

@@ -31,7 +31,7 @@ Divergence = Callable[[int, float], float]
 
 
 def laplace_tail(least: Int64s, scale: float) -> Floats:
-    """Give the chance that discrete Laplace noise is at least so much.
+    """Return the chance that discrete Laplace noise is at least so much.
 
     >>> laplace_tail(np.array([0, 1]), 1.0).round(4).tolist()
     [0.7311, 0.2689]
@@ -43,7 +43,7 @@ def laplace_tail(least: Int64s, scale: float) -> Floats:
 
 
 def tail(noise: Noise, least: Int64s) -> Floats:
-    """Give the chance that the noise is at least so much."""
+    """Return the chance that the noise is at least so much."""
     least = np.asarray(least, np.int64)
     if noise.mechanism == "gaussian":
         lowest, chances = gaussian(noise.scale, reach=_reach(noise.delta / noise.max_items))
@@ -62,13 +62,13 @@ def tail(noise: Noise, least: Int64s) -> Floats:
 
 
 def release_chance(noise: Noise, counts: Int64s) -> Floats:
-    """Give the chance with which a query of each count leaves."""
+    """Return the chance with which a query of each count leaves."""
     counts = np.asarray(counts, np.int64)
     return np.where(counts >= noise.least, tail(noise, noise.threshold - counts), 0.0)
 
 
 def half_count(noise: Noise) -> float:
-    """Give the count that leaves with the chance 1/2, with a fraction from its neighbours: the smaller, the better."""
+    """The count that leaves with the chance 1/2, with a fraction from its neighbours: the smaller, the better."""
     low, high = 0, 2 * noise.threshold + ceil(noise.scale)
     while high - low > 1:
         middle = (low + high) // 2
@@ -78,14 +78,14 @@ def half_count(noise: Noise) -> float:
 
 
 def top_chance(scale: float, top: int, shift: float) -> float:
-    """Give the chance that truncated noise is at its top, which is what one count gives away."""
+    """Return the chance that truncated noise is at its top, which is what one count gives away."""
     a, one_less = exp(-1 / scale), -expm1(-1 / scale)
     up = (1 - shift) * a + shift
     return one_less * exp(-(top - 1) / scale) * up / (1 + a - exp(-top / scale) * up)
 
 
 def gaussian(scale: float, *, n_terms: int = 1, reach: float) -> tuple[int, Floats]:
-    """Give the smallest value and the chances of a sum of discrete Gaussians, out to `reach` standard deviations."""
+    """Return the smallest value and the chances of a sum of discrete Gaussians, out to `reach` standard deviations."""
     if n_terms == 1 or scale >= _SUMS_ARE_ONE_GAUSSIAN:
         spread = scale * sqrt(n_terms)
         most = ceil(reach * spread) + 1
@@ -102,7 +102,7 @@ def gaussian(scale: float, *, n_terms: int = 1, reach: float) -> tuple[int, Floa
 
 
 def gaussian_divergence(scale: float, *, delta: float) -> Divergence:
-    """Give D of the discrete Gaussian: exact, for a sum's loss rises evenly with the sum; `delta` sets the care."""
+    """Return D of the discrete Gaussian: exact, for a sum's loss rises evenly with the sum; `delta` sets the care."""
 
     def divergence(n_pairs: int, epsilon: float) -> float:
         if n_pairs == 0:
@@ -124,14 +124,14 @@ def _reach(delta: float) -> float:
 
 
 def spent(divergence: Divergence, *, appears: float, n_new: int, max_items: int, epsilon: float) -> float:
-    """Give the delta at epsilon if `n_new` of a person's counts appear with them and the others grow."""
+    """Return the delta at epsilon if `n_new` of a person's counts appear with them and the others grow."""
     loss = n_new * log1p(-appears)
     seen = -expm1(loss) + exp(loss) * divergence(max_items - n_new, epsilon - loss)
     return max(seen, divergence(max_items - n_new, epsilon + loss))
 
 
 def keeps(divergence: Divergence, *, appears: float, max_items: int, epsilon: float, delta: float) -> bool:
-    """Say whether no number of appearing counts spends more than delta.
+    """Return whether no number of appearing counts spends more than delta.
 
     Many numbers are judged at once where that is enough: more counts that grow give away more, and so do more that
     appear.

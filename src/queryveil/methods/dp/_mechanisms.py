@@ -58,7 +58,7 @@ def parse_mechanism(mechanism: str) -> Mechanism:
 def plan_for(
     *, mechanism: str = Mechanism.AUTO, epsilon: float, delta: float, max_items: int, what: What = "queries"
 ) -> Noise:
-    """Give the noise and the threshold that spend at most (epsilon, delta) on a person with `max_items` counts.
+    """Return the noise and the threshold that spend at most (epsilon, delta) on a person with `max_items` counts.
 
     >>> plan = plan_for(mechanism="laplace", epsilon=1.0, delta=1e-5, max_items=1)
     >>> plan.scale, plan.threshold
@@ -84,7 +84,7 @@ def plan_for(
 
 
 def choose(*, epsilon: float, delta: float, max_items: int, what: What = "queries") -> Noise:
-    """Give the plan by which the smallest counts leave with the chance 1/2; no data is looked at.
+    """Return the plan by which the smallest counts leave with the chance 1/2; no data is looked at.
 
     Laplace noise is never better than truncated geometric, and zealous never better than Laplace.
 
@@ -190,7 +190,7 @@ def _gaussian(*, epsilon: float, delta: float, max_items: int, what: What) -> No
 
 
 def _rough_scale(*, epsilon: float, delta: float, max_items: int) -> float:
-    """Give a scale that is always enough, for where to look."""
+    """Return a scale that is always enough, for where to look."""
     return sqrt(max_items) * (sqrt(2 * log(2 / delta)) + sqrt(2 * epsilon)) / epsilon
 
 
@@ -199,7 +199,7 @@ def _is_too_wide(*, epsilon: float, delta: float, max_items: int) -> bool:
 
 
 def _scale(epsilon: float, max_items: int) -> float:
-    """Give the smallest float whose noise on `max_items` counts spends no more than epsilon."""
+    """Return the smallest float whose noise on `max_items` counts spends no more than epsilon."""
     scale = max_items / epsilon
     while Fraction(max_items) / Fraction(scale) > Fraction(epsilon):
         scale = nextafter(scale, inf)
@@ -207,7 +207,7 @@ def _scale(epsilon: float, max_items: int) -> float:
 
 
 def _share(scale: float, delta: float, max_items: int) -> float:
-    """Give how much of delta one count may spend.
+    """Return how much of delta one count may spend.
 
     A count that appears must not give away more by staying out than one that grows does, 1/scale; this matters only
     where delta is not far below epsilon.
@@ -216,7 +216,7 @@ def _share(scale: float, delta: float, max_items: int) -> float:
 
 
 def _distance(scale: float, share: float) -> int:
-    """Give the smallest number, 1 or more, that Laplace noise reaches with no more than this chance."""
+    """Return the smallest number, 1 or more, that Laplace noise reaches with no more than this chance."""
     distance = max(1, floor(-scale * log(share * (1 + exp(-1 / scale)))) - 1)
     while laplace_tail(np.array([distance]), scale)[0] > share:
         distance += 1
@@ -237,7 +237,7 @@ def plans_for(
     clicks: float,
     max_clicks: int,
 ) -> tuple[Noise, ...]:
-    """Give the noise of each part of a release, the queries' first; what they spend adds up to no more than the whole.
+    """The noise of each part of a release, the queries' first; what they spend adds up to no more than the whole.
 
     >>> plans = plans_for(
     ...     epsilon=1.0, delta=1e-5, mechanism="auto", rounds=2, max_queries=1, clicks=0.5, max_clicks=5
@@ -277,7 +277,7 @@ def _split(budget: tuple[float, float], share: float) -> tuple[tuple[float, floa
 
 
 def _parts(whole: float, share: float) -> tuple[float, float]:
-    """Give two floats whose exact sum is not above the whole."""
+    """Return two floats whose exact sum is not above the whole."""
     first = whole * share
     rest = whole - first
     while Fraction(first) + Fraction(rest) > Fraction(whole):

@@ -35,7 +35,7 @@ def check_extra() -> None:
 
 
 def has_extra() -> bool:
-    """Say whether noise can be drawn without a seed."""
+    """Return whether noise can be drawn without a seed."""
     try:
         check_extra()
     except QueryveilError:
@@ -44,7 +44,7 @@ def has_extra() -> bool:
 
 
 def draw(noise: Noise, n: int, *, rng: np.random.Generator | None) -> Int64s:
-    """Give `n` whole numbers of noise; with `rng` they can be repeated, and are not for releases that matter.
+    """Return `n` whole numbers of noise; with `rng` they can be repeated, and are not for releases that matter.
 
     >>> plan = Noise(what="queries", mechanism="laplace", max_items=1, scale=1.0, threshold=13, epsilon=1.0, delta=1e-5)
     >>> len(draw(plan, 5, rng=np.random.default_rng(7)))

@@ -124,7 +124,7 @@ def check_budget(path: str | Path, promise: DifferentialPrivacy, *, total: Total
 
 
 def _agreed(ledger: Ledger | None, total: Total | None, *, name: str) -> Ledger:
-    """Give the ledger that is there, or a new one."""
+    """Return the ledger that is there, or a new one."""
     if ledger is None:
         if total is None:
             raise BadFile(name, "there is no such ledger; begin one with --total-epsilon and --total-delta")
@@ -150,7 +150,7 @@ def _check(ledger: Ledger, promise: DifferentialPrivacy, *, name: str) -> None:
 
 
 def _exact(value: float) -> Decimal:
-    """Give a number as it is written: a tenth is 0.1, so that ten of them make 1."""
+    """Return a number as it is written: a tenth is 0.1, so that ten of them make 1."""
     return Decimal(repr(float(value)))
 
 

@@ -27,17 +27,7 @@ from queryveil.methods.bots import bots_of, check_threshold
 from queryveil.methods.dp._bounding import Choice, Contributions, collect, parse_choice
 from queryveil.methods.dp._mechanisms import MOST_ITEMS, Mechanism, parse_mechanism, plans_for
 from queryveil.methods.dp._noise import check_extra, draw
-from queryveil.release import (
-    SEEDED_NOISE,
-    ColumnReport,
-    Counts,
-    Ids,
-    Manifest,
-    Noise,
-    Release,
-    TimeDetail,
-    versions,
-)
+from queryveil.release import SEEDED_NOISE, ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail, versions
 from queryveil.rng import check_seed, generator
 from queryveil.settings import is_number, is_whole
 from queryveil.text.tokens import encode, normalise
@@ -124,7 +114,7 @@ class Dp:
             check_extra()
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give a release of queries with counts that keeps the promise."""
+        """Return a release of queries with counts that keeps the promise."""
         self.check(log)
         plans, rng = self.noise, generator(self.seed)
         people = _people(log, bot_threshold=self.bot_threshold)
@@ -156,7 +146,7 @@ class Dp:
         rng: np.random.Generator,
         clicks: bool = False,
     ) -> tuple[Int64s, Bools]:
-        """Give the noisy counts of the items, and which of them leave."""
+        """Return the noisy counts of the items, and which of them leave."""
         noisy, is_out = np.zeros(n_items, np.int64), np.zeros(n_items, np.bool_)
         for plan in plans:
             if (plan.what == "clicks") != clicks:
@@ -173,7 +163,7 @@ class Dp:
         return noisy, is_out
 
     def manifest(self, data: Tallies) -> Manifest:
-        """Say how the counts were made, whoever made them."""
+        """Return how the counts were made, whoever made them."""
         plans = self.noise
         # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
         # it has: one person can be the reason for a column.
@@ -210,7 +200,7 @@ class Dp:
 
 
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
-    """Give the rows of people; whether somebody is a program is told from that user's own rows."""
+    """Return the rows of people; whether somebody is a program is told from that user's own rows."""
     found = bots_of(log, threshold=bot_threshold)
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
     if log.layout.format is not Format.TRANSACTIONS:
@@ -242,18 +232,18 @@ def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) 
 
 
 def may_leave(texts: pl.Series) -> pl.Series:
-    """Say which queries, in their normal form, can be released at all."""
+    """Return which queries, in their normal form, can be released at all."""
     # NUL is a blank in some of the formats that a release is written in, and two queries would become one.
     return (texts != "") & ~texts.str.contains("\0", literal=True)
 
 
 def is_url(urls: pl.Series) -> pl.Series:
-    """Say which URLs can be released at all."""
+    """Return which URLs can be released at all."""
     # What holds a blank is no URL, and some of the formats that a release is written in could not hold it.
     return urls.str.contains(r"^[^\s\x00]+$").fill_null(value=False)
 
 
 def by_count(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows in an order that tells nothing but what stands in them, with no text of others."""
+    """Return the rows in an order that tells nothing but what stands in them, with no text of others."""
     texts = frame.columns[:-1]
     return with_own_texts(frame.sort(["count", *texts], descending=[True, *(False for _ in texts)]))

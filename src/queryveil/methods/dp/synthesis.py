@@ -48,7 +48,7 @@ def synthesize(tallies: Tallies, *, n_users: int, rng: np.random.Generator) -> Q
 
 
 def synthesized(release: Release, *, n_users: int, seed: int | None = None) -> Release:
-    """Give a release of tallies as one of made-up sessions, marked as such; it keeps the same promise."""
+    """Return a release of tallies as one of made-up sessions, marked as such; it keeps the same promise."""
     if not isinstance(release.promise, DifferentialPrivacy):
         raise BadInput("sessions are made up from noisy counts alone, and this release is not of such")
     log = synthesize(release.tallies, n_users=n_users, rng=generator(seed))

@@ -31,7 +31,7 @@ def grow_clusters(
     posts: Int32s,
     similarity: float,
 ) -> Int32s:
-    """Give each set's cluster: its sets, two and two, share at least `similarity` of their URLs (Jaccard).
+    """Return each set's cluster: its sets, two and two, share at least `similarity` of their URLs (Jaccard).
 
     The sets take turns by `order` as seeds, their URLs stand by falling rarity; `posts` are the sets with each URL by
     rising size. Only sets with the same `within` get together. Sets are not empty, `similarity` is above 0.
@@ -123,7 +123,7 @@ def _near(
 
 @njit(cache=True, nogil=True)
 def _last_of_size(size: int, first: int, last: int, ptr: Int64s, posts: Int32s) -> int:
-    """Give the place behind the last set of this size, by halving."""
+    """Return the place behind the last set of this size, by halving."""
     while first < last:
         middle = (first + last) // 2
         if ptr[posts[middle] + 1] - ptr[posts[middle]] <= size:
@@ -152,7 +152,7 @@ def _alike(one: int, other: int, ptr: Int64s, urls: Int32s, similarity: float) -
 def cluster_queries(
     query: Int32s, url: Int32s, *, n_queries: int, delta: float, within: Int32s | None = None
 ) -> Int32s:
-    """Give each query's cluster, in which any two queries are within `delta` of each other; -1 without a row.
+    """Return each query's cluster, in which any two queries are within `delta` of each other; -1 without a row.
 
     Row i asked `query[i]` and clicked `url[i]`, -1 for no click. Clusters grow from the query sets with most rows first
     and take the nearest first. A query that nobody clicked a result of is a cluster by itself. Only queries with the
@@ -184,7 +184,7 @@ def cluster_queries(
 
 
 def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Int64s, Int32s]:
-    """Give the queries with a click, and the URLs of each as compressed rows; URLs get numbers by falling rarity."""
+    """Return the queries with a click, and the URLs of each as compressed rows; URLs get numbers by falling rarity."""
     is_click = url >= 0
     n_urls = int(url.max(initial=-1)) + 1
     edges = np.unique(query[is_click].astype(np.int64) * max(1, n_urls) + url[is_click])
@@ -211,7 +211,7 @@ def _equal_sets(ptr: Int64s, urls: Int32s, within: Int32s) -> tuple[Int64s, Int6
 
 
 def _some(ptr: Int64s, urls: Int32s, rows: Int64s) -> tuple[Int64s, Int32s]:
-    """Give some of the rows, as compressed rows."""
+    """Return some of the rows, as compressed rows."""
     length = np.diff(ptr)[rows]
     out = np.concatenate([[0], np.cumsum(length)])
     place = np.repeat(ptr[rows] - out[:-1], length) + np.arange(out[-1])
@@ -263,7 +263,7 @@ class Repair:
         return lost
 
     def exchange(self, query: Int32s, url: Int32s, cell: Int32s, *, rng: np.random.Generator) -> Int32s:
-        """Give the queries of the rows: those outside the winning part of their cell get one of that part's there."""
+        """Return the queries of the rows: those outside the winning part of their cell get one of that part's there."""
         now = query.copy()
         rows = np.arange(len(query))
         while len(rows):

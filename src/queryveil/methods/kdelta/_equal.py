@@ -43,7 +43,7 @@ class Rows:
     time_source: Int64s
 
     def joined(self, other: Rows) -> Rows:
-        """Give these rows and others."""
+        """Return these rows and others."""
         return Rows(
             user=np.concatenate([self.user, other.user]),
             source=np.concatenate([self.source, other.source]),
@@ -52,7 +52,7 @@ class Rows:
 
 
 def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> Bools:
-    """Say which rows stay: in each cell as many of a user's as wanted, drawn equiprobably."""
+    """Return which rows stay: in each cell as many of a user's as wanted, drawn equiprobably."""
     order = np.lexsort((rng.random(len(user)), cell, user))
     first = np.cumsum(have.counts) - have.counts
     place = np.arange(len(user)) - np.repeat(first, have.counts)
@@ -85,7 +85,7 @@ def _draw(first: Int64s, last: Int64s, rng: np.random.Generator) -> Int64s:
 
 
 def share_groups(holdings: Holdings, *, k: int) -> Int32s:
-    """Give each user a group of at least k with cells in common; -1 for users who share with too few others."""
+    """Return each user a group of at least k with cells in common; -1 for users who share with too few others."""
     progress.step("grouping users")
     h = holdings
     order = np.argsort(-h.n_rows, kind="stable")
@@ -102,7 +102,7 @@ def share_groups(holdings: Holdings, *, k: int) -> Int32s:
 
 
 def shared_counts(holdings: Holdings, group_of: Int32s) -> Holdings:
-    """Give each user its group's common profile as many times as it has it; nothing to users without a group."""
+    """Return each user its group's common profile as many times as it has it; nothing to users without a group."""
     h = holdings
     profiles = _profiles(h, group_of, int(group_of.max(initial=-1)) + 1)
     times = times_of_all(group_of, h.ptr, h.cells, h.counts, profiles.ptr, profiles.cells, profiles.counts)
@@ -127,7 +127,7 @@ def shared_texts(
     asked_by: Int64s,
     rng: np.random.Generator,
 ) -> Int32s:
-    """Give the queries of the rows so that a group's users have the same ones in the same shares.
+    """Return the queries of the rows so that a group's users have the same ones in the same shares.
 
     A group's centroid has a place for each of its rows in a cell, and every user some multiple of these. A place takes,
     of the queries of the group's rows that are drawn for it, the one that most users asked.
@@ -191,7 +191,7 @@ class Table:
 
 
 def nothing(cluster: Int32s) -> Outcome:
-    """Give the outcome of an empty log."""
+    """Return the outcome of an empty log."""
     none = np.zeros(0, np.int64)
     rows = Rows(user=none.astype(np.int32), source=none, time_source=none)
     return Outcome(rows=rows, query=none.astype(np.int32), part=cluster.astype(np.int64), measures={"groups": 0})

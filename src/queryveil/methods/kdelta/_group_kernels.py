@@ -11,7 +11,7 @@ from queryveil.data.rows import order_of, sort_in_place
 
 @njit(cache=True, nogil=True)
 def multiple(n_rows: int, step: int) -> int:
-    """Give how many times `step` comes nearest to `n_rows`, once at least; of two equally near the fewer."""
+    """Return how many times `step` comes nearest to `n_rows`, once at least; of two equally near the fewer."""
     times = n_rows // step
     if 2 * (n_rows - times * step) > step:
         times += 1
@@ -20,7 +20,7 @@ def multiple(n_rows: int, step: int) -> int:
 
 @njit(cache=True, nogil=True)
 def steps_of(ptr: Int64s, counts: Int64s) -> Int64s:
-    """Give each user's greatest common divisor of counts."""
+    """Return each user's greatest common divisor of counts."""
     out = np.ones(len(ptr) - 1, np.int64)
     for user in range(len(out)):
         divisor = 0
@@ -52,7 +52,7 @@ def clear(row: int, ptr: Int64s, cells: Int32s, dense: Int64s) -> None:
 
 @njit(cache=True, nogil=True)
 def edits(user: int, step: int, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s, dense: Int64s) -> int:
-    """Give the rows to add to and to suppress of a user, in `exact`, towards the centroid in `dense`."""
+    """Return the rows to add to and to suppress of a user, in `exact`, towards the centroid in `dense`."""
     times = multiple(n_rows[user], step)
     shared = 0
     for i in range(ptr[user], ptr[user + 1]):
@@ -64,7 +64,7 @@ def edits(user: int, step: int, ptr: Int64s, cells: Int32s, counts: Int64s, n_ro
 def nearest_centroids(
     users: Int64s, seeds: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s, n_cells: int
 ) -> Int32s:
-    """Give the place of each user's nearest seed; of those equally near one with as many rows, then the first."""
+    """Return the place of each user's nearest seed; of those equally near one with as many rows, then the first."""
     found = np.full(len(users), -1, np.int32)
     value, apart = np.zeros(len(users)), np.zeros(len(users), np.int64)
     dense = np.zeros(n_cells, np.int64)
@@ -92,7 +92,7 @@ _N_TOTALS = 12
 def choose_centroids(
     member_ptr: Int64s, members: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s
 ) -> tuple[Int64s, Int32s, Int64s, Int64s]:
-    """Give each group's centroid as compressed rows of cells and counts, and the rows to add and to suppress for it.
+    """Return each group's centroid as compressed rows of cells and counts, and the rows to add and to suppress for it.
 
     Every user gets the multiple of the centroid that comes nearest to its rows. For a given sum of the centroid these
     multiples are known, and what another row in a cell adds to what users can keep becomes less with each one. So
@@ -127,7 +127,7 @@ def choose_centroids(
 
 @njit(cache=True, nogil=True)
 def _entries(mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Give who of the group has how many rows in which cell, by cell."""
+    """Return who of the group has how many rows in which cell, by cell."""
     n = 0
     for user in mine:
         n += ptr[user + 1] - ptr[user]
@@ -143,7 +143,7 @@ def _entries(mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s) -> tuple[
 
 @njit(cache=True, nogil=True)
 def _totals(rows: Int64s) -> Int64s:
-    """Give the sums to try: what members have, from few to many, whole, half and a third of it."""
+    """Return the sums to try: what members have, from few to many, whole, half and a third of it."""
     sizes = rows.copy()
     sort_in_place(sizes)
     n_sizes = min(len(sizes), _N_TOTALS // 3)
@@ -162,7 +162,7 @@ def _totals(rows: Int64s) -> Int64s:
 
 @njit(cache=True, nogil=True)
 def _fill(total: int, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) -> Int64s:
-    """Give the counts of the centroid of this sum that keeps most rows, over their greatest common divisor.
+    """Return the counts of the centroid of this sum that keeps most rows, over their greatest common divisor.
 
     They stand beside the first entry of each cell. A sum that has no use for all of its rows gives -1 there.
     """
@@ -206,7 +206,7 @@ def _fill(total: int, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) 
 
 @njit(cache=True, nogil=True)
 def _cost(chosen: Int64s, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) -> int:
-    """Give the rows to add to and to suppress of the group's users for a centroid."""
+    """Return the rows to add to and to suppress of the group's users for a centroid."""
     step = chosen.sum()
     cost = 0
     for i in range(len(rows)):

@@ -25,7 +25,7 @@ def form_groups(
     posts: Int64s,
     k: int,
 ) -> tuple[Int32s, Int64s]:
-    """Give each user's group and each group's seed; users left over, fewer than k, have the group -1.
+    """Return each user's group and each group's seed; users left over, fewer than k, have the group -1.
 
     By falling number of rows, the `order`, each user that is still free is a seed and takes the k-1 free users nearest
     to it. Users who have no cell in common with the seed are equally far: of these it takes the ones with most rows,
@@ -147,7 +147,7 @@ def form(holdings: Holdings, *, k: int) -> Grouping:
 
 
 def users_as_centroids(holdings: Holdings, users: Int64s) -> Centroids:
-    """Give the counts of some users, each over their greatest common divisor."""
+    """Return the counts of some users, each over their greatest common divisor."""
     h = holdings
     length = np.diff(h.ptr)[users]
     ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
@@ -177,21 +177,21 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
 
 
 def cheapest_centroids(holdings: Holdings, member_ptr: Int64s, members: Int64s) -> tuple[Centroids, int]:
-    """Give the centroids for which the groups need fewest edits, and how many."""
+    """Return the centroids for which the groups need fewest edits, and how many."""
     h = holdings
     ptr, cells, counts, costs = choose_centroids(member_ptr, members, h.ptr, h.cells, h.counts, h.n_rows)
     return Centroids(ptr=ptr, cells=cells, counts=counts), int(costs.sum())
 
 
 def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Int64s, Int32s, Int64s]:
-    """Give for each cell the groups whose centroid has it, and its count there."""
+    """Return for each cell the groups whose centroid has it, and its count there."""
     owner = np.repeat(np.arange(len(centroids.ptr) - 1, dtype=np.int32), np.diff(centroids.ptr))
     ptr, places = group(centroids.cells, n_cells)
     return ptr, owner[places], centroids.counts[places]
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Give each user the multiple of the centroid that is nearest to the rows it has.
+    """Return each user the multiple of the centroid that is nearest to the rows it has.
 
     Of two equally near it is the smaller one; everybody gets it once at least. Then all of a group have equal shares.
     """
@@ -203,7 +203,7 @@ def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
 
 
 def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Give each user the centroid's shares of the rows it has, rounded up, as the paper does."""
+    """Return each user the centroid's shares of the rows it has, rounded up, as the paper does."""
     # Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
     centroids = grouping.centroids
     step = centroids.n_rows[grouping.group_of]
@@ -213,7 +213,7 @@ def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
 
 
 def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:
-    """Give each user its group's centroid so many times; nothing to users without a group or with 0 times."""
+    """Return each user its group's centroid so many times; nothing to users without a group or with 0 times."""
     group_of = np.where(times > 0, group_of, -1)
     length = np.where(group_of >= 0, np.diff(centroids.ptr, append=0)[group_of], 0)
     ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
@@ -244,7 +244,7 @@ def edits_between(have: Holdings, want: Holdings) -> Edits:
 
 
 def matching(these: Holdings, others: Holdings) -> Int64s:
-    """Give the others' count for each entry of these, 0 where they have none."""
+    """Return the others' count for each entry of these, 0 where they have none."""
     width = max(1, these.n_cells)
     keys = others.entry_user * width + others.cells
     wanted = these.entry_user * width + these.cells
@@ -255,7 +255,7 @@ def matching(these: Holdings, others: Holdings) -> Int64s:
 
 
 def distances_left(want: Holdings, have: Holdings, grouping: Grouping) -> Floats:
-    """Give D between each user's new shares and those of the group's centroid."""
+    """Return D between each user's new shares and those of the group's centroid."""
     ones = np.ones(have.n_users, np.int64)
     centroid = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
     share = want.counts / want.n_rows[want.entry_user]

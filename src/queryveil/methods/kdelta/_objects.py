@@ -29,7 +29,7 @@ class Objects:
         return len(self.place)
 
     def keep(self, rows: Bools) -> Objects:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return Objects(
             place=self.place[rows],
             user=self.user[rows],
@@ -41,13 +41,13 @@ class Objects:
         )
 
     def n_users_by(self, numbers: Int32s, *, n_numbers: int) -> Int64s:
-        """Give the number of distinct users with each of the numbers that the rows have."""
+        """Return the number of distinct users with each of the numbers that the rows have."""
         pairs = np.unique(numbers.astype(np.int64) * max(1, self.n_users) + self.user)
         return np.bincount(pairs // max(1, self.n_users), minlength=n_numbers)
 
 
 def totals(ptr: Int64s, counts: Int64s) -> Int64s:
-    """Give the sum of each of the compressed rows.
+    """Return the sum of each of the compressed rows.
 
     >>> totals(np.array([0, 2, 2]), np.array([3, 4])).tolist()
     [7, 0]

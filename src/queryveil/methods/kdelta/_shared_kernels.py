@@ -13,7 +13,7 @@ from queryveil.data.rows import order_of
 def gather_sharing(
     order: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, post_ptr: Int64s, posts: Int64s, k: int
 ) -> tuple[Int32s, int]:
-    """Give each user's group of exactly k, -1 for those without one, and the number of groups.
+    """Return each user's group of exactly k, -1 for those without one, and the number of groups.
 
     By `order` each free user is a seed; it takes the free user who shares most rows with what the group still has in
     common, until there are k. `posts` are the places in `cells` of each cell and are used up.
@@ -101,7 +101,7 @@ def _most_sharing(
     overlap: Int64s,
     touched: Int64s,
 ) -> int:
-    """Give the free user who shares most rows with the cells in common, -1 if nobody shares any."""
+    """Return the free user who shares most rows with the cells in common, -1 if nobody shares any."""
     n_touched = 0
     for i in range(n_common):
         for j in range(post_ptr[common[i]], post_end[common[i]]):
@@ -162,7 +162,7 @@ def gather_by_cell(
 
 @njit(cache=True, nogil=True)
 def times_within(user: int, ptr: Int64s, cells: Int32s, counts: Int64s, profile: Int32s, amount: Int64s) -> int:
-    """Give how many times a user has the whole of a profile."""
+    """Return how many times a user has the whole of a profile."""
     times, i = 2**62, ptr[user]
     for j in range(len(profile)):
         while i < ptr[user + 1] and cells[i] < profile[j]:
@@ -211,7 +211,7 @@ def times_of_all(
     profile: Int32s,
     amount: Int64s,
 ) -> Int64s:
-    """Give how many times each user has the whole of its group's profile; 0 without a group."""
+    """Return how many times each user has the whole of its group's profile; 0 without a group."""
     times = np.zeros(len(group_of), np.int64)
     for user in range(len(group_of)):
         if group_of[user] >= 0:
@@ -224,7 +224,7 @@ def times_of_all(
 def choose_profiles(
     member_ptr: Int64s, members: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_cells: int
 ) -> tuple[Int64s, Int32s, Int64s]:
-    """Give each group's profile, counts of cells that each member has once at least, as compressed rows.
+    """Return each group's profile, counts of cells that each member has once at least, as compressed rows.
 
     Of three ways it takes the one that keeps most rows: the least counts of the members, each of the cells that they
     have most of once, or one cell alone. A group without a cell in common has an empty profile.
@@ -256,7 +256,7 @@ def choose_profiles(
 def _table(
     mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_sharing: Int64s, place: Int64s
 ) -> tuple[Int32s, Int64s]:
-    """Give the cells that all members have, ascending, and each member's counts there."""
+    """Return the cells that all members have, ascending, and each member's counts there."""
     for user in mine:
         for i in range(ptr[user], ptr[user + 1]):
             n_sharing[cells[i]] += 1

@@ -132,7 +132,7 @@ class Kdelta:
         return ("url",)
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give a release of the log that keeps the promise."""
+        """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
         if log.layout.format is Format.TRANSACTIONS:
             raise BadInput("kdelta is for logs of queries; for transactions there are km, clump and partition")
@@ -245,7 +245,7 @@ class Kdelta:
 
 
 def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s) -> pl.DataFrame:
-    """Give the released rows with all columns of the log."""
+    """Return the released rows with all columns of the log."""
     rows = outcome.rows
     place, time_place = objects.place[rows.source], objects.place[rows.time_source]
     # Privacy: a time or a user's name is never copied along; both are those of the row's new owner.

@@ -127,7 +127,7 @@ def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
 
 
 def restore(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, m: int) -> Int8s:
-    """Give deleted terms back, the most valuable first, until none can come back; the promise still holds."""
+    """Return deleted terms back, the most valuable first, until none can come back; the promise still holds."""
     alive = alive.copy()
     work = np.zeros((2, labelled.n_labels), np.int32)
     order = np.argsort(-worth, kind="stable").astype(np.int32)
@@ -206,7 +206,7 @@ def check_values(target: Target, values: pl.DataFrame | None) -> None:
 
 
 def term_values(vocabulary: pl.Series, *, target: Target, values: pl.DataFrame | None) -> tuple[Floats, int]:
-    """Give what one occurrence of each term is worth, and how many terms the table has no value for."""
+    """Return what one occurrence of each term is worth, and how many terms the table has no value for."""
     check_values(target, values)
     needed = VALUE_COLUMNS.get(target)
     if needed is None or values is None:

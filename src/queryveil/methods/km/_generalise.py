@@ -34,7 +34,7 @@ class Items:
 
 
 def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
-    """Give every term its place below the taxonomy."""
+    """Return every term its place below the taxonomy."""
     nodes = taxonomy.find_all(vocabulary)
     names = pl.Series(taxonomy.names, dtype=pl.String)
     known = nodes > 0
@@ -65,7 +65,7 @@ def _marked(names: pl.Series, marked: Bools) -> pl.Series:
 def generalise(
     histories: Histories, start: Int32s, items: Items, *, k: int, m: int, rng: np.random.Generator
 ) -> Int32s:
-    """Give what stands for each entry, so that (k, m)-anonymity holds for what is released.
+    """Return what stands for each entry, so that (k, m)-anonymity holds for what is released.
 
     `start` has the item of each entry. Two orders of giving way are tried, and the outcome of less loss wins.
     """
@@ -77,7 +77,7 @@ def generalise(
 
 
 def loss(standing: Int32s, start: Int32s, items: Items) -> float:
-    """Give the mean loss over user-terms: LM of what stands for a term, nothing lost if it stands itself, 1 if gone."""
+    """The mean loss over user-terms: LM of what stands for a term, nothing lost if it stands itself, 1 if gone."""
     if len(standing) == 0:
         return 0.0
     lost = np.where(standing == GONE, 1.0, items.loss[np.maximum(standing, 0)])
@@ -88,13 +88,13 @@ Cost = Callable[[Items, Int64s], Floats]
 
 
 def _step(items: Items) -> Floats:
-    """Give what the next step up costs."""
+    """Return what the next step up costs."""
     cost: Floats = items.loss[np.maximum(items.parent, 0)] - items.loss
     return cost
 
 
 def _fraction(support: Int64s) -> Floats:
-    """Give numbers in the order of the supports, too small to matter but among equals."""
+    """Return numbers in the order of the supports, too small to matter but among equals."""
     ranks: Floats = support / (1e9 * (support.max(initial=0) + 1))
     return ranks
 

@@ -78,7 +78,7 @@ def build_up(
     work: Int32s,
     kept: Int8s,
 ) -> None:
-    """Give the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
+    """Return the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
 
     User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far.
     """
@@ -114,7 +114,7 @@ def restore_around(
     work: Int32s,
     unsettled: Int8s,
 ) -> int:
-    """Give each pivot in turn back to as many users as can have it; give the number of entries restored.
+    """Return each pivot in turn back to as many users as can have it; give the number of entries restored.
 
     `unsettled` marks the terms of the users who gained one: only those can have become restorable since.
     """
@@ -142,7 +142,7 @@ def restorable(
     m: int,
     work: Int32s,
 ) -> Int64s:
-    """Give the largest set of the pivot's lost entries that can all come back without breaking the promise.
+    """Return the largest set of the pivot's lost entries that can all come back without breaking the promise.
 
     All of them come back at first; a user with a combination below k leaves again, until nobody must. Supports
     only fall on the way, so the set is unique.
@@ -298,7 +298,7 @@ def settle_labels(
 def share_out(
     row_ptr: Int64s, labels: Int32s, kept: Int8s, is_open: Int8s, n_shards: int
 ) -> tuple[Int32s, Int64s, Int64s, Int64s]:
-    """Say what each shard must be sent to decide its open labels; label l is decided by shard l % n_shards.
+    """Return what each shard must be sent to decide its open labels; label l is decided by shard l % n_shards.
 
     A row goes to a shard with an open label of its own: those labels, and all kept ones before the last of them. Gives
     for each such message its shard and its row, where its places begin, and the places.

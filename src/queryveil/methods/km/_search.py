@@ -49,7 +49,7 @@ def _heads(labelled: Labelled, by_liking: Int64s) -> Int64s:
 
 
 def restore_whole(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, rng: np.random.Generator) -> Int8s:
-    """Give a term back to the users of one set who lost it, where both they and those left behind stay k or more."""
+    """Return a term back to the users of one set who lost it, where both they and those left behind stay k or more."""
     alive = alive.copy()
     classes = _Classes(labelled, alive, k=k, rng=rng)
     order = np.argsort(-worth, kind="stable")
@@ -83,7 +83,7 @@ class _Classes:
             self.size[found] += 1
 
     def find(self, terms: tuple[int, ...]) -> int:
-        """Give the number of a set of terms, a new one if need be."""
+        """Return the number of a set of terms, a new one if need be."""
         if terms not in self.number:
             self.number[terms] = len(self.sets)
             self.sets.append(terms)
@@ -188,7 +188,7 @@ def _delete(
 
 
 def _liking(histories: Histories, target: Target, worth: Floats, *, k: int, m: int | None) -> Floats:
-    """Say how much each term is liked: the paper's target functions."""
+    """Return how much each term is liked: the paper's target functions."""
     if target is Target.USERS:
         return histories.support().astype(np.float64)
     if target is Target.FIS:
@@ -216,7 +216,7 @@ def _by_frequent_combinations(histories: Histories, *, k: int, m: int | None) ->
 
 
 def orders(liking: Floats, *, frequency: Int64s, wish: Wish, rng: np.random.Generator) -> Iterator[Int32s]:
-    """Give orders to build up by; ties are broken by the generator."""
+    """Return orders to build up by; ties are broken by the generator."""
     shuffle = rng.permutation(len(liking)).astype(np.int32)
     if wish.target is Target.RANDOM:
         yield shuffle
@@ -233,7 +233,7 @@ def orders(liking: Floats, *, frequency: Int64s, wish: Wish, rng: np.random.Gene
 
 
 def _value(histories: Histories, kept: Bools, wish: Wish) -> float:
-    """Give what the outcome is worth to the target."""
+    """Return what the outcome is worth to the target."""
     if wish.target is Target.USERS:
         n_kept = np.diff(np.concatenate([[0], np.cumsum(kept)])[histories.row_ptr])
         # Among outcomes with the same users the one with more terms.

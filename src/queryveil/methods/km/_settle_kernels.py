@@ -208,7 +208,7 @@ def _all_common(
     m: int,
     count: Int32s,
 ) -> bool:
-    """Say whether every combination must have k rows, because even the rarest terms lack only few.
+    """Return whether every combination must have k rows, because even the rarest terms lack only few.
 
     Many long histories that are alike would take the cube of their length otherwise.
     """
@@ -277,7 +277,7 @@ def _holds(
     row_state: Int8s,
     alive: Int8s,
 ) -> bool:
-    """Say whether the row still has every term of the prefix."""
+    """Return whether the row still has every term of the prefix."""
     if row_state[row] == ROW_DEAD:
         return False
     if size == 1:
@@ -312,7 +312,7 @@ def _victim(
     pivot_rank: int,
     random_state: UInt64s,
 ) -> int:
-    """Give the place of the term to delete from the row, or -1 for the pivot."""
+    """Return the place of the term to delete from the row, or -1 for the pivot."""
     if random_state[0] != 0:
         pick = _draw(random_state) % (size + 1)
         if pick == 0:
@@ -331,7 +331,7 @@ def _victim(
 
 @njit(cache=True, nogil=True)
 def _draw(state: UInt64s) -> np.int64:
-    """Give the next number of a xorshift generator: quality enough to choose a victim, and it repeats by seed."""
+    """Return the next number of a xorshift generator: quality enough to choose a victim, and it repeats by seed."""
     x = state[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)

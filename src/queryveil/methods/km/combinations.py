@@ -13,7 +13,7 @@ from queryveil.data.rows import sort_in_place
 def _block(
     pivot: int, row_ptr: Int64s, terms: Int32s, entry_user: Int32s, posting_ptr: Int64s, postings: Int64s, local: Int32s
 ) -> tuple[Int64s, Int32s, Int32s]:
-    """Give the commoner terms beside the pivot as compressed rows over local numbers, and the terms these mean."""
+    """Return the commoner terms beside the pivot as compressed rows over local numbers, and the terms these mean."""
     entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
     block_ptr = np.zeros(len(entries) + 1, np.int64)
     for i in range(len(entries)):

@@ -83,7 +83,7 @@ class Km:
         return KmAnonymity(k=self.k, m=self.m, window=self.window, items=self.taxonomy is not None)
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give a release of the log that keeps the promise."""
+        """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
         rng = generator(self.seed)
         removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
@@ -203,7 +203,7 @@ class Km:
         measures: dict[str, float] | None = None,
         notes: Sequence[str] = (),
     ) -> Manifest:
-        """Say what was done to a log with these columns, whoever did it."""
+        """Return what was done to a log with these columns, whoever did it."""
         warnings = [*self.columns.warnings(columns), *notes]
         warnings += caveats(
             reading,
@@ -246,7 +246,7 @@ class _Outcome:
 
 
 def _by_window(window_of_entry: Int64s | None, n_entries: int) -> list[Int64s]:
-    """Give the entries of each window, in ascending order."""
+    """Return the entries of each window, in ascending order."""
     if window_of_entry is None:
         return [np.arange(n_entries)]
     order = np.argsort(window_of_entry, kind="stable")

@@ -46,7 +46,7 @@ class Enough(NamedTuple):
 def form_groups(
     vectors: Sparse, norms: Floats, postings: Sparse, profiles: Sparse, holdings: Sparse, enough: Enough
 ) -> tuple[Int32s, Floats]:
-    """Give the group of each profile, -1 for the last ones that are too few for a group; and the length of each group.
+    """The group of each profile, -1 for the last ones that are too few for a group; and the length of each group.
 
     The first profile is the first seed; of equals the first counts. `postings` are the columns of `vectors`, `holdings`
     those of `profiles`, their values what a full term takes off a profile's similarity; both are used up.
@@ -118,7 +118,7 @@ def _rounded(similarity: float) -> int:
 
 @njit(cache=True, nogil=True)
 def _furthest(from_seed: Int64s, state: Int8s, first_free: int) -> int:
-    """Give the free profile that is least similar to the last seed."""
+    """Return the free profile that is least similar to the last seed."""
     best = first_free
     for user in range(first_free, len(state)):
         if state[user] == _FREE and from_seed[user] < from_seed[best]:
@@ -163,7 +163,7 @@ def _add(
 def _closest(
     near: Floats, met: Int32s, push: Floats, norms: Floats, length: float, state: Int8s, first_free: int
 ) -> int:
-    """Give the free profile most similar to the group, what pushes it away taken off."""
+    """Return the free profile most similar to the group, what pushes it away taken off."""
     best, best_value = -1, 0
     for user in met:
         if state[user] == _FREE:
@@ -186,7 +186,7 @@ def _closest(
 
 @njit(cache=True, nogil=True)
 def place_rest(group_of: Int32s, lengths: Floats, vectors: Sparse, n_nodes: int) -> Int32s:
-    """Give the closest group of each profile that has none, of equals the first; groups count as they stand."""
+    """Return the closest group of each profile that has none, of equals the first; groups count as they stand."""
     out = group_of.copy()
     spread, near = np.zeros(n_nodes), np.zeros(len(lengths))
     for user in range(len(group_of)):
@@ -221,7 +221,7 @@ were dropped at p=0.4 with 0 (the closest profile, whatever it shares), 6 % with
 
 
 def as_written(p: float) -> Fraction:
-    """Give the number that somebody who wrote 0.4 meant, which is not quite the binary one.
+    """Return the number that somebody who wrote 0.4 meant, which is not quite the binary one.
 
     >>> as_written(0.4)
     Fraction(2, 5)
@@ -230,7 +230,7 @@ def as_written(p: float) -> Fraction:
 
 
 def may_share(n_members: int, *, p: float) -> int:
-    """Say how many of a group's members may have a term.
+    """Return how many of a group's members may have a term.
 
     >>> may_share(5, p=0.4), may_share(4, p=0.4)
     (2, 1)
@@ -239,7 +239,7 @@ def may_share(n_members: int, *, p: float) -> int:
 
 
 def members_needed(n_users: int, *, p: float, strict: bool) -> int:
-    """Give the least number of members of a group: 1/p, or, if groups are strict, up to twice as many where that helps.
+    """The least number of members of a group: 1/p, or, if groups are strict, up to twice as many where that helps.
 
     It helps where more of the members may share a term: one of three is fewer than two of five.
 
@@ -257,13 +257,13 @@ def members_needed(n_users: int, *, p: float, strict: bool) -> int:
 
 
 def size_needed(profiles: TermProfiles, *, p: float) -> int:
-    """Give the least number of terms that a group must bring together."""
+    """Return the least number of terms that a group must bring together."""
     # Paper: section 3.2; |G| >= |U|avg / p.
     return ceil(Fraction(len(profiles.terms), profiles.n_users) / as_written(p))
 
 
 def grouped(profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool, rng: np.random.Generator) -> Int32s:
-    """Give the group of each user, numbered from 0; raises if all users together are too few."""
+    """Return the group of each user, numbered from 0; raises if all users together are too few."""
     if profiles.n_users == 0:
         return np.zeros(0, np.int32)
     n_members = members_needed(profiles.n_users, p=p, strict=strict)

@@ -80,7 +80,7 @@ def shared_terms(profiles: TermProfiles, group_of: Int32s) -> Shared:
 
 
 def weights_of(profiles: TermProfiles, shared: Shared, representative: Representative) -> Floats:
-    """Give the weight of each term in its group: the mean over all members, or the largest."""
+    """Return the weight of each term in its group: the mean over all members, or the largest."""
     n_terms = len(shared.group)
     if representative is Representative.UNION:
         out = _largest(profiles.weights, shared.place, n_terms)
@@ -116,7 +116,7 @@ def groups_of(profiles: TermProfiles, shared: Shared, weights: Floats, kept: Boo
 def similarity_to_group(
     profiles: TermProfiles, group_of: Int32s, shared: Shared, weights: Floats, kept: Bools
 ) -> float:
-    """Give the mean cosine of a member's profile with what its group releases; 0 where that is nothing."""
+    """Return the mean cosine of a member's profile with what its group releases; 0 where that is nothing."""
     if not profiles.n_users:
         return 0.0
     owner = profiles.entry_user

@@ -24,7 +24,7 @@ _MARGIN = 1e-9
 def choose_senses(
     ptr: Int64s, terms: Int32s, weights: Floats, sense_ptr: Int64s, senses: Int32s, parent: Int32s, rise: Floats
 ) -> Int32s:
-    """Give the node of every entry, -1 for a term without senses.
+    """Return the node of every entry, -1 for a term without senses.
 
     A sense is worth the sum, over the other terms of the profile, of their weight times how specific the lowest node is
     that the path of the sense shares with any path of the other term; the first of the best counts. `rise` is by how
@@ -66,7 +66,7 @@ def choose_senses(
 def augment(
     ptr: Int64s, chosen: Int32s, weights: Floats, parent: Int32s, n_steps: int, n_nodes: int
 ) -> tuple[Int64s, Int32s, Floats]:
-    """Give every profile as nodes with weights: those of its terms and those up to `n_steps` above them.
+    """Return every profile as nodes with weights: those of its terms and those up to `n_steps` above them.
 
     Where several terms reach a node the largest weight counts. Nodes without a place in `parent` have nothing above.
     """
@@ -117,7 +117,7 @@ class Vectors:
         return np.sqrt(np.add.reduceat(self.weights**2, self.ptr[:-1])) if len(self.ptr) > 1 else np.zeros(0)
 
     def cosine(self, first: int, second: int) -> float:
-        """Give the similarity of two users."""
+        """Return the similarity of two users."""
         spread = np.zeros((2, self.n_nodes))
         for row, user in enumerate((first, second)):
             mine = slice(self.ptr[user], self.ptr[user + 1])
@@ -135,7 +135,7 @@ def check_steps(a: int) -> None:
 
 
 def specificity(taxonomy: Taxonomy) -> Floats:
-    """Say how specific each node is, from 0 for the root to 1 for a leaf: 1 - log(leaves under it) / log(all leaves).
+    """How specific each node is, from 0 for the root to 1 for a leaf: 1 - log(leaves under it) / log(all leaves).
 
     >>> pairs = [("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("egg", "food"), ("tea", "food")]
     >>> specificity(Taxonomy.from_pairs(pairs)).tolist()
@@ -158,7 +158,7 @@ def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None) -> V
 
 
 def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
-    """Give the node of every entry; terms that the taxonomy does not know have nodes of their own behind the others.
+    """Return the node of every entry; terms that the taxonomy does not know have nodes of their own behind the others.
 
     A word of several senses has the one whose path to the root is most similar to the rest of the profile: the sum over
     the other terms of weight times specificity of the lowest node that the path shares with one of theirs. If several
@@ -178,7 +178,7 @@ def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
 def similarity(
     first: Mapping[str, float], second: Mapping[str, float], *, a: int | None = 1, taxonomy: Taxonomy | None = None
 ) -> float:
-    """Give the similarity of two profiles that have terms.
+    """Return the similarity of two profiles that have terms.
 
     >>> round(similarity({"kitten": 1, "riding": 0.8}, {"pup": 0.6, "equitation": 1}), 3)
     0.737

@@ -89,11 +89,11 @@ class Plink:
         return Linkability(p=self.p, strict=self.strict)
 
     def anonymize(self, data: QueryLog | Profiles) -> Release:
-        """Give a release of groups that keeps the promise."""
+        """Return a release of groups that keeps the promise."""
         return self.group(data).release
 
     def group(self, data: QueryLog | Profiles) -> Grouping:
-        """Give the release and, for whoever may know, the group of each user."""
+        """Return the release and, for whoever may know, the group of each user."""
         taxonomy = self.taxonomy or Taxonomy.wordnet()
         rng = generator(self.seed)
         profiles = profiles_of(data, taxonomy, weights=self.weights, bot_threshold=self.bot_threshold)

@@ -70,7 +70,7 @@ class TermProfiles:
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.sizes)
 
     def as_profiles(self) -> Profiles:
-        """Give the same as a value that others understand."""
+        """Return the same as a value that others understand."""
         starts, lists = pa.array(self.ptr), pa.LargeListArray.from_arrays
         texts = self.vocabulary.gather(self.terms).to_arrow().cast(pa.large_string())
         columns = {"terms": lists(starts, texts), "weights": lists(starts, pa.array(self.weights, pa.float64()))}

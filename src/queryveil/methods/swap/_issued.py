@@ -72,7 +72,7 @@ def hash_texts(data: Bytes, ptr: np.ndarray, fold: Bytes, key: UInt64s) -> UInt6
 
 @njit(cache=True, nogil=True, inline="always")
 def pair_hash(user: np.uint64, text: np.uint64) -> np.uint64:
-    """Give the hash of a user and a text from theirs."""
+    """Return the hash of a user and a text from theirs."""
     value = (user ^ (text >> _HALF) ^ (text << _HALF)) * _SPREAD
     value = ((value ^ (value >> _HALF)) + text) * _MIX
     return value ^ (value >> _HALF)
@@ -80,7 +80,7 @@ def pair_hash(user: np.uint64, text: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def pair_hashes(users: UInt64s, texts: UInt64s) -> UInt64s:
-    """Give the hashes of pairs."""
+    """Return the hashes of pairs."""
     out = np.empty(len(users), np.uint64)
     for i in range(len(users)):
         out[i] = pair_hash(users[i], texts[i])
@@ -88,7 +88,7 @@ def pair_hashes(users: UInt64s, texts: UInt64s) -> UInt64s:
 
 
 def empty_filter(n_hashes: int) -> UInt64s:
-    """Give a filter for so many hashes; it takes more of them too, and is then wrong more often."""
+    """Return a filter for so many hashes; it takes more of them too, and is then wrong more often."""
     n_blocks = max(1024, -(-n_hashes * BITS // (64 * WORDS)))
     words = np.zeros((n_blocks + 1) * WORDS, np.uint64)
     # A block that lies across two lines of the cache costs twice.
@@ -115,7 +115,7 @@ def put(blocks: UInt64s, hashes: UInt64s) -> None:
 
 @njit(cache=True, nogil=True)
 def has(blocks: UInt64s, key: np.uint64) -> bool:
-    """Tell whether a hash was put in; rarely true of one that was not."""
+    """Return whether a hash was put in; rarely true of one that was not."""
     if len(blocks) == 0:
         return False
     at = _block(key, len(blocks))
@@ -175,12 +175,12 @@ class IssuedPairs:
 
 
 def hash_users(users: pl.Series, *, key: UInt64s) -> UInt64s:
-    """Give a keyed hash of each user."""
+    """Return a keyed hash of each user."""
     return hash_texts(*_bytes_of(users), _AS_IT_IS, key)
 
 
 def hash_queries(queries: pl.Series, *, key: UInt64s) -> UInt64s:
-    """Give a keyed hash of each query that is the same however it is typed: of its words in lower case."""
+    """Return a keyed hash of each query that is the same however it is typed: of its words in lower case."""
     data, ptr = _bytes_of(queries)
     if data[ptr[0] : ptr[-1]].max(initial=0) >= _ASCII_END:
         is_other = queries.str.len_bytes() != queries.str.len_chars()

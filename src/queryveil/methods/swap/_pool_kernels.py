@@ -50,7 +50,7 @@ class Waiting(NamedTuple):
 
 
 def no_one_waiting(n_pools: int, *, capacity: int, needed: int) -> Waiting:
-    """Give empty pools with room for `capacity`, a power of two."""
+    """Return empty pools with room for `capacity`, a power of two."""
     rows, table, chain = (n_pools, capacity), (n_pools, 2 * capacity), (n_pools, capacity, 2)
     totals = np.zeros((n_pools, 4), np.int64)
     totals[:, NEEDED] = needed
@@ -247,13 +247,13 @@ class Given(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _below(number: np.uint64, n: int) -> int:
-    """Give a number below n for a random one (multiply and shift)."""
+    """Return a number below n for a random one (multiply and shift)."""
     return np.int64(((number >> _HALF) * np.uint64(n)) >> _HALF)  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
 def _fits(user: np.uint64, text: np.uint64, old: UInt64s, new: UInt64s) -> bool:
-    """Tell whether a user may be given a text: whoever issued it may not."""
+    """Return whether a user may be given a text: whoever issued it may not."""
     pair = pair_hash(user, text)
     return not has(new, pair) and not has(old, pair)
 

@@ -42,7 +42,7 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
         users: pl.DataFrame,
         queries: pl.DataFrame,
     ) -> bytes:
-        """Give the bytes."""
+        """Return the bytes."""
         state = PoolState(
             version=_VERSION,
             key=(int(key[0]), int(key[1])),
@@ -73,7 +73,7 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
         return np.array(self.key, np.uint64)
 
     def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Give the users and the queries that wait."""
+        """Return the users and the queries that wait."""
         try:
             return pl.read_ipc_stream(self.users), pl.read_ipc_stream(self.queries)
         except (pl.exceptions.PolarsError, OSError):
@@ -122,7 +122,7 @@ class HeldRows:
         return first
 
     def take(self, query_row: Int64s, user_row: Int64s) -> pl.DataFrame:
-        """Give queries with the users they are given to, the columns as the latest events had them."""
+        """Return queries with the users they are given to, the columns as the latest events had them."""
         given = {column.name: column for column in self.queries[pl.Series(query_row)]}
         given["user"] = self.users[pl.Series(user_row)]["user"]
         return pl.DataFrame([given[name] for name in dict.fromkeys([*self.columns, *given])])
@@ -138,7 +138,7 @@ class HeldRows:
             self.queries = _own(self.queries[pl.Series(stay)])
 
     def in_places(self, waiting: Waiting) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Give those who wait in the order of their places, with pool, hash and rank by age."""
+        """Return those who wait in the order of their places, with pool, hash and rank by age."""
         taken = _taken(waiting)
         pool = np.nonzero(taken)[0].astype(np.int8)
         user_row, query_row = waiting.user_row[taken], waiting.query_row[taken]
@@ -161,7 +161,7 @@ class HeldRows:
     def from_places(
         cls, users: pl.DataFrame, places: pl.DataFrame, *, n_pools: int, needed: list[int], bounds: tuple[int, int]
     ) -> tuple[HeldRows, Waiting]:
-        """Give back the rows and the pools from what `in_places` gave; `bounds` are the least and the most needed."""
+        """Return back the rows and the pools from what `in_places` gave; `bounds` are the least and the most needed."""
         pool = users["pool"].to_numpy()
         largest = int(np.bincount(pool, minlength=1).max())
         waiting = no_one_waiting(n_pools, capacity=1 << max(largest, 8).bit_length(), needed=0)
@@ -190,7 +190,7 @@ def _ranks(rows: Int64s) -> Int64s:
 
 
 def _own(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give texts in memory of their own: rows taken from a column keep all of its texts alive."""
+    """Return texts in memory of their own: rows taken from a column keep all of its texts alive."""
     return pl.DataFrame([_own_texts(column) if column.dtype == pl.String else column for column in frame])
 
 

@@ -40,7 +40,7 @@ class RandomNumbers:
         self.take(skipped)
 
     def look(self, *, at_least: int = 1) -> UInt64s:
-        """Give the numbers that come next, without taking them."""
+        """Return the numbers that come next, without taking them."""
         if len(self._ready) < at_least:
             n_blocks = -(-(at_least - len(self._ready)) // BLOCK)
             self._ready = np.concatenate([self._ready, *(self._block() for _ in range(n_blocks))])
@@ -212,7 +212,7 @@ class Pools:
         return n_left
 
     def to_bytes(self) -> bytes:
-        """Give what waits, in its order, for `from_bytes`; the memory of who issued what is kept apart."""
+        """Return what waits, in its order, for `from_bytes`; the memory of who issued what is kept apart."""
         users, queries = self._held.in_places(self._waiting)
         return PoolState.pack(
             key=self._key,
@@ -235,7 +235,7 @@ class Pools:
         seed: int | None = None,
         secret: bytes | None = None,
     ) -> Pools:
-        """Give the pools as they were; `issued` are generations with what `Swapped` had for them."""
+        """Return the pools as they were; `issued` are generations with what `Swapped` had for them."""
         state = PoolState.unpack(data)
         pools = cls(settings, seed=seed, secret=secret)
         pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)

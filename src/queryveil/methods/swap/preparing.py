@@ -110,7 +110,7 @@ def increments(released: pl.DataFrame) -> pl.DataFrame:
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """Give the percentages of a profile, the largest first, equal ones by name.
+    """Return the percentages of a profile, the largest first, equal ones by name.
 
     >>> shares({"Health": 10, "Arts": 30, "News": 0})
     {'Arts': 75.0, 'Health': 25.0, 'News': 0.0}

@@ -22,7 +22,7 @@ from queryveil.text.tokens import encode
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Swap:
-    """Give each query to another user who asked for the same kind of thing, so that profiles keep their shape.
+    """Return each query to another user who asked for the same kind of thing, so that profiles keep their shape.
 
     Promise: every row left a pool of its category that held at least k events of at least l distinct users, no row
     pairs a user with a query that this user issued anywhere in the log, and nobody has more rows in a category than
@@ -75,7 +75,7 @@ class Swap:
         return self._settings().promise
 
     def anonymize(self, log: QueryLog) -> Release:
-        """Give a release of the log that keeps the promise."""
+        """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
         if log.layout.format is Format.TRANSACTIONS:
             raise BadInput("swap is for logs of queries; for transactions there are km, clump and partition")
@@ -97,7 +97,7 @@ class Swap:
         return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=None)
 
     def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
-        """Give the order in which the prepared rows arrive."""
+        """Return the order in which the prepared rows arrive."""
         if self.order == "file":
             return np.arange(len(rows))
         if not _has_times(frame):
@@ -185,7 +185,7 @@ def _has_times(frame: pl.DataFrame) -> bool:
 
 
 def _rows(frame: pl.DataFrame, released: pl.DataFrame, arrived: pl.Series) -> pl.DataFrame:
-    """Give the released rows with all columns of the log."""
+    """Return the released rows with all columns of the log."""
     out = frame[released["row"]].with_columns(user=released["user"], query=released["query"])
     if "time" in frame.columns:
         # Privacy: the time is that of the arrival; when the query itself was asked would lead back to who did.

@@ -42,7 +42,7 @@ def bar_chart(*, title: str, description: str, bars: Sequence[Bar], unit: str = 
 
 
 def label_column(labels: Sequence[str], *, width: float) -> float:
-    """Say how wide the labels left of bars are; 0 on a narrow drawing, where each stands above its bar."""
+    """Return how wide the labels left of bars are; 0 on a narrow drawing, where each stands above its bar."""
     if width < svg.WIDE:
         return 0.0
     return min(max((svg.text_width(text) for text in labels), default=0.0), 0.38 * width) + 12

@@ -89,12 +89,12 @@ class Plane:
         return cls(frame=frame, x=x, y=y)
 
     def place(self, x: float, y: float) -> Point:
-        """Say where a point stands."""
+        """Return where a point stands."""
         return self.x.place(x), self.y.place(y)
 
 
 def _is_crowded_below(shares: Sequence[float]) -> bool:
-    """Say whether half of all lie so low that a plain axis would heap them up."""
+    """Return whether half of all lie so low that a plain axis would heap them up."""
     ordered = sorted(shares)
     return ordered[0] >= 0 and ordered[(len(ordered) - 1) // 2] < 0.15 * ordered[-1]
 
@@ -235,7 +235,7 @@ def _labels(
 
 
 def _inset(dot: Dot) -> float:
-    """Say how far a label stands from the edge of its box: the picked dot has a ring to keep off."""
+    """Return how far a label stands from the edge of its box: the picked dot has a ring to keep off."""
     return 4.0 if dot.picked else 1.0
 
 

@@ -30,11 +30,11 @@ class Box:
     bottom: float
 
     def holds(self, point: Point) -> bool:
-        """Say whether a point lies in this box."""
+        """Return whether a point lies in this box."""
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
 
     def nearest(self, point: Point) -> Point:
-        """Give the point of this box that is nearest to another."""
+        """Return the point of this box that is nearest to another."""
         return min(max(point[0], self.left), self.right), min(max(point[1], self.top), self.bottom)
 
 
@@ -123,7 +123,7 @@ class _Search:
         return moved
 
     def cost(self, i: int) -> float:
-        """Say what a label costs where it is."""
+        """Return what a label costs where it is."""
         here = self.boxes[i : i + 1]
         return float(_FORBIDDEN * self._clashes(i, here)[0] + self._costs(i, here)[0])
 
@@ -151,7 +151,7 @@ class _Search:
 
 
 def _options(point: Point, size: tuple[float, float], *, radius: float) -> Floats:
-    """Give boxes right, left, above and below a point, then ever farther off in 16 directions."""
+    """Return boxes right, left, above and below a point, then ever farther off in 16 directions."""
     (x, y), (width, height) = point, size
     near = radius + 1
     corners = [(x + near, y - height / 2), (x - near - width, y - height / 2)]

@@ -59,7 +59,7 @@ def wrapped(text: str, *, width: float, size: float = FONT, n_lines: int = 2) ->
 
 
 def tag(name: str, *inside: str, **attributes: float | str | None) -> Html:
-    """Give an element; `_` in a name stands for `-`, and a last `_` for nothing (`class_`).
+    """Return an element; `_` in a name stands for `-`, and a last `_` for nothing (`class_`).
 
     >>> print(tag("text", "a < b", x=1.26, class_="name"))
     <text x="1.3" class="name">a &lt; b</text>
@@ -74,7 +74,7 @@ def tag(name: str, *inside: str, **attributes: float | str | None) -> Html:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, class_: str, width: float = 1, dash: str | None = None) -> Html:
-    """Give a straight line."""
+    """Return a straight line."""
     return tag(
         "line",
         x1=x1,
@@ -89,13 +89,13 @@ def line(x1: float, y1: float, x2: float, y2: float, *, class_: str, width: floa
 
 
 def label(text: str, x: float, y: float, *, class_: str = "", anchor: str = "start", size: float = FONT) -> Html:
-    """Give a text; `y` is its base line."""
+    """Return a text; `y` is its base line."""
     side = None if anchor == "start" else anchor
     return tag("text", text, x=x, y=y, class_=class_ or None, text_anchor=side, font_size=size)
 
 
 def path(points: Iterable[tuple[float, float]], *, class_: str, width: float, dash: str | None = None) -> Html:
-    """Give a line through points; those that fall on the last pixel drawn are left out."""
+    """Return a line through points; those that fall on the last pixel drawn are left out."""
     kept: list[tuple[float, float]] = []
     for x, y in points:
         if not kept or abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= 0.5:
@@ -106,7 +106,7 @@ def path(points: Iterable[tuple[float, float]], *, class_: str, width: float, da
 
 
 def marker(shape: str, x: float, y: float, *, class_: str, size: float = 4) -> Html:
-    """Give a mark: shapes differ, so that they can be told apart without colour."""
+    """Return a mark: shapes differ, so that they can be told apart without colour."""
     look: dict[str, float | str | None] = {"class_": class_, "stroke": "currentColor", "stroke_width": 1.6}
     match shape:
         case "circle":
@@ -137,7 +137,7 @@ def figure(
     above: Html | None = None,
     below: Html | None = None,
 ) -> Html:
-    """Give a chart as a figure: title, drawings, and its figures as a table that opens."""
+    """Return a chart as a figure: title, drawings, and its figures as a table that opens."""
     inside = "".join([*wide[1], *narrow[1]])
     # From the contents: the same report gives the same file, and charts that differ have names that differ.
     name = "c" + sha256(f"{title}\0{description}\0{inside}\0{table}".encode(errors="replace")).hexdigest()[:10]
@@ -155,12 +155,12 @@ def figure(
 
 
 def nothing(width: float) -> Drawing:
-    """Give a drawing that says that there is nothing to draw."""
+    """Return a drawing that says that there is nothing to draw."""
     return 60.0, [label("There is nothing to draw.", width / 2, 34, anchor="middle")]
 
 
 def legend(items: Iterable[tuple[Html, str]], *, class_: str = "legend") -> Html:
-    """Say what lines or marks mean: each a drawing of 26 by 12 pixels, and its words."""
+    """Return what lines or marks mean: each a drawing of 26 by 12 pixels, and its words."""
     rows = [
         f'<li><svg viewBox="0 0 26 12" aria-hidden="true">{drawn}</svg>{escape(words)}</li>' for drawn, words in items
     ]
@@ -212,7 +212,7 @@ class Scale:
     shape: Literal["linear", "log", "root"] = "linear"
 
     def place(self, value: float) -> float:
-        """Say where a value stands; what is outside stands at the edge."""
+        """Return where a value stands; what is outside stands at the edge."""
         value = min(max(value, self.low), self.high)
         low, high, here = (self._bent(each) for each in (self.low, self.high, value))
         return self.start + (here - low) / (high - low) * (self.end - self.start)
@@ -228,12 +228,12 @@ class Scale:
 
 
 def drawable(value: float, *, is_log: bool = False) -> bool:
-    """Say whether a value has a place on an axis; NaN has none."""
+    """Return whether a value has a place on an axis; NaN has none."""
     return abs(value) <= _MOST and (not is_log or value >= _LEAST)
 
 
 def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 5, most: float | None = None) -> Scale:
-    """Give an axis that has 0 on it and round ends; `most` is passed by no tick.
+    """Return an axis that has 0 on it and round ends; `most` is passed by no tick.
 
     >>> linear([3, 87], start=0, end=1).ticks
     (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
@@ -251,7 +251,7 @@ def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 
 
 
 def through(values: Sequence[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
-    """Give an axis from the least value to the greatest; few whole numbers get a tick each.
+    """Return an axis from the least value to the greatest; few whole numbers get a tick each.
 
     >>> through([2, 3, 4, 6, 8], start=0, end=1).ticks
     (2, 3, 4, 6, 8)
@@ -269,7 +269,7 @@ def through(values: Sequence[float], *, start: float, end: float, n_ticks: int =
 
 
 def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
-    """Give an axis where each step is ten times the last; values that are not above 0 have no place there.
+    """Return an axis where each step is ten times the last; values that are not above 0 have no place there.
 
     >>> logarithmic([3, 870], start=0, end=1).ticks
     (1.0, 10.0, 100.0, 1000.0)
@@ -284,7 +284,7 @@ def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: i
 
 
 def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
-    """Give an axis of shares that gives small ones more room: places go with the square root.
+    """Return an axis of shares that gives small ones more room: places go with the square root.
 
     >>> rooted([0.002, 0.31], start=0, end=1).ticks
     (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)

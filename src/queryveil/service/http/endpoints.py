@@ -46,7 +46,7 @@ class HttpSource:
         self._tell(f"listening at {self._server.url}")
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give what was posted, several posts together."""
+        """Return what was posted, several posts together."""
         return self._intake.take(timeout=timeout)
 
     @property

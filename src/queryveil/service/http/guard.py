@@ -67,7 +67,7 @@ class Address:
             )
 
     def admits(self, authorization: str | None) -> bool:
-        """Tell whether a header `Authorization` may pass."""
+        """Return whether a header `Authorization` may pass."""
         if self.token is None:
             return True
         scheme, _, shown = (authorization or "").partition(" ")
@@ -76,7 +76,7 @@ class Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or number of a host means this machine alone.
+    """Return whether a name or number of a host means this machine alone.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0", "example.org")]
     [True, True, True, False, False]

@@ -55,7 +55,7 @@ class Post:
 
 
 def stored_key(key: str, *, data: bytes) -> str:
-    """Give what is kept of a sender's key: a hash of it, and one of what was sent under it.
+    """Return what is kept of a sender's key: a hash of it, and one of what was sent under it.
 
     Privacy: a key may be made of anything, so not the key itself is kept.
     """
@@ -104,7 +104,7 @@ class Intake:
             return True
 
     def let_go(self, n_bytes: int) -> None:
-        """Give room back."""
+        """Return room back."""
         with self._changed:
             self._n_held_bytes -= n_bytes
 

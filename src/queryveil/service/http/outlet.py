@@ -79,7 +79,7 @@ class Outlet:
             self._changed.notify_all()
 
     def read(self, *, after: int) -> Sequence[Outgoing]:
-        """Give the batches that follow a number without a gap: at least one if it is there, then about 8 MB."""
+        """Return the batches that follow a number without a gap: at least one if it is there, then about 8 MB."""
         found: list[Outgoing] = []
         n_bytes = 0
         with self._changed:

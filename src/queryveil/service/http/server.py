@@ -43,7 +43,7 @@ class Server:
 
     @classmethod
     def at(cls, address: Address, *, intake: Intake | None = None, outlet: Outlet | None = None) -> Server:
-        """Give the server at this address, one for a source and a sink there, and put something behind its routes."""
+        """Return the server at this address, one for a source and a sink there, and put something behind its routes."""
         if intake is not None or outlet is not None:
             address.check_is_guarded()
         with _lock:

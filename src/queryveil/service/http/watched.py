@@ -35,7 +35,7 @@ class Service(Protocol):
         """What it anonymizes with."""
 
     def stats(self) -> Stats:
-        """Say how it is, from any thread."""
+        """Return how it is, from any thread."""
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ class Watched:
         return None if self.service is None else self.service.settings.promise
 
     def stats(self) -> Stats:
-        """Say how the service is."""
+        """Return how the service is."""
         if self.service is None:
             return self._last
         with self._lock:

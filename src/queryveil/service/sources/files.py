@@ -52,7 +52,7 @@ class FilesSource:
         self._now = self._file(self._waiting.pop(0)) if self._waiting else None
 
     def take(self, *, timeout: float) -> Batch | None:  # noqa: ARG002 - files do not keep one waiting
-        """Give the next lines; None once there are no more."""
+        """Return the next lines; None once there are no more."""
         while self._now is not None:
             lines = self._now.lines(is_whole=True)
             if lines:
@@ -97,7 +97,7 @@ class StdinSource:
         """Begin with whatever comes; a pipe knows no position."""
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give the next lines as soon as there are some, or None after `timeout` seconds without any."""
+        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
         until = time.monotonic() + timeout
         while True:
             self._fill(max(0.0, until - time.monotonic()))

@@ -84,7 +84,7 @@ class FollowedFile:
         self._now, self._seen = found, None
 
     def _is_next(self, found: PlainFile, later: list[Beside], mark: Mark) -> bool:
-        """Say whether no rotation came in between, after which there would be another one before it."""
+        """Return whether no rotation came in between, after which there would be another one before it."""
         return found.inode == later[0].inode if later else not rotated(self.path, mark)[1:]
 
     def _opened(self, path: Path) -> PlainFile | None:
@@ -99,7 +99,7 @@ class FollowedFile:
             return None
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give the next lines as soon as there are some, or None after `timeout` seconds without any."""
+        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
         until = time.monotonic() + timeout
         while not self._closed.is_set():
             lines = self._next_lines()

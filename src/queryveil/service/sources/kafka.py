@@ -80,7 +80,7 @@ class KafkaSource:
         )
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give what has come, up to about a megabyte."""
+        """Return what has come, up to about a megabyte."""
         end = monotonic() + timeout
         while not self._is_closed:
             with self._lock:

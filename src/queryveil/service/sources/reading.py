@@ -33,7 +33,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     is_skipping: bool = False
 
     def to_text(self) -> str:
-        """Give the mark as the position of a source."""
+        """Return the mark as the position of a source."""
         return msgspec.json.encode(self).decode()
 
     @staticmethod
@@ -42,7 +42,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(text, type=Mark) if text else None
 
     def fits(self, descriptor: int) -> bool:
-        """Say whether an open file has the same bytes around the place."""
+        """Return whether an open file has the same bytes around the place."""
         return os.fstat(descriptor).st_size >= self.offset and fingerprint(descriptor, self.offset) == self.fingerprint
 
 
@@ -142,7 +142,7 @@ _NOT_THE_SAME = "this is not the file that was read before; put that one back, o
 
 
 def is_compressed(path: Path) -> bool:
-    """Say whether a file has the beginning of one that gzip, bzip2 or zstd made."""
+    """Return whether a file has the beginning of one that gzip, bzip2 or zstd made."""
     descriptor = open_file(path)
     try:
         return os.pread(descriptor, 4, 0).startswith(_MAGIC)
@@ -177,7 +177,7 @@ class PlainFile:
         self.offset, self.is_skipping = mark.offset, mark.is_skipping
 
     def lines(self, *, is_whole: bool) -> bytes:
-        """Give the next whole lines; of a file that is `whole` also a last line without an end."""
+        """Return the next whole lines; of a file that is `whole` also a last line without an end."""
         for size in (self._batch_bytes, max(self._batch_bytes, LONGEST + 1)):
             data = os.pread(self.descriptor, size, self.offset)
             is_last = is_whole and len(data) < size
@@ -188,7 +188,7 @@ class PlainFile:
         return self.lines(is_whole=is_whole)
 
     def mark(self) -> Mark:
-        """Say where the reading stands."""
+        """Return where the reading stands."""
         return Mark(
             file=str(self.path),
             offset=self.offset,
@@ -239,7 +239,7 @@ class CompressedFile:
         self.offset += n_bytes
 
     def lines(self, *, is_whole: bool = True) -> bytes:  # noqa: ARG002 - a compressed file does not grow
-        """Give the next whole lines."""
+        """Return the next whole lines."""
         while True:
             self._fill()
             data = self._buffer[: max(self._batch_bytes, LONGEST + 1)]
@@ -251,7 +251,7 @@ class CompressedFile:
                 return chunk.lines
 
     def mark(self) -> Mark:
-        """Say where the reading stands."""
+        """Return where the reading stands."""
         seen = hashlib.sha256(self._head + self._tail).hexdigest()[:32]
         return Mark(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
 

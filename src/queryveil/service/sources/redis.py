@@ -66,7 +66,7 @@ class RedisSource:
         self._connect()
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Give up to about a megabyte of entries: first those that were pending, then new ones."""
+        """Return up to about a megabyte of entries: first those that were pending, then new ones."""
         end = monotonic() + timeout
         while not self._is_closed:
             self._connect()
@@ -191,7 +191,7 @@ def _position(text: str) -> tuple[int, int]:
 
 
 def _lines(fields: list[bytes] | None) -> bytes:
-    """Give the lines of an entry; one that was deleted while it was pending has none."""
+    """Return the lines of an entry; one that was deleted while it was pending has none."""
     if not fields:
         return b""
     named = dict(zip(fields[::2], fields[1::2], strict=True))

@@ -95,7 +95,7 @@ class PostgresStore:
         )
 
     def _issued(self, generation: int) -> Iterator[tuple[int, bytes]]:
-        """Give the hashes piece by piece: all of them together may be half a gigabyte."""
+        """Return the hashes piece by piece: all of them together may be half a gigabyte."""
         after = 0
         while self._connection is not None:
             with telling(self._address):
@@ -159,7 +159,7 @@ class PostgresStore:
             connection.close()
 
     def close(self) -> None:
-        """Give the schema back."""
+        """Return the schema back."""
         self._is_open = False
         if self._connection is not None:
             with suppress(QueryveilError), telling(self._address):

@@ -64,7 +64,7 @@ class Address:
 
     @property
     def name(self) -> str:
-        """Say which server it is, without user or password."""
+        """Return which server it is, without user or password."""
         parts = urlsplit(self.url)
         try:
             port = f":{parts.port}" if parts.port else ""

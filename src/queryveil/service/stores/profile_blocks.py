@@ -29,7 +29,7 @@ _SPECIAL: Final = r'["\\,\]\x00-\x1f]'
 
 
 def quote(users: pl.Series) -> pl.Series:
-    r"""Give users as JSON text; a comma or a bracket is escaped, so that it stands between columns or rows only.
+    r"""Return users as JSON text; a comma or a bracket is escaped, so that it stands between columns or rows only.
 
     >>> quote(pl.Series(["ann", 'b,"'])).to_list()
     ['"ann"', '"b\\u002c\\""']
@@ -41,7 +41,7 @@ def quote(users: pl.Series) -> pl.Series:
 
 
 def unquote(users: pl.Series) -> pl.Series:
-    r"""Give users as they were.
+    r"""Return users as they were.
 
     >>> unquote(quote(pl.Series(["ann", 'b,"']))).to_list()
     ['ann', 'b,"']
@@ -191,7 +191,7 @@ _SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64
 
 
 def read_blocks(texts: list[str]) -> pl.DataFrame:
-    """Give users with a column of counts for each category."""
+    """Return users with a column of counts for each category."""
     return read_rows(texts, schema=_SCHEMA)
 
 

@@ -96,7 +96,7 @@ class SqliteStore:
         )
 
     def _issued(self, generation: int) -> Iterator[tuple[int, bytes]]:
-        """Give the hashes piece by piece: all of them together may be half a gigabyte."""
+        """Return the hashes piece by piece: all of them together may be half a gigabyte."""
         after = 0
         while self._connection is not None:
             with telling(self.path):

@@ -102,7 +102,7 @@ def telling(path: Path) -> Iterator[None]:
 
 
 def explained(error: sqlite3.Error, path: Path) -> QueryveilError:
-    """Give the error of ours: a file that is none of ours stays wrong, all else may pass."""
+    """Return the error of ours: a file that is none of ours stays wrong, all else may pass."""
     kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if kind.startswith("SQLITE_NOTADB"):
         return BadFile(path.name, "this is no SQLite database; name another store")

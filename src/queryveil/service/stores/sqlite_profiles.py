@@ -75,7 +75,7 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
 
 
 def read_block_of(connection: sqlite3.Connection, user: str) -> pl.DataFrame:
-    """Give the block in which a user stands, if the user is known."""
+    """Return the block in which a user stands, if the user is known."""
     row = connection.execute(
         "SELECT counts FROM profile_blocks WHERE first_user <= ? ORDER BY first_user DESC LIMIT 1", (user,)
     ).fetchone()

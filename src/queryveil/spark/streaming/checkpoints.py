@@ -29,12 +29,12 @@ _SECRET_BYTES = 32
 
 
 def swap_checkpoint(folder: str) -> str:
-    """Give where Spark keeps the pools."""
+    """Return where Spark keeps the pools."""
     return f"{folder.rstrip('/')}/swap"
 
 
 def profiles_checkpoint(folder: str) -> str:
-    """Give where Spark keeps the profiles."""
+    """Return where Spark keeps the profiles."""
     return f"{folder.rstrip('/')}/profiles"
 
 
@@ -70,7 +70,7 @@ class Checkpoint:
         return self._found(storage, given=secret)
 
     def columns(self, found: Callable[[], str]) -> str:
-        """Give the columns that the stream began with; at its beginning they are found, and kept."""
+        """Return the columns that the stream began with; at its beginning they are found, and kept."""
         storage = Storage(spark=self.spark)
         path = f"{self.folder.rstrip('/')}/{_COLUMNS}"
         if not storage.exists(path):
@@ -132,14 +132,14 @@ class Folders:
         return _FORMATS[self.format]
 
     def events(self, spark: SparkSession, *, columns: str, files_per_batch: int | None) -> DataFrame:
-        """Give the events of the source's files, the oldest files first, also of those that come later."""
+        """Return the events of the source's files, the oldest files first, also of those that come later."""
         reader = spark.readStream.format(self.spark_format).schema(StructType.fromJson(json.loads(columns)))
         if files_per_batch is not None:
             reader = reader.option("maxFilesPerTrigger", files_per_batch)
         return reader.load(self.source)
 
     def columns(self, spark: SparkSession, *, keep: tuple[str, ...]) -> str:
-        """Give the columns of the source's files, as Spark writes them in JSON.
+        """Return the columns of the source's files, as Spark writes them in JSON.
 
         Those of JSON lines are user, query, time and those to keep, as text; Parquet says itself what it has.
         """

@@ -51,7 +51,7 @@ class IssuedMemory:
         )
 
     def pairs(self, recent: Recent) -> Iterator[tuple[int, bytes]]:
-        """Give generations and what was issued in them."""
+        """Return generations and what was issued in them."""
         for generation in (recent.generation - 1, recent.generation):
             for (pairs,) in self._pieces[generation % 2].values():
                 yield generation, pairs
@@ -79,29 +79,29 @@ TALLY = -1
 
 
 def packed(frame: pl.DataFrame) -> bytes:
-    """Give a frame as bytes."""
+    """Return a frame as bytes."""
     buffer = io.BytesIO()
     frame.write_ipc_stream(buffer)
     return buffer.getvalue()
 
 
 def unpacked(data: bytes) -> pl.DataFrame:
-    """Give back a frame."""
+    """Return back a frame."""
     return pl.read_ipc_stream(data)
 
 
 def derived(secret: bytes, purpose: str) -> bytes:
-    """Give a secret of 32 bytes for one purpose, which tells nothing of those for others."""
+    """Return a secret of 32 bytes for one purpose, which tells nothing of those for others."""
     return hmac.digest(secret, purpose.encode(), hashlib.sha256)
 
 
 def hash_key(secret: bytes) -> UInt64s:
-    """Give the two numbers, the second one odd, that texts are hashed with."""
+    """Return the two numbers, the second one odd, that texts are hashed with."""
     return np.frombuffer(derived(secret, "places")[:16], "<u8").astype(np.uint64) | np.array([0, 1], np.uint64)
 
 
 def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
-    """Give each pair of user and query a place in an order that means nothing, and is the same every time."""
+    """Return each pair of user and query a place in an order that means nothing, and is the same every time."""
     users, queries = hash_users(events["user"], key=key), hash_users(events["query"], key=key)
     return pl.Series("place", pair_hashes(users, queries))
 

@@ -44,7 +44,7 @@ class Arriving:
     keep: tuple[str, ...] = field(default=())
 
     def parcels(self, events: DataFrame) -> DataFrame:
-        """Give the parcels of a streaming frame with the columns user and query, and time if there is one."""
+        """Return the parcels of a streaming frame with the columns user and query, and time if there is one."""
         return events.select(*_columns(events, keep=self.keep)).mapInArrow(self._function(), PARCELS)
 
     def _function(self) -> Callable[[Batches], Batches]:
@@ -81,7 +81,7 @@ class Arriving:
 
 
 def _columns(events: DataFrame, *, keep: tuple[str, ...]) -> list[Column]:
-    """Give the columns that are needed, under names of their own, texts in sound UTF-8."""
+    """Return the columns that are needed, under names of their own, texts in sound UTF-8."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
 
     texts = [F.make_valid_utf8(F.col(name).cast("string")).alias(name) for name in ("user", "query")]
@@ -96,7 +96,7 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
 
 
 def _apart(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int) -> Iterator[tuple[int, int, bytes]]:
-    """Give the events of each pool.
+    """Return the events of each pool.
 
     From here on users have the names that they leave with: no state holds another.
     """
@@ -115,7 +115,7 @@ def _rows(rows: Iterator[tuple[int, int, bytes]]) -> pa.RecordBatch:
 
 
 def shard_of(user: str, *, shards: int) -> int:
-    """Give the shard of a user by the name that a release has for it.
+    """Return the shard of a user by the name that a release has for it.
 
     >>> shard_of("00000005aaaaaaaaaaaaaaaaaaaaaaaa", shards=4)
     1
@@ -134,7 +134,7 @@ class Leaving:
     time: TimeDetail
 
     def rows(self, parcels: DataFrame, *, like: DataFrame) -> DataFrame:
-        """Give the rows of parcels; columns to keep have the types that they had in the events."""
+        """Return the rows of parcels; columns to keep have the types that they had in the events."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
         from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
 

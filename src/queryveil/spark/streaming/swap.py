@@ -49,7 +49,7 @@ _LOOK_SECONDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SwapStream:
-    """Give each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
+    """Return each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
 
     Promise: every row left a pool of its category and of its user's shard that held at least k events of at least l
     distinct users, and no row pairs a user with a query that this user had issued among the last `remembered` events of
@@ -102,7 +102,7 @@ class SwapStream:
         return self._pools.promise
 
     def release(self, events: DataFrame) -> DataFrame:
-        """Give the released events of a streaming frame with columns user and query, and time if there are times.
+        """Return the released events of a streaming frame with columns user and query, and time if there are times.
 
         Columns are shard, category, user, query, time of release and those to keep. Start the query with the settings
         in `STATE_SETTINGS`, in append mode; `secret` must be the same whenever it goes on from its checkpoint.

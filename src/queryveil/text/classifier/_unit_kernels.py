@@ -33,7 +33,7 @@ def _longest_unit(
     vocabulary: Vocabulary,
     reads_corrected: bool,
 ) -> tuple[int, int]:
-    """Give the longest unit of two or more words that begins at a word, and how many words it has; -1, 1 for none."""
+    """Return the longest unit of two or more words that begins at a word, and how many words it has; -1, 1 for none."""
     found, n_words = NOT_FOUND, 1
     if how[i] >= RECOMMENDED and not reads_corrected:
         return found, n_words
@@ -65,7 +65,7 @@ def match_units(
     vocabulary: Vocabulary,
     reads_corrected: bool,
 ) -> tuple[Int64s, Int32s, Int64s, Int8s, Int8s]:
-    """Give, for each text, where its units begin, and each unit, its first word, its number of words, how it was read.
+    """For each text, where its units begin, and each unit, its first word, its number of words, how it was read.
 
     A word that is no unit is -1, read as unknown or as no unit; stop words are left out. With `reads_corrected`
     units of several words are found among corrected words, otherwise only among words as typed.
@@ -170,7 +170,7 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float,
 
 @njit(cache=True, nogil=True)
 def weigh_all(units: Units, weights: Float32s, shapes: Float32s, trust: Trust) -> tuple[Int8s, Int64s]:
-    """Give the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
+    """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
     n_texts, n_categories = len(units.ptr) - 1, weights.shape[1]
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)
@@ -248,7 +248,7 @@ def _speak(
 
 @njit(cache=True, nogil=True)
 def take_rarest(units: Units, counts: Int64s, own_category: Int8s) -> tuple[Int8s, Int64s]:
-    """Give the category of the unit with the fewest references, and that unit; -1 for none."""
+    """Return the category of the unit with the fewest references, and that unit; -1 for none."""
     n_texts = len(units.ptr) - 1
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)

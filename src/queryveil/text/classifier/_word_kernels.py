@@ -34,14 +34,14 @@ def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def join_hashes(phrase: np.uint64, word: np.uint64) -> np.uint64:
-    """Give the hash of a phrase that goes on with a word."""
+    """Return the hash of a phrase that goes on with a word."""
     mixed = (phrase ^ (phrase >> _SHIFT)) * _MIX
     return (mixed ^ word) * _PRIME
 
 
 @njit(cache=True, nogil=True)
 def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> tuple[Int64s, Int64s, Int64s, UInt64s]:
-    """Give, for each text, where its words begin, where each word starts and ends, and the words' hashes."""
+    """Return, for each text, where its words begin, where each word starts and ends, and the words' hashes."""
     n_texts = len(ptr) - 1
     word_ptr = np.zeros(n_texts + 1, np.int64)
     most = (len(data) + n_texts) // 2 + 1
@@ -68,7 +68,7 @@ def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> tuple[Int64s, Int6
 
 @njit(cache=True, nogil=True)
 def hash_units(word_ptr: Int64s, hashes: UInt64s) -> UInt64s:
-    """Give the hash of each text as one unit of all its words."""
+    """Return the hash of each text as one unit of all its words."""
     out = np.zeros(len(word_ptr) - 1, np.uint64)
     for text in range(len(out)):
         first, last = word_ptr[text], word_ptr[text + 1]
@@ -81,7 +81,7 @@ def hash_units(word_ptr: Int64s, hashes: UInt64s) -> UInt64s:
 
 
 def n_slots(n: int) -> int:
-    """Give a size for a table of n hashes, a power of two that leaves half of it free or more."""
+    """Return a size for a table of n hashes, a power of two that leaves half of it free or more."""
     return 1 << max(4, (2 * n).bit_length())
 
 
@@ -104,7 +104,7 @@ def place_hashes(hashes: UInt64s, size: int) -> tuple[UInt64s, Int32s]:
 
 @njit(cache=True, nogil=True)
 def find_hash(keys: UInt64s, values: Int32s, key: np.uint64) -> int:
-    """Give the place of a hash, -1 where it has none."""
+    """Return the place of a hash, -1 where it has none."""
     mask = len(keys) - 1
     slot = np.int64(key >> _SHIFT) & mask
     while values[slot] != NOT_FOUND:
@@ -116,7 +116,7 @@ def find_hash(keys: UInt64s, values: Int32s, key: np.uint64) -> int:
 
 @njit(cache=True, nogil=True)
 def find_hashes(keys: UInt64s, values: Int32s, wanted: UInt64s) -> Int32s:
-    """Give the place of every hash."""
+    """Return the place of every hash."""
     out = np.empty(len(wanted), np.int32)
     for i in range(len(wanted)):
         out[i] = find_hash(keys, values, wanted[i])
@@ -152,7 +152,7 @@ def index_deletions(data: Bytes, starts: Int64s, ends: Int64s, size: int) -> tup
 
 @njit(cache=True, nogil=True)
 def are_one_apart(data: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> bool:
-    """Say whether one letter put in, left out or changed, or two neighbours swapped, makes one word the other."""
+    """Return whether one letter put in, left out or changed, or two neighbours swapped, makes one word the other."""
     n, m = end - start, last - first
     if n - m > 1 or m - n > 1:
         return False
@@ -180,7 +180,7 @@ def find_nearby(
     starts: Int64s,
     ends: Int64s,
 ) -> int:
-    """Give the first word of the table that is one step away and begins with the same letter, -1 where none is."""
+    """Return the first word of the table that is one step away and begins with the same letter, -1 where none is."""
     best, mask = NOT_FOUND, len(keys) - 1
     for skipped in range(start - 1, end):
         key = hash_bytes(data, start, end) if skipped < start else _hash_without(data, start, end, skipped)
@@ -246,7 +246,7 @@ def _find_ending(data: Bytes, start: int, end: int, letter: int, vocabulary: Voc
 
 @njit(cache=True, nogil=True)
 def find_singular(data: Bytes, start: int, end: int, vocabulary: Vocabulary) -> int:
-    """Give the entry of a plural's singular (cats, boxes, berries), one that is a unit before others; -1 for none."""
+    """Return the entry of a plural's singular (cats, boxes, berries), one that is a unit before others; -1 for none."""
     n = end - start
     if n <= 3 or data[end - 1] != _LETTER_S or data[end - 2] == _LETTER_S:
         return NOT_FOUND
@@ -278,7 +278,7 @@ def _is_plain(data: Bytes, start: int, end: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _split(data: Bytes, start: int, end: int, vocabulary: Vocabulary, min_count: int) -> tuple[int, int]:
-    """Give the two units that were run together, the rarer of them as frequent as can be; -1, -1 where none were."""
+    """Return the two units that were run together, the rarer of them as frequent as can be; -1, -1 where none were."""
     best, first, second = min_count, NOT_FOUND, NOT_FOUND
     for middle in range(start + _MIN_PART, end - _MIN_PART + 1):
         left = _find_ending(data, start, middle, 0, vocabulary)
@@ -303,7 +303,7 @@ def resolve(
     nearby: Nearby,
     min_split_count: int,
 ) -> tuple[Int32s, Int32s, Int32s, Int8s]:
-    """Give for each word its entry, the entry of its singular, the second part if it was split, and how it was read.
+    """Return for each word its entry, the entry of its singular, the second part if it was split, and how it was read.
 
     The entry is that of the word as typed or as recommended; each is -1 where there is none.
     """

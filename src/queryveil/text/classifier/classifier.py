@@ -101,7 +101,7 @@ class Classifier:
         return cls(kind=kind, table=table)
 
     def classify(self, queries: pl.Series) -> Classification:
-        """Give the category and the main unit of each query.
+        """Return the category and the main unit of each query.
 
         Differs: the paper takes the rarest unit alone; here all of a query's units are weighed, and units of several
         words are also found among corrected ones. `kind="paper"` is the paper's way.

@@ -58,7 +58,7 @@ def byte_words(texts: pl.Series) -> ByteWords:
 
 
 def _bytes_of(texts: pl.Series) -> tuple[Bytes, Int64s]:
-    """Give the bytes of texts in lower case (of ASCII), and where each begins."""
+    """Return the bytes of texts in lower case (of ASCII), and where each begins."""
     array: Any = texts.to_arrow().cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -145,7 +145,7 @@ class UnitTable:
         )
 
     def find(self, queries: pl.Series, *, reads_corrected: bool = True) -> Units:
-        """Give the units of queries; see `match_units`."""
+        """Return the units of queries; see `match_units`."""
         words = byte_words(queries)
         entry, singular, second, how = resolve(
             words.data, words.starts, words.ends, words.hashes, self.vocabulary, self.nearby, MIN_SPLIT_COUNT
@@ -156,7 +156,7 @@ class UnitTable:
         return Units(ptr, unit, first, length, read, words.data, words.starts, words.ends)
 
     def texts(self, units: Units, chosen: Int64s) -> pl.Series:
-        """Give the chosen units as texts, null for -1: as the table has them, or an unknown word itself."""
+        """Return the chosen units as texts, null for -1: as the table has them, or an unknown word itself."""
         is_chosen = chosen >= 0
         at = np.where(is_chosen, chosen, 0)
         unit = units.unit[at] if len(units.unit) else np.full(len(at), -1, np.int32)
@@ -176,7 +176,7 @@ class UnitTable:
 
 
 def _entries(names: pl.Series, *, frequencies: pl.DataFrame, recommendations: pl.DataFrame) -> pl.Series:
-    """Give all units, every word that stands in a table, and the stop words; the units first."""
+    """Return all units, every word that stands in a table, and the stop words; the units first."""
     texts = [names, frequencies["unit"], recommendations["correct"], recommendations["misspelt"]]
     several = (names, recommendations["misspelt"], recommendations["correct"])
     words = pl.concat([text.str.split(" ").explode(empty_as_null=True) for text in several])

@@ -55,7 +55,7 @@ _PLACE = CITY_END | SMALL_TOWN
 
 @njit(cache=True)
 def is_name(first: int, last: int, person: bool) -> bool:
-    """Say whether a first name and a surname make a person: at least one of them must be nothing else.
+    """Return whether a first name and a surname make a person: at least one of them must be nothing else.
 
     With `person` the query speaks of people, and two names that are words will do; so they will where the first is no
     English word. A word that no table knows is taken for a surname after a first name that is nothing else, and for a
@@ -77,7 +77,7 @@ def is_name(first: int, last: int, person: bool) -> bool:
 
 @njit(cache=True)
 def is_name_alone(first: int, last: int) -> bool:
-    """Say whether two words that are all of a query make a person of whom only one name is known."""
+    """Return whether two words that are all of a query make a person of whom only one name is known."""
     is_foreign = (first & FIRST_WORD) != 0 and (first & WORD) == 0
     is_surname = (first & SURNAME) != 0 and (first & WORD) == 0
     return ((first == 0 or is_surname) and (last & SURNAME) != 0) or (is_foreign and last == 0)
@@ -85,13 +85,13 @@ def is_name_alone(first: int, last: int) -> bool:
 
 @njit(cache=True)
 def is_titled(title: int, last: int) -> bool:
-    """Say whether a title and what follows it make a person."""
+    """Return whether a title and what follows it make a person."""
     return (title & TITLE) != 0 and ((last & _LOOSE_SURNAME) != 0 or (last & ~_PLACE) == 0)
 
 
 @njit(cache=True)
 def is_reversed(last: int, first: int) -> bool:
-    """Say whether these are a surname and a first name, where the query puts the surname first."""
+    """Return whether these are a surname and a first name, where the query puts the surname first."""
     if (first & FIRST) != 0:
         return (last & _LOOSE_SURNAME) != 0 or last == 0
     return (first & FIRST_WORD) != 0 and (last & SURNAME) != 0
@@ -128,7 +128,7 @@ _SHORT_STREETS = tuple(int.from_bytes(end, "big") for end in (b"weg", b"str"))
 
 @njit(cache=True)
 def hash_words(data: NDArray[np.uint8], n_words: int) -> UInt64s:
-    """Give a number for each word of a text with one word a line."""
+    """Return a number for each word of a text with one word a line."""
     hashes = np.empty(n_words, dtype=np.uint64)
     word, value = 0, _OFFSET
     for byte in data:
@@ -172,7 +172,7 @@ def _lower(byte: int) -> int:
 
 @njit(cache=True)
 def _letter(data: NDArray[np.uint8], at: int, stop: int) -> tuple[np.int64, int]:
-    """Give the letter here and its bytes: 0 is none, 1 one that no name has, -1 what only the rules can read."""
+    """Return the letter here and its bytes: 0 is none, 1 one that no name has, -1 what only the rules can read."""
     byte = data[at]
     kind = _KIND[byte]
     if kind == _LATIN:
@@ -189,7 +189,7 @@ def _letter(data: NDArray[np.uint8], at: int, stop: int) -> tuple[np.int64, int]
 
 @njit(cache=True)
 def _read_word(data: NDArray[np.uint8], at: int, stop: int, slots: UInt64s) -> tuple[int, int, int]:
-    """Give where the word here ends, its classes (-1: only the rules can read it) and its last four letters."""
+    """Return where the word here ends, its classes (-1: only the rules can read it) and its last four letters."""
     value, length, tail, foreign = _OFFSET, 0, np.int64(0), False
     stem, stem_length = _OFFSET, -1
     while at < stop:
@@ -242,7 +242,7 @@ def _pair_flags(one: int, two: int, three: int, token: int) -> tuple[int, bool]:
 
 @njit(cache=True)
 def _screen_words(data: NDArray[np.uint8], start: int, stop: int, slots: UInt64s) -> tuple[int, int]:
-    """Give the flags that words set, and all classes of words that were seen."""
+    """Return the flags that words set, and all classes of words that were seen."""
     flags, seen, n_words = 0, 0, 0
     one, two, three = -1, -1, -1
     loose, turned, comma = False, False, False
@@ -284,7 +284,7 @@ def _is_in_host(byte: int) -> bool:
 
 @njit(cache=True)
 def _known_site_end(data: NDArray[np.uint8], dot: int, start: int, stop: int, sites: UInt64s) -> int:
-    """Give where the well-known bare domain around a dot ends, -1 where it is something else."""
+    """Return where the well-known bare domain around a dot ends, -1 where it is something else."""
     first, end = dot, dot + 1
     while first > start and _is_in_host(data[first - 1]):
         first -= 1
@@ -307,7 +307,7 @@ def _known_site_end(data: NDArray[np.uint8], dot: int, start: int, stop: int, si
 
 @njit(cache=True)
 def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sites: UInt64s) -> int:
-    """Give the flags that digits and signs set."""
+    """Return the flags that digits and signs set."""
     flags, known_end = 0, start
     n_digits, n_joined, n_turns, n_dots, n_colons, n_hyphens, slash = 0, 0, 0, 0, 0, 0, False
     before = 0
@@ -351,7 +351,7 @@ def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sit
 
 @njit(cache=True)
 def screen_rows(data: NDArray[np.uint8], offsets: Int64s, slots: UInt64s, sites: UInt64s) -> NDArray[np.uint8]:
-    """Give the flags of every query; query i is the bytes from `offsets[i]` to `offsets[i + 1]`."""
+    """Return the flags of every query; query i is the bytes from `offsets[i]` to `offsets[i + 1]`."""
     flags = np.zeros(len(offsets) - 1, dtype=np.uint8)
     for row in range(len(flags)):
         by_words, seen = _screen_words(data, offsets[row], offsets[row + 1], slots)

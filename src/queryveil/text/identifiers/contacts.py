@@ -120,7 +120,7 @@ def _extractor() -> Any:
 
 
 def _is_host(host: str, *, is_sure: bool) -> bool:
-    """Say whether a word with dots is a host: files, versions and slips of the keyboard are not."""
+    """Return whether a word with dots is a host: files, versions and slips of the keyboard are not."""
     ending = host.rpartition(".")[2]
     if ending not in identifier_table().endings and not (is_sure and host.startswith("www.")):
         return host.startswith("www.") and bool(_extractor()(host).suffix)
@@ -128,7 +128,7 @@ def _is_host(host: str, *, is_sure: bool) -> bool:
 
 
 def _is_open(host: str) -> bool:
-    """Say whether a host names a site that everyone may look for."""
+    """Return whether a host names a site that everyone may look for."""
     if _is_known(host):
         return True
     parts = _extractor()(_without_service(host))
@@ -151,7 +151,7 @@ def _without_service(host: str) -> str:
 
 
 def _is_plain(label: str) -> bool:
-    """Say whether a label is made of at most three English words that are no names."""
+    """Return whether a label is made of at most three English words that are no names."""
     if len(label) > _LONGEST_LABEL:
         return False
     reached = {0: 0}
@@ -260,7 +260,7 @@ def numbers_after_cues(text: str) -> Iterator[Found]:
 
 
 def _is_value(value: str, *, is_said: bool) -> bool:
-    """Say whether this can be a number of someone: small numbers and models are not."""
+    """Return whether this can be a number of someone: small numbers and models are not."""
     n_digits = sum(letter.isdigit() for letter in value)
     n_letters = sum(letter.isalpha() for letter in value)
     if is_said:

@@ -41,21 +41,13 @@ from queryveil.text.identifiers._kernels import (
 from queryveil.text.identifiers.contacts import numbers_after_cues
 from queryveil.text.identifiers.names import names
 from queryveil.text.identifiers.numbers import books, checked_numbers, dates, long_numbers, phones
-from queryveil.text.identifiers.table import (
-    GONE,
-    Found,
-    Word,
-    fold_text,
-    identifier_table,
-    without_runs,
-    words_of,
-)
+from queryveil.text.identifiers.table import GONE, Found, Word, fold_text, identifier_table, without_runs, words_of
 
 _TOKEN_BITS, _SITE_BITS = 19, 14
 
 
 def screen(queries: pl.Series) -> NDArray[np.uint8]:
-    """Give for every query the groups of rules that may find something in it.
+    """Return for every query the groups of rules that may find something in it.
 
     >>> screen(pl.Series(["red shoes", "myspace.com", "call 212-555-0143"])).tolist() == [0, 0, NUMBERS]
     True
@@ -157,7 +149,7 @@ def remove_identifiers(queries: pl.Series) -> Cleaned:
 
 
 def _lists(rows: list[int], kinds: list[list[str]], *, n_rows: int) -> pl.Series:
-    """Give a column of lists that is null but in the rows named."""
+    """Return a column of lists that is null but in the rows named."""
     lengths = np.zeros(n_rows, dtype=np.int64)
     lengths[rows] = [len(each) for each in kinds]
     offsets = np.concatenate([[0], np.cumsum(lengths)])

@@ -37,7 +37,7 @@ _NAMES = FIRST | FIRST_WORD | SURNAME | SURNAME_WORD
 
 
 def is_thing(words: Sequence[Word], first: int, last: int, *, person: bool) -> bool:
-    """Say whether two words that look like a person are something else; `person`: the query speaks of people."""
+    """Return whether two words that look like a person are something else; `person`: the query speaks of people."""
     table = identifier_table()
     is_sure = words[first].token & FIRST and words[last].token & SURNAME
     # Initials and particles between the two may be left out.
@@ -56,12 +56,12 @@ def is_thing(words: Sequence[Word], first: int, last: int, *, person: bool) -> b
 
 
 def _is_in_phrase(words: Sequence[Word], first: int, *, past: int) -> bool:
-    """Say whether a phrase begins before a word and goes on to `past` at least."""
+    """Return whether a phrase begins before a word and goes on to `past` at least."""
     return any(_begins(words, start, past=past) for start in range(max(0, first - _LONGEST + 1), first))
 
 
 def _begins(words: Sequence[Word], start: int, *, past: int) -> bool:
-    """Say whether a phrase begins here and goes on to `past` at least."""
+    """Return whether a phrase begins here and goes on to `past` at least."""
     table = identifier_table()
     if f"{words[start].key} {words[start + 1].key}" not in table.phrase_starts:
         return False
@@ -71,7 +71,7 @@ def _begins(words: Sequence[Word], start: int, *, past: int) -> bool:
 
 
 def is_institution(words: Sequence[Word], at: int) -> bool:
-    """Say whether the word here makes an institution of the name before it."""
+    """Return whether the word here makes an institution of the name before it."""
     institutions = identifier_table().institutions
     if at >= len(words) or words[at].key != "state":
         return at < len(words) and words[at].key in institutions
@@ -83,7 +83,7 @@ def _is_compound(word: Word) -> bool:
 
 
 def is_compound(key: str) -> bool:
-    """Say whether a word that no table knows is two English words written as one, as the names of sites are.
+    """Return whether a word that no table knows is two English words written as one, as the names of sites are.
 
     >>> is_compound("sparkbooks"), is_compound("thornqvist")
     (True, False)
@@ -169,7 +169,7 @@ def _initialled(text: str, words: Sequence[Word], at: int) -> tuple[int, int, st
 
 
 def next_word(text: str, words: Sequence[Word], at: int) -> int | None:
-    """Give the next word beside this one that is neither an initial nor a particle."""
+    """Return the next word beside this one that is neither an initial nor a particle."""
     for j in range(at + 1, min(at + 4, len(words))):
         if not _GAP.fullmatch(text, words[j - 1].end, words[j].start):
             return None
@@ -200,17 +200,17 @@ def _named(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[
 
 
 def _is_all(text: str, words: Sequence[Word], first: int, last: int) -> bool:
-    """Say whether there is nothing in a query but these words and quotes."""
+    """Return whether there is nothing in a query but these words and quotes."""
     return not text[: words[first].start].strip(_QUOTES) and not text[words[last].end :].strip(_QUOTES)
 
 
 def _is_owner(text: str, word: Word) -> bool:
-    """Say whether a word ends in 's: what follows belongs to it and is no surname."""
+    """Return whether a word ends in 's: what follows belongs to it and is no surname."""
     return text.startswith("'s", word.end - 2)
 
 
 def _is_case(text: str, words: Sequence[Word], first: int, last: int) -> bool:
-    """Say whether two words are the parties of a case at law: roe v wade."""
+    """Return whether two words are the parties of a case at law: roe v wade."""
     return text[words[first + 1].start - 1 : words[last].start] == " v "
 
 
@@ -249,7 +249,7 @@ def _reversed(text: str, words: Sequence[Word], at: int, *, person: bool) -> tup
 
 
 def _is_part(text: str, before: Word, first: Word) -> bool:
-    """Say whether the word before a first name is an initial with a dot, or is joined to it by a hyphen."""
+    """Return whether the word before a first name is an initial with a dot, or is joined to it by a hyphen."""
     gap = text[before.end : first.start]
     return gap == "-" or (gap == ". " and len(before.key) == 1)
 

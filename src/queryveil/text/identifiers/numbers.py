@@ -43,7 +43,7 @@ _VALUES = dict(
 
 
 def books(text: str) -> Iterator[tuple[int, int]]:
-    """Give the places of numbers of books and chemicals, which identify no one."""
+    """Return the places of numbers of books and chemicals, which identify no one."""
     for match in _BOOK.finditer(text):
         from stdnum import isbn  # noqa: PLC0415
 
@@ -113,7 +113,7 @@ def long_numbers(text: str) -> Iterator[Found]:
 
 
 def is_vin(text: str) -> bool:
-    """Say whether the ninth place of a vehicle's number checks the others.
+    """Return whether the ninth place of a vehicle's number checks the others.
 
     >>> is_vin("1m8gdm9axkp042788"), is_vin("1m8gdm9a1kp042788")
     (True, False)

@@ -8,15 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from queryveil.text.identifiers._kernels import (
-    CITY_END,
-    FIRST,
-    PLACE_CUE,
-    SMALL_TOWN,
-    STATE_END,
-    SURNAME,
-    SURNAME_WORD,
-)
+from queryveil.text.identifiers._kernels import CITY_END, FIRST, PLACE_CUE, SMALL_TOWN, STATE_END, SURNAME, SURNAME_WORD
 from queryveil.text.identifiers.table import GONE, Found, IdentifierKind, Word, identifier_table
 
 _NUMBER = r"(?<![\w.,$#-])\d{1,5}(?:-\d{1,4}|-?[a-d])?"
@@ -106,7 +98,7 @@ def cities(text: str, words: Sequence[Word]) -> Iterator[Found]:
 
 
 def _city_before(text: str, words: Sequence[Word], at: int, *, state: str) -> int | None:
-    """Give where the city begins that ends before word `at`; the longest name counts."""
+    """Return where the city begins that ends before word `at`; the longest name counts."""
     if not at or not words[at - 1].token & CITY_END or not _GAP.fullmatch(text, words[at - 1].end, words[at].start):
         return None
     for n_words in (4, 3, 2, 1):
@@ -119,7 +111,7 @@ def _city_before(text: str, words: Sequence[Word], at: int, *, state: str) -> in
 
 
 def _is_state(text: str, words: Sequence[Word], at: int) -> bool:
-    """Say whether what may be a word or a surname stands as a state does."""
+    """Return whether what may be a word or a surname stands as a state does."""
     word = words[at]
     has_comma = "," in text[words[at - 1].end : word.start]
     if words[at - 1].token & FIRST and word.token & (SURNAME | SURNAME_WORD) and len(word.key) > 2:

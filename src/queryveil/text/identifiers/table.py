@@ -223,7 +223,7 @@ class Word(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """Give the words of a folded query; letters other than ASCII's make a word that is no name."""
+    """Return the words of a folded query; letters other than ASCII's make a word that is no name."""
     tokens = identifier_table().tokens
     found = []
     for match in _WORD.finditer(text):

@@ -96,7 +96,7 @@ class Taxonomy:
 
     @classmethod
     def wordnet(cls) -> Taxonomy:
-        """Give the nouns of WordNet 3.0: 82,115 synsets by hypernym, root `entity`; loaded once.
+        """Return the nouns of WordNet 3.0: 82,115 synsets by hypernym, root `entity`; loaded once.
 
         The tree goes by the first hypernym (`@` or instance `@i`) in the order of WordNet's file. A node's name is the
         first word of its synset in lower case; where the node is not that word's first sense, with the word above:
@@ -121,31 +121,31 @@ class Taxonomy:
         return np.arange(self.n_nodes, dtype=np.int32)
 
     def find(self, word: str) -> int:
-        """Give the node of a word (of its first sense), -1 where there is none."""
+        """Return the node of a word (of its first sense), -1 where there is none."""
         return self.lexicon.find(word)
 
     def find_all(self, words: pl.Series) -> Int32s:
-        """Give the node of every word of a column, -1 where there is none."""
+        """Return the node of every word of a column, -1 where there is none."""
         return self.lexicon.find_all(words)
 
     def senses(self, word: str) -> Int32s:
-        """Give the nodes of all senses of a word, the first first."""
+        """Return the nodes of all senses of a word, the first first."""
         return self.lexicon.senses(word)
 
     def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
-        """Give the nodes of all senses of every word of a column, as compressed rows, the first first."""
+        """Return the nodes of all senses of every word of a column, as compressed rows, the first first."""
         return self.lexicon.all_senses(words)
 
     def named(self, names: pl.Series) -> Int32s:
-        """Give the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
+        """Return the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
         return places(names, table=self.names)
 
     def hypernyms(self, node: int) -> Int32s:
-        """Give all parents of a node, that of the tree first."""
+        """Return all parents of a node, that of the tree first."""
         return self.hypernym_nodes[self.hypernym_ptr[node] : self.hypernym_ptr[node + 1]]
 
     def ancestors(self, node: int) -> list[int]:
-        """Give the nodes from a node, itself included, up to the root."""
+        """Return the nodes from a node, itself included, up to the root."""
         path = []
         while node >= 0:
             path.append(int(node))

@@ -13,7 +13,7 @@ from queryveil.data import Int32s, Int64s
 
 
 def depth_first(parent: Int32s) -> Int32s:
-    """Give the nodes of any tree in depth-first order, children in the order of their numbers.
+    """Return the nodes of any tree in depth-first order, children in the order of their numbers.
 
     >>> depth_first(np.array([2, 2, -1, 0], np.int32)).tolist()
     [2, 0, 3, 1]
@@ -32,7 +32,7 @@ def depth_first(parent: Int32s) -> Int32s:
 
 
 def renumber(parent: Int32s, *, order: Int32s) -> Int32s:
-    """Give the parents once the nodes are numbered in that order."""
+    """Return the parents once the nodes are numbered in that order."""
     number = np.empty(len(parent) + 1, np.int32)
     number[order] = np.arange(len(order))
     number[-1] = -1
@@ -40,7 +40,7 @@ def renumber(parent: Int32s, *, order: Int32s) -> Int32s:
 
 
 def levels(parent: Int32s) -> Int32s:
-    """Give each node's level; the root has 1.
+    """Return each node's level; the root has 1.
 
     >>> levels(np.array([-1, 0, 1, 0], np.int32)).tolist()
     [1, 2, 3, 2]
@@ -55,7 +55,7 @@ def levels(parent: Int32s) -> Int32s:
 
 
 def last_below(parent: Int32s) -> Int32s:
-    """Give the last node of each subtree; the nodes are numbered depth-first.
+    """Return the last node of each subtree; the nodes are numbered depth-first.
 
     >>> last_below(np.array([-1, 0, 1, 0], np.int32)).tolist()
     [3, 2, 2, 3]
@@ -98,7 +98,7 @@ def fold_all(words: pl.Series) -> pl.Series:
 
 
 def place(word: str, *, table: pl.Series) -> int:
-    """Give the place of a word in a table, -1 where it has none.
+    """Return the place of a word in a table, -1 where it has none.
 
     >>> place("b", table=pl.Series(["a", "b"])), place("c", table=pl.Series(["a", "b"]))
     (1, -1)
@@ -108,7 +108,7 @@ def place(word: str, *, table: pl.Series) -> int:
 
 
 def places(words: pl.Series, *, table: pl.Series) -> Int32s:
-    """Give the place of every word in a table, -1 where it has none; this table need not be sorted."""
+    """Return the place of every word in a table, -1 where it has none; this table need not be sorted."""
     known = pl.DataFrame({"word": table}).with_row_index("place")
     asked = pl.DataFrame({"word": words.cast(pl.String)})
     found = asked.join(known, on="word", how="left", maintain_order="left")["place"]
@@ -124,7 +124,7 @@ class Ranges(NamedTuple):
 
 
 def sort_items(items: pl.Series) -> pl.Series:
-    """Give the distinct items as text: numbers first, in their order, then words in theirs.
+    """Return the distinct items as text: numbers first, in their order, then words in theirs.
 
     >>> sort_items(pl.Series(["10", "9", "pear", "Apple", "apple"])).to_list()
     ['9', '10', 'Apple', 'pear']

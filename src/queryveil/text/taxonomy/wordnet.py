@@ -39,7 +39,7 @@ class Plurals:
     nouns: Int32s
 
     def singular(self, word: str, *, table: pl.Series) -> int:
-        """Give the place in the table of a word's singular, -1 where there is none."""
+        """Return the place in the table of a word's singular, -1 where there is none."""
         at = self._base(word, table=table)
         parts = re.findall(_PARTS, word)
         if at >= 0 or len(parts) < 2:
@@ -48,7 +48,7 @@ class Plurals:
         return place("".join(table[b] if b >= 0 else part for b, part in zip(bases, parts, strict=True)), table=table)
 
     def singulars(self, words: pl.Series, *, table: pl.Series) -> Int32s:
-        """Give the place in the table of every word's singular, -1 where there is none."""
+        """Return the place in the table of every word's singular, -1 where there is none."""
         at = self._bases(words, table=table)
         is_compound = words.str.contains("[ -]").fill_null(value=False).to_numpy()
         compound = np.flatnonzero((at < 0) & is_compound)
@@ -114,7 +114,7 @@ class Lexicon:
 
     @classmethod
     def of_names(cls, names: pl.Series) -> Lexicon:
-        """Give the lexicon in which each node goes by its own name, in lower case."""
+        """Return the lexicon in which each node goes by its own name, in lower case."""
         folded = fold_all(names)
         order = folded.arg_sort()
         return cls(
@@ -124,23 +124,23 @@ class Lexicon:
         )
 
     def find(self, word: str) -> int:
-        """Give the first sense of a word, -1 where it has none."""
+        """Return the first sense of a word, -1 where it has none."""
         at = self._place(word)
         return int(self.nodes[self.sense_ptr[at]]) if at >= 0 else -1
 
     def senses(self, word: str) -> Int32s:
-        """Give all senses of a word, the first first."""
+        """Return all senses of a word, the first first."""
         at = self._place(word)
         nodes = self.nodes[self.sense_ptr[at] : self.sense_ptr[at + 1]] if at >= 0 else self.nodes[:0]
         return nodes[nodes >= 0]
 
     def find_all(self, words: pl.Series) -> Int32s:
-        """Give the first sense of every word of a column, -1 where it has none."""
+        """Return the first sense of every word of a column, -1 where it has none."""
         first = np.append(self.nodes[self.sense_ptr[:-1]], np.int32(-1))
         return first[self._places(words)]
 
     def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
-        """Give all senses of every word of a column as compressed rows, the first first; none for unknown words."""
+        """Return all senses of every word of a column as compressed rows, the first first; none for unknown words."""
         at = self._places(words)
         n_senses = np.append(np.diff(self.sense_ptr), 0)[at]
         word = np.repeat(np.arange(len(at)), n_senses)
@@ -150,7 +150,7 @@ class Lexicon:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), nodes[nodes >= 0]
 
     def with_nodes(self, number: Int32s) -> Lexicon:
-        """Give the same words for nodes that have been renumbered; `number` is -1 for those cut off."""
+        """Return the same words for nodes that have been renumbered; `number` is -1 for those cut off."""
         return replace(self, nodes=np.append(number, np.int32(-1))[self.nodes])
 
     def __repr__(self) -> str:
