@@ -111,11 +111,6 @@ def _check_known(nodes: Int32s, owner: Int32s) -> None:
         )
 
 
-def name_of(taxonomy: Taxonomy) -> str:
-    """Return which taxonomy it is, so that a receiver knows what to verify with."""
-    return "wordnet" if taxonomy is Taxonomy.wordnet() else "own"
-
-
 def no_clusters() -> Clustering:
     """Return the clustering of no transactions at all: an empty log is no failure."""
     nothing = np.zeros(0, np.int32)
@@ -152,7 +147,7 @@ def release_of(
     manifest = Manifest(
         method=method,
         promise=promise,
-        parameters=parameters | {"taxonomy": name_of(taxonomy)},
+        parameters=parameters | {"taxonomy": taxonomy.source},
         counts=Counts(
             n_rows_before=data.n_rows, n_rows_after=frame.height, n_users_before=n_users, n_users_after=frame.height
         ),

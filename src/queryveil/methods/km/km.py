@@ -14,7 +14,6 @@ from queryveil.data import Format, Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, check_threshold, without_bots
-from queryveil.methods.clump.bags import name_of
 from queryveil.methods.km._deletion import Target, check_values, parse_target, term_values
 from queryveil.methods.km._generalise import generalise, items_of, loss
 from queryveil.methods.km._search import Wish, choose
@@ -221,7 +220,7 @@ class Km:
                 "m": self.m,
                 "target": str(self.target),
                 "restore": self.restore,
-                "taxonomy": None if self.taxonomy is None else name_of(self.taxonomy),
+                "taxonomy": None if self.taxonomy is None else self.taxonomy.source,
                 "window": self.window,
                 "bot_threshold": self.bot_threshold,
             },

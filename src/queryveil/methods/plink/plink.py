@@ -10,7 +10,6 @@ import polars as pl
 from queryveil.data import ROLES, Bools, Profiles, QueryLog
 from queryveil.guarantees import Linkability
 from queryveil.methods.bots import caveats, check_threshold
-from queryveil.methods.clump.bags import name_of
 from queryveil.methods.plink._groups import grouped
 from queryveil.methods.plink._representatives import (
     Representative,
@@ -137,7 +136,7 @@ class Plink:
             "strict": self.strict,
             "weights": "given" if isinstance(data, Profiles) else str(self.weights),
             "representative": str(self.representative),
-            "taxonomy": name_of(taxonomy),
+            "taxonomy": taxonomy.source,
             "bot_threshold": None if isinstance(data, Profiles) else self.bot_threshold,
         }
 

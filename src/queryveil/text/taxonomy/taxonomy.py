@@ -111,6 +111,11 @@ class Taxonomy:
         return _wordnet()
 
     @property
+    def source(self) -> str:
+        """Where it comes from, as manifests say it: `wordnet`, or `own` for any other."""
+        return "wordnet" if self is Taxonomy.wordnet() else "own"
+
+    @property
     def n_nodes(self) -> int:
         """The number of nodes."""
         return len(self.parent)
