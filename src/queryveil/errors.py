@@ -1,4 +1,4 @@
-"""Everything that can go wrong, said in one line.
+"""All exceptions of the package, each with a one-line message.
 
 QueryveilError
 ├── BadParameter      a setting has a value it may not have

@@ -1,7 +1,4 @@
-"""Who wants to know how far the work is.
-
-Long work calls `step`; whoever watches (the command line, a notebook) is told, and nobody else pays for it.
-"""
+"""Report progress: long work calls `step`, and a watcher (the command line, a notebook) is called if there is one."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("queryveil_progress", default=
 
 
 def step(name: str, share: float = 0.0) -> None:
-    """Say that the work called `name` is done up to `share` (0 to 1)."""
+    """Report that the work called `name` is done up to `share` (0 to 1)."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(name, share)
@@ -23,7 +20,7 @@ def step(name: str, share: float = 0.0) -> None:
 
 @contextmanager
 def watch(watcher: Watcher) -> Iterator[None]:
-    """Tell `watcher` of every step taken inside the block.
+    """Call `watcher` with every step reported inside the block.
 
     >>> seen = []
     >>> with watch(lambda name, share: seen.append((name, share))):

@@ -1,4 +1,4 @@
-"""Randomness: the system's secure source, unless a seed asks for a run that repeats."""
+"""Random generators: seeded from the system's secure source, or by a given seed for repeatable runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from queryveil.settings import is_whole
 
 
 def check_seed(seed: int | None) -> None:
-    """Raise if a run cannot be repeated by this seed."""
+    """Raise unless the seed is None or a whole number of 0 or more."""
     if seed is not None and not is_whole(seed):
         raise BadParameter("seed", f"a {type(seed).__name__}", allowed="a whole number, 0 or more")
     if seed is not None and seed < 0:
-        # Privacy: the seed undoes the shuffling, so it is never shown.
+        # Privacy: whoever knows the seed can undo the shuffling, so it is never shown.
         raise BadParameter("seed", "a negative number", allowed="0 or more")
 
 
 def generator(seed: int | None) -> np.random.Generator:
-    """Return a generator; without a seed its state comes from the system's secure source.
+    """Return a random generator; without a seed its state comes from the system's secure source.
 
-    Its 128-bit key is fresh, so an outsider cannot find the state by trying; whoever knows a seed can undo
-    every shuffle that was made with it, hence the warning in the manifest of a seeded release.
+    That state has 128 random bits, so it cannot be guessed. Whoever knows a seed can undo every shuffle made with it,
+    hence the warning in the manifest of a seeded release.
 
     >>> int(generator(7).integers(100)) == int(generator(7).integers(100))
     True

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from queryveil.checks import Verdict, judge, verify, verify_dp
-from queryveil.checks.dp_noise import delta_of
+from queryveil.checks._dp_noise import delta_of
 from queryveil.data import Format, Layout, QueryLog, Tallies, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity

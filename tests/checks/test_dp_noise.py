@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.dp_by_force import delta_by_force, noise_by_force
 
-from queryveil.checks.dp_noise import Gaussian, Geometric, bare_noise, delta_of, is_known, largest_delta, most_of
+from queryveil.checks._dp_noise import Gaussian, Geometric, bare_noise, delta_of, is_known, largest_delta, most_of
 from queryveil.release import Noise
 
 LITTLE = 1 + 1e-9

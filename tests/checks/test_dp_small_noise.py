@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.releases import released_tallies
 
 from queryveil import Dp, verify
-from queryveil.checks.dp_noise import Geometric
+from queryveil.checks._dp_noise import Geometric
 from queryveil.errors import QueryveilError
 from queryveil.release import Release
 from queryveil.testing import log_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import queryveil
-from queryveil.checks.histories import sort_numbers
+from queryveil.checks._histories import sort_numbers
 from queryveil.data.rows import order_of, sort_in_place
 
 numbers = st.lists(st.integers(-50, 50) | st.integers(-(2**31), 2**31 - 1), max_size=200)

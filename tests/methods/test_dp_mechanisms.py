@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queryveil.checks.dp_noise import delta_of
+from queryveil.checks._dp_noise import delta_of
 from queryveil.errors import BadParameter
 from queryveil.methods.dp import Mechanism
 from queryveil.methods.dp._calibration import half_count, release_chance

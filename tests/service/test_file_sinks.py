@@ -129,7 +129,7 @@ def run(tmp_path: Path, log: Path, **changed: object) -> None:
 def test_a_release_folder_can_be_verified_and_adds_up(tmp_path: Path) -> None:
     lines = event_lines(200, seed=1)
     lines[7] = "kestrel"
-    log = write_lines(tmp_path / "log.tsv", ["\t".join(delimited.NAMES.values()), *lines])
+    log = write_lines(tmp_path / "log.tsv", ["\t".join(delimited.AOL_NAMES.values()), *lines])
     run(tmp_path, log)
     release = read_release(tmp_path / "release")
     counts, removed = release.manifest.counts, release.manifest.removed

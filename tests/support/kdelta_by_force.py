@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations
 
-from queryveil.checks.clusters import (
+from queryveil.checks._clusters import (
     cluster_numbers,
     folded,
     more_users,

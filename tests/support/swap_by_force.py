@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from queryveil.checks.arrivals import FINEST, NO_FILE_HOLDS, Arrivals
-from queryveil.checks.clusters import folded
+from queryveil.checks._clusters import folded
+from queryveil.checks.arrivals import FINEST, Arrivals
 from queryveil.checks.swap import NO_TIMES, full_pools, swap_witness
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import QueryLog
@@ -69,7 +69,7 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
 
 def _event(row: dict[str, Any], category: int | None, *, unit: timedelta | None) -> _Event:
     query, time = row["query"], row.get("time") if unit else None
-    for character in NO_FILE_HOLDS:
+    for character in "\0\t\n\r":
         query = query.replace(character, " ")
     if time is not None and unit is not None:
         time -= (time - _EPOCH) % max(unit, FINEST)

@@ -1,4 +1,4 @@
-"""Judge what a release promises; nothing here is shared with the methods that make the promises."""
+"""Verify the promises of releases, one module per guarantee, sharing no code with the methods."""
 
 from queryveil.checks.arrivals import Arrivals, arrivals_of
 from queryveil.checks.dp import verify_dp

@@ -1,7 +1,7 @@
-"""What a live anonymizer was given, and by when each of its rows had left.
+"""Rebuild the events that swap received from the original log, and replay its pools against the released rows.
 
-The one checker that reads texts as the methods do: the promise is about these categories and about queries without
-these identifiers. Whether they are the right ones is another question.
+The one checker that classifies queries and removes identifiers with the code of the methods: the promise is about
+these categories and about queries without these identifiers. Whether they are the right ones is another question.
 """
 
 from __future__ import annotations
@@ -30,19 +30,24 @@ __all__ = ["Arrivals", "Classifier", "arrivals_of"]
 Ints = npt.NDArray[np.int64]
 
 FINEST = timedelta(seconds=1)
-"""Some formats hold whole seconds only, so times are never compared more exactly."""
-NO_FILE_HOLDS = ("\0", "\t", "\n", "\r")
-"""Some formats have a blank in their place, so texts are compared with a blank there."""
+"""Times are compared to the second, because some formats hold whole seconds only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Arrivals:
-    """The events that came into the pools, in the order of their arrival.
+    """The events that entered the pools, in the order of their arrival.
 
-    `frame` has the `user` as the release calls them, the `query` without identifiers, the number of its `category`,
-    and the `time` if the log has times. Released times are those of arrivals, cut to `time_unit`; without one a release
-    has no times. `max_pool` is the most events that a pool holds, if that is known. Rows of the release stand in the
-    order in which they left (`in_order`), or in none.
+    Parameters
+    ----------
+    frame
+        The columns `user` (the id used in the release), `query` (without identifiers), `category` (its number), and
+        `time` if the log has times.
+    time_unit
+        What released times, which are those of arrivals, are truncated to; None for a release without times.
+    max_pool
+        The most events that a pool holds, if known.
+    in_order
+        Whether the rows of the release are in the order in which they were released.
     """
 
     frame: pl.DataFrame
@@ -61,7 +66,7 @@ class Arrivals:
 
 
 def as_written(queries: pl.Series) -> pl.Series:
-    r"""Return texts as any file can hold them.
+    r"""Return texts with blanks for the characters that some file formats cannot hold.
 
     >>> as_written(pl.Series(["red\tkettle"])).to_list()
     ['red kettle']
@@ -70,10 +75,10 @@ def as_written(queries: pl.Series) -> pl.Series:
 
 
 def latest_arrivals(released: QueryLog, *, original: Arrivals) -> Ints:
-    """Return for each released row the last arrival after which it can have left, -1 if it left before all of them.
+    """Return per released row the last arrival after which it can have been released, -1 if before all arrivals.
 
-    A row bears the time of the arrival that set it free, so it left no later than the last arrival with that time or
-    an earlier one; and where rows stand in the order in which they left, it left no later than the rows after it.
+    A row has the time of the arrival that triggered its release, so it was released no later than the last arrival with
+    that or an earlier time; where rows are in order of release, also no later than the rows after it.
     """
     last = original.frame.height - 1
     latest = np.full(released.n_rows, last, np.int64)
@@ -89,7 +94,7 @@ def latest_arrivals(released: QueryLog, *, original: Arrivals) -> Ints:
 
 
 def has_times(released: QueryLog, *, original: Arrivals) -> bool:
-    """Whether some released row says when it left, and the original when what came."""
+    """Return whether the original has times and some released row has one."""
     if original.time_unit is None or "time" not in released.columns or "time" not in original.frame.columns:
         return False
     return bool(released.frame["time"].is_not_null().any())
@@ -105,10 +110,10 @@ _ID_LENGTH = 32
 def arrivals_of(
     log: QueryLog, *, release: Release, key: bytes | None = None, classifier: Classifier | None = None
 ) -> Arrivals:
-    """Return what came in, in the order and by the names that the manifest of a release tells.
+    """Return the events of the original log in the order and under the user ids that the manifest states.
 
-    Rows come by time, those without one last, unless `order` says that they came as the file has them. A log without
-    times was shuffled first; then its release has no times either, and no order could be judged.
+    Events are ordered by time, those without one last, unless the parameter `order` says that file order was used. A
+    log without times was shuffled first; then its release has no times either, and no order can be verified.
     """
     manifest = release.manifest
     parameters, columns = manifest.parameters, manifest.columns
@@ -135,7 +140,7 @@ def arrivals_of(
 
 
 def _is_stream(release: Release) -> bool:
-    """Whether rows stand in the order in which they left; those of a file are shuffled."""
+    """Return whether rows are in the order of release, as on a stream; those of a file are shuffled."""
     return isinstance(release.promise, SwapAnonymity) and release.promise.remembered is not None
 
 
@@ -152,7 +157,7 @@ def _classifier(name: object) -> Classifier:
 
 
 def _check_ids(ids: Ids, key: bytes | None) -> bytes | None:
-    """Return the key by which users can be found in the release; none if they have their own names."""
+    """Return the key of the user ids, None if ids are kept; raise if users cannot be matched."""
     if ids is Ids.FRESH:
         raise BadInput(
             "its user ids are fresh, so who got whose query cannot be judged; anonymize with --ids keyed --key FILE"
@@ -163,7 +168,7 @@ def _check_ids(ids: Ids, key: bytes | None) -> bytes | None:
 
 
 def _events(frame: pl.DataFrame, classifier: Classifier, *, drops_unclassified: bool) -> pl.DataFrame:
-    """Take identifiers out of the queries, leave out what is empty, and say the category of the rest."""
+    """Return the events with identifiers removed and a category number, without those that are then empty."""
     queries = number(frame["query"])
     cleaned = remove_identifiers(queries.distinct).queries
     category = classifier.classify(cleaned).category
@@ -184,7 +189,7 @@ def _keyed(users: pl.Series, key: bytes) -> pl.Series:
 
 
 def _check_key(users: pl.Series, *, released: pl.Series) -> None:
-    """Refuse a key under which nobody is found: that is another key, or another log."""
+    """Raise if no user of the release is found under this key: it is another key, or another log."""
     if len(released) and not released.is_in(users.unique().implode()).any():
         raise BadInput("with this key no user of the release is found in the original; give the key it was made with")
 
@@ -206,11 +211,11 @@ def replay(
     k: int,
     l: int,  # noqa: E741 - as in the papers
 ) -> tuple[Ints, Ints]:
-    """Let arrivals come one by one, and each row leave after the first arrival that allows it, up to its `latest`.
+    """Replay arrivals one by one, releasing each row after the first arrival that allows it, up to its `latest`.
 
-    `came` and `left` have three lines: pools, members and texts. A member is a user in one pool; a row of pool -1 has a
-    text that never came. Gives for each row the arrival after which it leaves, and a line for each rule that a row
-    breaks: row, rule, what there is, what there should be.
+    `came` (arrivals) and `left` (released rows) have three lines: pools, members and texts. A member is a user in one
+    pool; a row of pool -1 has a text that never arrived. Return per row the arrival after which it is released, and a
+    line for each rule that a row breaks: row, rule, value found, value needed.
     """
     n_waiting, n_users = np.zeros(n_pools, np.int64), np.zeros(n_pools, np.int64)
     asked, given = np.zeros(n_members, np.int64), np.zeros(n_members, np.int64)
@@ -245,7 +250,7 @@ def replay(
         given[member] += 1
         if given[member] > asked[member]:
             n_broken = _write(broken, n_broken, row, SURPLUS_ROW, given[member], asked[member])
-        # What was never there is owed: it does not wait when it comes.
+        # A row released before its event arrived is a debt: that event does not wait when it arrives.
         n_users[pool] -= asked[member] == given[member]
         n_waiting[pool] -= 1
     return earliest, broken[:n_broken]
@@ -253,6 +258,6 @@ def replay(
 
 @nb.njit(cache=True)
 def _write(broken: Ints, place: int, row: int, rule: int, there: int, needed: int) -> int:
-    """Write a line, and give the place of the next."""
+    """Write a line of broken rules; return the position of the next."""
     broken[place, 0], broken[place, 1], broken[place, 2], broken[place, 3] = row, rule, there, needed
     return place + 1

@@ -1,10 +1,9 @@
-"""Counting every combination of a given size, depth first.
+"""Kernels that count every combination of a given size, depth first.
 
-The histories stand in one array, `line`: each in ascending order and ended by -1. A *tail* is a place in `line`; what
-stands from there to the next -1 is what a history still offers to a combination whose last item stands just
-before. The tails of a combination are thus its users, and counting the items in them gives the support of
-every combination that is one item longer. Items are numbered rare first, so that the first, longest tails are
-few.
+The histories are in one array, `line`, each ascending and ended by -1. A *tail* is a position in `line`: the items from
+there to the next -1 are those that can extend a combination whose last item is just before. The tails of a combination
+are thus its users, and counting the items in them yields the support of every combination that is one item longer.
+Items are numbered by rising support, so that the first, longest tails are few.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from queryveil.checks.histories import sort_numbers
+from queryveil.checks._histories import sort_numbers
 
 Ints = npt.NDArray[np.int64]
 Line = npt.NDArray[np.int32]
 
 N_KEPT = 10
 N_SHARES = 16
-"""Shares of the work. A fixed number, whatever the machine has cores: the witnesses must not depend on it."""
+"""Shares of the work; fixed, because the witnesses must not depend on the number of cores."""
 
 _FREE = np.iinfo(np.int64).max
 
@@ -33,7 +32,7 @@ def rare_combinations(
 
     `tails[tail_starts[t] : tail_starts[t + 1]]` are the tails of item t alone.
 
-    Gives, for each share of the work, their number and the rarest of them: support, items, and a tail of its first
+    Return, for each share of the work, their number and the rarest of them: support, items, and a tail of the first
     user. Unused entries have a support of 2**63 - 1.
     """
     n_rare = np.zeros(N_SHARES, np.int64)
@@ -67,8 +66,8 @@ def _search(
 ) -> int:
     """Count the rare combinations that start with `first`; `counts` is all zero before and after.
 
-    Level d holds the items that may stand at place d after the present `prefix[:d]`, and the tails of each. The
-    levels are a stack and not a recursion, because Numba crashes when it loads a recursive function from its cache.
+    Level d holds the items that may follow the current `prefix[:d]`, and the tails of each. The levels are a stack and
+    not a recursion, because Numba crashes when it loads a recursive function from its cache.
     """
     last = prefix.size - 2
     nexts, starts, tails_of = [first] * (last + 1), [bounds] * (last + 1), [tails] * (last + 1)
@@ -93,7 +92,7 @@ def _search(
 
 @nb.njit(cache=True)
 def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the items that can come next, and for each the tails after it; none if no combination can be rare."""
+    """Return the items that can come next and the tails after each; none if no combination can be rare."""
     nexts = _count(line, tails, counts)
     if _all_common(counts, nexts, tails.size, n_missing, k):
         counts[nexts] = 0
@@ -115,7 +114,7 @@ def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tup
 
 @nb.njit(cache=True)
 def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
-    """Count the items of the tails, and list them."""
+    """Count the items of the tails into `counts`, and return the items."""
     n_nexts = 0
     for tail in tails:
         place = tail
@@ -141,10 +140,10 @@ def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
 
 @nb.njit(cache=True)
 def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int) -> bool:
-    """Whether every combination of `n_missing` of the next items must have k users, by their counts alone.
+    """Return whether every combination of `n_missing` of the next items has k users, by their counts alone.
 
-    Of the users of the prefix, each item is lacking in `n_users - counts[item]`; so a combination has at least all
-    users but those who lack one of its items. If it is enough for the rarest items, it is for any.
+    Of the users of the prefix, `n_users - counts[item]` lack an item, so a combination has at least all users but those
+    who lack one of its items. If that is enough for the rarest items, it is for all.
     """
     lacking = np.zeros(n_missing, np.int64)  # of the items that are lacking most, ascending
     for item in nexts:
@@ -158,7 +157,7 @@ def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int)
 def _count_last(
     line: Line, tails: Ints, prefix: Ints, k: int, counts: Ints, supports: Ints, items: Ints, places: Ints
 ) -> int:
-    """Count the last items that make `prefix` rare, and keep the rarest combinations."""
+    """Return the number of last items that make `prefix` rare, and keep the rarest combinations."""
     for tail in tails:
         place = tail
         while line[place] >= 0:
@@ -180,7 +179,7 @@ def _count_last(
 
 @nb.njit(cache=True)
 def _keep_rarest(support: int, combination: Ints, place: int, supports: Ints, items: Ints, places: Ints) -> None:
-    """Insert a combination into the kept ones, sorted by support and then by items, if it belongs there."""
+    """Insert a combination into the kept ones, sorted by support and then by items, if it is rare enough."""
     slot = supports.size
     while slot > 0 and _comes_before(support, combination, supports[slot - 1], items[slot - 1]):
         slot -= 1

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from queryveil.checks.clusters import folded_all
-from queryveil.checks.dp_noise import delta_of, is_known, most_of
-from queryveil.checks.dp_words import in_units
+from queryveil.checks._clusters import folded_all
+from queryveil.checks._dp_noise import delta_of, is_known, most_of
+from queryveil.checks._dp_words import in_units
 from queryveil.checks.tokens import number
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import Format, QueryLog, Tallies

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from queryveil.checks.histories import Histories, read_histories
+from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.km import window_column
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import Format, QueryLog

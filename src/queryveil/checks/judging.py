@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import polars as pl
 
+from queryveil.checks._dp_manifest import claims_broken
 from queryveil.checks.arrivals import Classifier, arrivals_of
 from queryveil.checks.dp import uncovered, verify_dp
-from queryveil.checks.dp_manifest import claims_broken
 from queryveil.checks.invented import Tree, invented
 from queryveil.checks.kdelta import verify_kdelta
 from queryveil.checks.km import verify_km

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.checks.clusters import Objects, first_rows, invented_pairs, read_objects, wide_clusters
+from queryveil.checks._clusters import Objects, first_rows, invented_pairs, read_objects, wide_clusters
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import KdeltaAnonymity

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.combinations import rare_combinations
-from queryveil.checks.histories import Histories, read_histories
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from queryveil.checks.clusters import folded
-from queryveil.checks.histories import read_histories
+from queryveil.checks._clusters import folded
+from queryveil.checks._histories import read_histories
 from queryveil.checks.invented import without_unknown
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import Groups, Profiles, QueryLog

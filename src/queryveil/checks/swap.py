@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from queryveil.checks._clusters import folded_all
 from queryveil.checks.arrivals import (
     FEW_USERS,
     SMALL_POOL,
@@ -21,7 +22,6 @@ from queryveil.checks.arrivals import (
     latest_arrivals,
     replay,
 )
-from queryveil.checks.clusters import folded_all
 from queryveil.checks.tokens import Numbered, number
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import msgspec
 import polars as pl
 
-from queryveil.checks.dp_words import counts_in_words
+from queryveil.checks._dp_words import counts_in_words
 from queryveil.checks.tokens import terms_of
 from queryveil.data import Groups, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput

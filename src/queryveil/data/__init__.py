@@ -1,4 +1,4 @@
-"""What is anonymized, as columns and compressed rows: logs, transactions, profiles, and what releases hold."""
+"""Data types: query logs, transactions and profiles that are anonymized, groups and counts that are released."""
 
 from queryveil.data.arrays import Bools, Bytes, Float32s, Floats, Int8s, Int32s, Int64s, UInt64s
 from queryveil.data.frames import Framed, to_frame, with_own_texts

@@ -1,4 +1,4 @@
-"""Short names for the array types that kernels take and give."""
+"""Short names for the array types of kernels."""
 
 from __future__ import annotations
 

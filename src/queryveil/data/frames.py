@@ -1,4 +1,4 @@
-"""Frames of other libraries in and out."""
+"""Convert between Polars, pandas and Arrow frames; the base class of all data types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queryveil.errors import BadInput, MissingExtra
 
 
 def to_frame(data: Any, *, what: str) -> pl.DataFrame:
-    """Take a Polars, pandas or Arrow frame, or a dict of columns; `what` it should be goes into the error."""
+    """Return a Polars, pandas or Arrow frame, or a dict of columns, as a Polars frame; errors name `what` is wanted."""
     try:
         frame = _convert(data)
     except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError):
@@ -28,9 +28,9 @@ def to_frame(data: Any, *, what: str) -> pl.DataFrame:
 
 
 def with_own_texts(frame: pl.DataFrame, *, but: str | None = None) -> pl.DataFrame:
-    """Return the same rows with texts of their own; the column `but` is one that shares none."""
-    # Privacy: rows picked from a frame keep hold of the texts of all its rows, and a pickle or an Arrow file of them
-    # hands those out.
+    """Return the same rows with copies of their texts, except in the column `but`."""
+    # Privacy: rows selected from a frame keep references to the texts of all its rows, which a pickle or an Arrow file
+    # of them would contain.
     names = [name for name, kind in frame.schema.items() if name != but and _holds_texts(kind)]
     return frame.with_columns(_copied(frame[name]) for name in names)
 
@@ -48,7 +48,7 @@ def _copied(column: pl.Series) -> pl.Series:
 
 
 class Framed:
-    """Whatever is a frame of rows, and can be given as other libraries have them."""
+    """The base class of data held in one Polars `frame`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Groups of profiles: what is released of them, and nothing of who is in which."""
+"""Groups of profiles as plink releases them, without their membership."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ GROUPS_SCHEMA: Mapping[str, pl.DataType] = {
     "weights": pl.List(pl.Float64()),
     "holders": pl.List(pl.Int64()),
 }
-"""The columns of groups, and their types."""
+"""The columns of groups and their types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Groups(Framed):
-    """One row per group: how many `members`, what they have in common, never changed once made.
+    """Released groups of profiles, one row per group; immutable.
 
-    `size` is the number of terms in the profiles of all members, a term counted once for each member that has it (|G|
-    in the paper). `terms` and `weights` are the group's profile. `holders` says of each term how many members have it;
-    it is null where that is not released.
+    Parameters
+    ----------
+    frame
+        The columns `group` (number), `members` (how many), `size` (the terms in the profiles of all members, a term
+        counted once for each member that has it; |G| in the paper), `terms` and `weights` (the profile of the group)
+        and `holders` (how many members have each term; null where that is not released).
 
     Examples
     --------

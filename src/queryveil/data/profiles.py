@@ -1,4 +1,4 @@
-"""Profiles: what each user is interested in, as terms with weights."""
+"""User profiles: weighted terms per user."""
 
 from __future__ import annotations
 
@@ -21,15 +21,20 @@ PROFILES_SCHEMA: Mapping[str, pl.DataType] = {
     "terms": pl.List(pl.String()),
     "weights": pl.List(pl.Float64()),
 }
-"""The columns of profiles, and their types."""
+"""The columns of profiles and their types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Profiles(Framed):
-    """Terms with weights, one row per user, never changed once made.
+    """User profiles, one row per user; immutable.
 
-    `frame` has the columns `user`, `terms` and `weights`. A user stands there once, a term once in a profile, and
-    weights are above 0. A profile may have no terms.
+    Parameters
+    ----------
+    frame
+        The columns `user`, `terms` and `weights`. Users are unique, terms are unique within a profile, weights are
+        above 0. A profile may have no terms.
+    reading
+        Counts of the rows that needed care when the profiles were read.
 
     Examples
     --------
@@ -53,7 +58,7 @@ class Profiles(Framed):
 
     @classmethod
     def from_frame(cls, data: Any) -> Self:
-        """Take a Polars, pandas or Arrow frame with the columns user, terms and weights."""
+        """Return the profiles in a Polars, pandas or Arrow frame with the columns user, terms and weights."""
         frame = to_frame(data, what="a set of profiles")
         missing = [name for name in PROFILES_SCHEMA if name not in frame.columns]
         if missing:
@@ -67,7 +72,7 @@ class Profiles(Framed):
 
     @classmethod
     def from_dicts(cls, profiles: Mapping[str, Mapping[str, float]]) -> Self:
-        """Take a dict of weights by term for each user."""
+        """Return the profiles in a dict of weights by term for each user."""
         return cls.from_frame(
             pl.DataFrame(
                 {
@@ -86,11 +91,11 @@ class Profiles(Framed):
 
     @property
     def n_entries(self) -> int:
-        """The number of terms of all profiles, each counted as often as it stands there."""
+        """The total number of terms of all profiles."""
         return int(self.frame["terms"].list.len().sum())
 
     def with_frame(self, frame: pl.DataFrame) -> Profiles:
-        """Return other profiles."""
+        """Return a copy with another frame."""
         return replace(self, frame=frame)
 
     def __repr__(self) -> str:

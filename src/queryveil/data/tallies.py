@@ -1,4 +1,4 @@
-"""Tallies: queries, and what was clicked for them, with how many people about; no rows of people."""
+"""Noisy counts of queries and of the URLs clicked for them, as dp releases them; no rows of users."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from queryveil.errors import BadInput
 from queryveil.html_tables import facts
 
 TALLIES_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "count": pl.Int64()}
-"""The columns of tallied queries, and their types."""
+"""The columns of counted queries and their types."""
 CLICKS_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "url": pl.String(), "count": pl.Int64()}
-"""Those of tallied clicks."""
+"""The columns of counted clicks and their types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Tallies(Framed):
-    """Queries with noisy counts of the people who asked them; each query once, never changed once made.
+    """Noisy counts of the users per query; immutable.
 
-    `clicks`, if there are any, has a noisy count for pairs of a query and a URL clicked for it.
+    Parameters
+    ----------
+    frame
+        The columns `query` (unique) and `count`.
+    clicks
+        The columns `query`, `url` and `count`, where counts of clicks are released.
+    layout
+        The layout of the log that was counted.
 
     >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
     Tallies(n_queries=2, n_clicks=0)

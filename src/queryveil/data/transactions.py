@@ -1,4 +1,4 @@
-"""Transactions: bags of items, one per user or per query, whatever file or frame they came from."""
+"""Transactions: bags of items, one per user or per query."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ if TYPE_CHECKING:
     from typing import Self
 
 TRANSACTIONS_SCHEMA: Mapping[str, pl.DataType] = {"id": pl.String(), "items": pl.List(pl.String())}
-"""The columns of transactions, and their types."""
+"""The columns of transactions and their types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Transactions(Framed):
-    """Bags of items: one row per transaction, never changed once made.
+    """Bags of items, one row per transaction; immutable.
 
-    `frame` has the columns `id` and `items`. An item may stand in a transaction more than once; their order has no
-    meaning. A transaction may have no items; neither an item nor an id is the empty text.
+    Parameters
+    ----------
+    frame
+        The columns `id` and `items`. An item may occur in a transaction more than once; order has no meaning. A
+        transaction may have no items; neither an item nor an id is the empty text.
+    layout
+        How the file was written.
+    reading
+        Counts of the rows that needed care when the transactions were read.
 
     Examples
     --------
@@ -49,10 +56,10 @@ class Transactions(Framed):
 
     @classmethod
     def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
-        """Take a Polars, pandas or Arrow frame, or a dict of columns; items are a column of lists.
+        """Return the transactions in a Polars, pandas or Arrow frame, or a dict of columns; items are lists.
 
-        `columns` names the columns of `id` and `items` where they are called otherwise; further columns are left out.
-        Without ids the transactions are numbered from 1. Items and ids that are numbers become their text.
+        `columns` names the columns of `id` and `items` where they have other names; further columns are left out.
+        Without ids the transactions are numbered from 1. Items and ids that are numbers become text.
         """
         frame = to_frame(data, what="a set of transactions")
         names = {"id": "id", "items": "items", **(columns or {})}
@@ -80,11 +87,11 @@ class Transactions(Framed):
 
     @property
     def n_items(self) -> int:
-        """The number of items in all transactions, each counted as often as it stands there."""
+        """The total number of items in all transactions."""
         return int(self.frame["items"].list.len().sum())
 
     def with_frame(self, frame: pl.DataFrame) -> Transactions:
-        """Return other transactions with the same layout."""
+        """Return a copy with another frame."""
         return replace(self, frame=frame)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Query logs and transactions as files: read in whatever format they come, written back the way they came."""
+"""Read and write query logs, transactions, profiles, groups and counts; detect file formats and layouts."""
 
 from queryveil.data import Format, Layout
 from queryveil.formats.groups import read_groups, write_groups

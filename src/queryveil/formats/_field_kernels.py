@@ -1,4 +1,4 @@
-"""Bytes of delimited text to records and fields, and fields to the buffers of a text column."""
+"""Kernels that split bytes of delimited text into records and fields, and copy fields into Arrow text buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUL, _NEWLINE, _RETURN = 0, 10, 13
 
 @njit(cache=True)
 def _is_utf8(data: NDArray[np.uint8], start: int, stop: int) -> bool:
-    """Return whether these bytes are UTF-8, with no overlong form and no surrogate."""
+    """Return whether these bytes are valid UTF-8, without overlong forms and surrogates."""
     at = start
     while at < stop:
         byte = data[at]
@@ -59,7 +59,7 @@ def _line_end(data: NDArray[np.uint8], at: int) -> int:
 
 @njit(cache=True)
 def _skip_quoted(data: NDArray[np.uint8], at: int, quote: int, limit: int) -> tuple[int, int, int]:
-    """Go from behind an opening quote to its closing one: where it is (-1: none), newlines, flags."""
+    """Return the position of the closing quote (-1: none), the newlines passed, and flags."""
     newlines, flags = 0, 0
     stop = min(data.size, limit)
     while at < stop:
@@ -89,9 +89,9 @@ def _split_one(
     ends: NDArray[np.int32],
     row: int,
 ) -> tuple[int, int, int, int]:
-    """Split the record at `begin`: where it ends or fails (-1: the data ends first), newlines, fields, flags.
+    """Split the record at `begin`; return its end or fault (-1: the data ends first), newlines, fields and flags.
 
-    LATIN1 stands here for "has bytes above 127"; the caller looks closer.
+    LATIN1 means "has bytes above 127" here; the caller checks whether they are UTF-8.
     """
     n, limit = data.size, begin + max_bytes
     bound = min(n, limit + 1)
@@ -152,10 +152,11 @@ def split_records(
     counts: NDArray[np.int32],
     flags: NDArray[np.uint8],
 ) -> tuple[int, int, int, bool]:
-    """Fill in the records of a block: how many, bytes used up, newlines passed, still inside a line too long.
+    """Fill in the records of a block; return their number, the bytes used, newlines, and `skipping` for the next block.
 
-    Blank lines are no records. A record with a quote that does not close properly ends with its first line, so
-    that the lines behind it are not swallowed. The last block must end with a newline.
+    Blank lines are no records. A record whose quote does not close properly ends with its first line, so that the
+    lines behind it are not swallowed. `skipping` means that the block begins inside a line that is too long. The last
+    block must end with a newline.
     """
     n = data.size
     at, line, row = 0, 0, 0
@@ -207,9 +208,9 @@ def gather_column(
     latin1: NDArray[np.bool_],
     quote: int,
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Copy one field of each record into a text buffer and its offsets, as Arrow has them.
+    """Copy one field of each record into an Arrow text buffer; return the buffer and its offsets.
 
-    Doubled quotes become one in a field that began with a quote; Latin-1 bytes become UTF-8.
+    In a quoted field doubled quotes become one; Latin-1 bytes become UTF-8.
     """
     n = starts.size
     offsets = np.empty(n + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Text buffers to microseconds since 1970: the ways of writing a time that logs use."""
+"""Kernels that parse times in the notations that logs use into microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECOND = 1_000_000
 
 @njit(cache=True)
 def _digits(data: NDArray[np.uint8], start: int, stop: int) -> int:
-    """Read digits; -1 where there are none or something else stands among them."""
+    """Return the number in these digits; -1 where there are none or another character is among them."""
     if stop <= start or stop - start > 17:
         return -1
     value = 0
@@ -31,7 +31,7 @@ def _digits(data: NDArray[np.uint8], start: int, stop: int) -> int:
 
 @njit(cache=True)
 def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
-    """Count microseconds since 1970, or give -1 << 62 where there is no such time."""
+    """Return microseconds since 1970, or -1 << 62 if there is no such time."""
     if year < 1 or month < 1 or month > 12 or day < 1:
         return -1 << 62
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -51,7 +51,7 @@ def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int
 
 @njit(cache=True)
 def _fraction(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
-    """Read the digits behind a point as microseconds, further ones cut off; where they end, or -1."""
+    """Return the digits behind a point as microseconds (further ones cut off), and where they end, or -1."""
     value, scale, at = 0, 100_000, start
     while at < stop and 48 <= data[at] <= 57:
         value += (int(data[at]) - 48) * scale
@@ -62,7 +62,7 @@ def _fraction(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]
 
 @njit(cache=True)
 def _zone(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """Read Z, +HH, +HHMM or +HH:MM as minutes east; 10000 where it is none of them."""
+    """Return the minutes east of Z, +HH, +HHMM or +HH:MM; 10000 for anything else."""
     if data[at] in (90, 122):
         return 0 if at + 1 == stop else 10_000
     if data[at] not in (43, 45):
@@ -82,7 +82,7 @@ def _zone(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @njit(cache=True)
 def _calendar(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
-    """Read YYYY-MM-DD, then T or a blank, HH:MM, :SS, a fraction, a zone, each if there is one."""
+    """Parse YYYY-MM-DD, then optionally T or a blank with HH:MM, :SS, a fraction and a zone."""
     nowhere = -1 << 62
     if stop - start < 10 or data[start + 4] != 45 or data[start + 7] != 45:
         return 0, BAD
@@ -117,7 +117,7 @@ def _calendar(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]
 
 @njit(cache=True)
 def _epoch(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
-    """Read seconds (with a fraction or not), milliseconds or microseconds since 1970, told by their size."""
+    """Parse seconds (with or without a fraction), milliseconds or microseconds since 1970, told apart by size."""
     point = start
     while point < stop and data[point] != 46:
         point += 1
@@ -138,7 +138,7 @@ def _epoch(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def _compact(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
-    """Read yyMMddHHmm, yyMMddHHmmss or yyyyMMddHHmmss; two-digit years begin with 1969."""
+    """Parse yyMMddHHmm, yyMMddHHmmss or yyyyMMddHHmmss; two-digit years begin with 1969."""
     length = stop - start
     if length not in (10, 12, 14):
         return 0, BAD
@@ -158,7 +158,7 @@ def _compact(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
 def parse_times(
     text: NDArray[np.uint8], offsets: NDArray[np.int64], compact: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Read each text as a time (`compact`: Excite's digits): microseconds and the way it was written."""
+    """Parse each text as a time (`compact`: Excite's digits); return microseconds and the kind of notation."""
     n = offsets.size - 1
     micros = np.zeros(n, dtype=np.int64)
     kinds = np.zeros(n, dtype=np.uint8)

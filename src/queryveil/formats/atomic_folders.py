@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all."""
+"""Write a folder whole or not at all: build it beside its target, then rename it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from queryveil.errors import NotWritten, ReleaseExists
 
 
 def check_writable(path: Path) -> None:
-    """Raise if no folder can be made where one is to be written; it is tried, and removed again."""
+    """Raise if no folder can be created beside the target; one is created and removed again."""
     trial = path.absolute().parent / f".{path.name}.partial-{secrets.token_hex(8)}"
     try:
         trial.mkdir()
@@ -26,7 +26,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def whole(path: Path, *, force: bool) -> Iterator[Path]:
-    """Return a folder beside the target that becomes the target when the block ends well."""
+    """Yield a temporary folder that is renamed to the target when the block ends without an error."""
     parent, mark = path.absolute().parent, secrets.token_hex(8)
     _sweep(parent, f".{path.name}.partial-")
     partial = parent / f".{path.name}.partial-{mark}"
@@ -47,7 +47,7 @@ def whole(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
-    """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
+    """Rename the finished folder to its name; an earlier one is removed only after that."""
     if not os.path.lexists(path):
         partial.rename(path)
     elif not force:
@@ -65,7 +65,7 @@ def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder; the system lets go of it when the process ends, however it ends."""
+    """Hold a lock on a folder; the system releases it when the process ends, however it ends."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         # Some network disks have no locks; there, leftovers are never swept.
@@ -77,7 +77,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _sweep(parent: Path, beginning: str) -> None:
-    """Remove what a run that was killed left behind, but not what a run is writing now."""
+    """Remove what killed runs left behind, but not what a running one is writing."""
     for leftover in parent.glob(f"{escape(beginning)}*"):
         with suppress(OSError):
             handle = os.open(leftover, os.O_RDONLY)

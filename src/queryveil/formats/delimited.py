@@ -1,8 +1,8 @@
-"""Delimited text to a log: what AOL, Excite, CSV and TSV have in common."""
+"""Read delimited text as a log: the reader of AOL, Excite, CSV and TSV files, and how each format is recognised."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import _field_kernels as fields
 from queryveil.formats.records import MAX_RECORD_BYTES, Dialect, Records, Tally, first_record, split
-from queryveil.formats.roles import assign_roles, carried_names
+from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import COMPACT, REASONS, SECONDS, format_of, merge_formats, type_columns
 
@@ -32,45 +32,66 @@ _SEPARATORS = {"\t": "tab", ",": "comma"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A delimited file as found: its dialect, its columns' names in the frame in order, its layout."""
+    """How one delimited file is read.
+
+    Parameters
+    ----------
+    dialect
+        Delimiter and quoting.
+    frame_columns
+        The name in the frame of each column of the file, in the file's order.
+    layout
+        The layout that a release of this file is written in.
+    has_compact_times
+        Whether times are Excite's digits (yyMMddHHmmss).
+    """
 
     dialect: Dialect
-    inside: tuple[str, ...]
+    frame_columns: tuple[str, ...]
     layout: Layout
     has_compact_times: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class DelimitedReader:
-    """Reads delimited files one after the other into one frame; each format says how to look at a file."""
+    """Reads delimited files one after the other into one frame.
+
+    Parameters
+    ----------
+    tally
+        Collects bad and Latin-1 rows over all files.
+    detect
+        Returns the table of a file from its first bytes: `detect_aol`, `detect_csv` or `detect_excite`.
+    """
 
     tally: Tally
+    detect: Callable[[ByteStream], Table]
     frames: list[pl.DataFrame] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     time_formats: set[str] = field(default_factory=set)
 
-    def add(self, stream: ByteStream, *, table: Table) -> None:
+    def add(self, stream: ByteStream) -> None:
         """Read one file."""
+        table = self.detect(stream)
         if self.tables and table.layout.columns != self.tables[0].layout.columns:
             raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
         self.tables.append(table)
         is_header = table.layout.has_header
-        for block in split(stream.blocks(), dialect=table.dialect, n_columns=len(table.inside)):
+        for block in split(stream.blocks(), dialect=table.dialect, n_columns=len(table.frame_columns)):
             records = block.without_first() if is_header else block
             is_header = False
             self.frames.append(self._read(records, table=table, file=stream.name))
 
     def _read(self, records: Records, *, table: Table, file: str) -> pl.DataFrame:
-        wrong = structural_faults(records, n_columns=len(table.inside))
+        wrong = structural_faults(records, n_columns=len(table.frame_columns))
         whole = np.flatnonzero(wrong == 0)
         good = records.only(whole)
         typed = type_columns(
-            {name: good.column(i) for i, name in enumerate(table.inside)}, has_compact_times=table.has_compact_times
+            {name: good.column(i) for i, name in enumerate(table.frame_columns)},
+            has_compact_times=table.has_compact_times,
         )
         wrong[whole] = typed.wrong
-        self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-        if wrong.any():
-            report(self.tally, file=file, records=records, wrong=wrong, table=table)
+        tally_records(self.tally, file=file, records=records, wrong=wrong, table=table)
         time_format = format_of(typed.time_kinds)
         if time_format is not None:
             self.time_formats.add(time_format)
@@ -79,7 +100,7 @@ class DelimitedReader:
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return all rows read, and the layout of the first file."""
         first = self.tables[0]
-        empty = pl.DataFrame(schema={name: ROLES.get(name, pl.String()) for name in in_role_order(first.inside)})
+        empty = pl.DataFrame(schema={name: ROLES.get(name, pl.String()) for name in in_role_order(first.frame_columns)})
         frame = pl.concat([empty, *self.frames], rechunk=False)
         layout = first.layout
         if layout.time_format is None:
@@ -87,13 +108,8 @@ class DelimitedReader:
         return frame, layout
 
 
-def in_role_order(names: tuple[str, ...]) -> list[str]:
-    """Put the roles first, the rest as they come."""
-    return [role for role in ROLES if role in names] + [name for name in names if name not in ROLES]
-
-
 def structural_faults(records: Records, *, n_columns: int) -> NDArray[np.uint8]:
-    """Say per record what is wrong with its form: a flag of the splitter, or the number of its fields."""
+    """Return a code per record: 0, a flag of the splitter, or a wrong number of fields."""
     wrong = np.zeros(len(records.lines), dtype=np.uint8)
     wrong[records.counts != n_columns] = _WRONG_COUNT
     for flag in reversed(_FLAG_REASONS):
@@ -101,7 +117,7 @@ def structural_faults(records: Records, *, n_columns: int) -> NDArray[np.uint8]:
     return wrong
 
 
-def report(
+def tally_records(
     tally: Tally,
     *,
     file: str,
@@ -110,82 +126,81 @@ def report(
     table: Table | None = None,
     reasons: Mapping[int, str] = REASONS,
 ) -> None:
-    """Count the bad records of a block and say what is wrong with the first of them."""
+    """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and the Latin-1 ones."""
+    tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
     bad = np.flatnonzero(wrong)
 
     def reason(i: int) -> str:
         code = int(wrong[bad[i]])
         if code == _WRONG_COUNT and table is not None:
-            separator, n = _SEPARATORS[table.dialect.delimiter], len(table.inside)
+            separator, n = _SEPARATORS[table.dialect.delimiter], len(table.frame_columns)
             return f"expected {n} {separator}-separated columns, found {records.counts[bad[i]]}"
         return _FLAG_REASONS.get(code) or reasons[code]
 
     tally.add(file, records.lines[bad], reason=reason)
 
 
-NAMES = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
-LAYOUT = Layout(format=Format.AOL, names=NAMES, columns=tuple(NAMES.values()), time_format=SECONDS)
+AOL_NAMES = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
+AOL_LAYOUT = Layout(format=Format.AOL, names=AOL_NAMES, columns=tuple(AOL_NAMES.values()), time_format=SECONDS)
 
 
-def is_header(fields: list[str]) -> bool:
-    """Return whether this is AOL's header.
+def is_aol_header(fields: list[str]) -> bool:
+    """Return whether these fields are the header of an AOL file.
 
-    >>> is_header(["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"])
+    >>> is_aol_header(["AnonID", "Query", "QueryTime", "ItemRank", "ClickURL"])
     True
     """
-    return [name.strip().lower() for name in fields] == [name.lower() for name in NAMES.values()]
+    return [name.strip().lower() for name in fields] == [name.lower() for name in AOL_NAMES.values()]
 
 
-def is_header_line(line: bytes) -> bool:
-    r"""Return whether these bytes are AOL's header.
+def is_aol_header_line(line: bytes) -> bool:
+    r"""Return whether this line is the header of an AOL file.
 
-    >>> is_header_line(b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\r")
+    >>> is_aol_header_line(b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\r")
     True
     """
-    return is_header(line.decode("latin-1").split("\t"))
+    return is_aol_header(line.decode("latin-1").split("\t"))
 
 
-def look(stream: ByteStream) -> Table:
-    """See whether an AOL file has a header."""
-    has_header = is_header(first_record(stream, dialect=TAB_SEPARATED))
-    layout = Layout(
-        format=Format.AOL,
-        names=NAMES,
-        columns=tuple(NAMES.values()),
-        has_header=has_header,
-        time_format=SECONDS,
-        compression=stream.compression,
-    )
-    return Table(dialect=TAB_SEPARATED, inside=tuple(NAMES), layout=layout)
+def detect_aol(stream: ByteStream) -> Table:
+    """Return the table of an AOL file, with or without a header."""
+    has_header = is_aol_header(first_record(stream, dialect=TAB_SEPARATED))
+    layout = replace(AOL_LAYOUT, has_header=has_header, compression=stream.compression)
+    return Table(dialect=TAB_SEPARATED, frame_columns=tuple(AOL_NAMES), layout=layout)
 
 
-def look_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]) -> Table:  # noqa: A002
-    """Read the header and find the roles in it."""
+def detect_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]) -> Table:  # noqa: A002
+    """Return the table of a CSV or TSV file from its header; raise if user or query has no column."""
     dialect = COMMA_SEPARATED if format is Format.CSV else TAB_SEPARATED
     found = first_record(stream, dialect=dialect)
     if not found:
         raise BadFile(stream.name, "it has no header that can be read; its first line must name its columns")
     names = assign_roles(found, file=stream.name, columns=columns, is_surely_header=False)
-    inside = {name: role for role, name in names.items()} | carried_names(found, names=names)
+    inside = frame_names(found, names=names)
     layout = Layout(format=format, names=names, columns=tuple(found), compression=stream.compression)
-    return Table(dialect=dialect, inside=tuple(inside[name] for name in found), layout=layout)
+    return Table(dialect=dialect, frame_columns=tuple(inside[name] for name in found), layout=layout)
 
 
-COLUMNS = ("user", "time", "query")
+EXCITE_COLUMNS = ("user", "time", "query")
 
 
-def layout(compression: str = "") -> Layout:
-    """Return the layout that every Excite file has."""
+def excite_layout(compression: str = "") -> Layout:
+    """Return the layout of Excite files, which is fixed."""
     return Layout(
         format=Format.EXCITE,
-        names={name: name for name in COLUMNS},
-        columns=COLUMNS,
+        names={name: name for name in EXCITE_COLUMNS},
+        columns=EXCITE_COLUMNS,
         has_header=False,
         time_format=COMPACT,
         compression=compression,
     )
 
 
-def look_excite(stream: ByteStream) -> Table:
-    """Take an Excite file as it is: there is nothing to find out."""
-    return Table(dialect=TAB_SEPARATED, inside=COLUMNS, layout=layout(stream.compression), has_compact_times=True)
+def detect_excite(stream: ByteStream) -> Table:
+    """Return the table of an Excite file, which is fixed."""
+    return Table(
+        dialect=TAB_SEPARATED,
+        frame_columns=EXCITE_COLUMNS,
+        layout=excite_layout(stream.compression),
+        has_compact_times=True,
+    )

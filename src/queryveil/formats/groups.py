@@ -1,4 +1,4 @@
-"""Groups of profiles as a file: one JSON object a line."""
+"""Read and write groups of profiles as JSON lines, and the membership file that says who is in which group."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fie
 
 
 def write_groups(groups: Groups, path: Path) -> None:
-    """Write a group a line: its number, members, size, terms with weights, and holders where they are released."""
+    """Write one line per group: number, members, size, terms with weights, and holders where they are released."""
     with path.open("wb") as file:
         for line in encode_groups(groups.frame):
             file.write(line + b"\n")
 
 
 def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
-    """Return the line of each group."""
+    """Yield the encoded line of each group."""
     encoder = msgspec.json.Encoder()
     for number, members, size, terms, weights, holders in frame.select(list(GROUPS_SCHEMA)).iter_rows():
         line = _Line(
@@ -47,7 +47,7 @@ def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
 
 
 def read_groups(*paths: Path) -> Groups:
-    """Read the groups that `write_groups` has written, in one file or in several."""
+    """Read groups written by `write_groups`, in one file or several."""
     rows = [row for path in paths for row in _rows(path)]
     try:
         return Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
@@ -75,7 +75,7 @@ _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
 def check_membership(path: Path, *, release: Path, inputs: Sequence[str] = (), force: bool) -> None:
-    """Raise if the membership may not be written there; better before the work than after it."""
+    """Raise if the membership file may not be written there; called before the work starts."""
     if path.suffix not in _ENDINGS:
         raise BadParameter("membership", path.name, allowed="a file that ends in " + ", ".join(_ENDINGS))
     # Privacy: a folder that is given away must not hold it.
@@ -91,9 +91,9 @@ def check_membership(path: Path, *, release: Path, inputs: Sequence[str] = (), f
 
 @contextmanager
 def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[None]:
-    """Write who is in which group, for the owner's eyes only; take it back if the block fails.
+    """Write the membership with permissions for its owner only; remove it again if the block fails.
 
-    What stood there before is replaced when the block has ended well.
+    An earlier file is replaced when the block has ended without an error.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -117,7 +117,7 @@ def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[None]:
 
 
 def read_membership(path: Path) -> pl.DataFrame:
-    """Read who is in which group: the columns user (text) and group (number)."""
+    """Return the membership: the columns user (text) and group (number)."""
     try:
         if path.suffix == ".parquet":
             frame = pl.read_parquet(path)

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line, its keys the columns."""
+"""Read JSON lines as a log: one object per line, its keys the columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from queryveil.data import ROLES, Format, Layout
-from queryveil.formats.delimited import in_role_order, report, structural_faults
+from queryveil.formats.delimited import structural_faults, tally_records
 from queryveil.formats.records import LINES, Records, Tally, split
-from queryveil.formats.roles import add_roles, assign_roles, carried_names
+from queryveil.formats.roles import add_roles, assign_roles, carried_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import REASONS, format_of, merge_formats, type_columns
 
@@ -77,9 +77,7 @@ class JsonlReader:
             objects = list(decode_lines(records, wrong=wrong))
             if objects:
                 self._read(objects, wrong=wrong, file=stream.name)
-            self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-            if wrong.any():
-                report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=JSON_REASONS)
+            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=JSON_REASONS)
 
     def _read(self, objects: list[dict[str, Any]], *, wrong: NDArray[np.uint8], file: str) -> None:
         for one in objects:

@@ -1,4 +1,4 @@
-"""Names of files and the layouts they ask for."""
+"""Detect the format of a file from its name and first lines, and choose the layout of a new file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from queryveil.formats import delimited
 from queryveil.formats.roles import match_known
 from queryveil.formats.streams import CODECS, ByteStream
 
-_FORMAT_OF_ENDING = {"csv": Format.CSV, "parquet": Format.PARQUET, "pq": Format.PARQUET}
-_JSON_ENDINGS = {"jsonl", "ndjson", "json"}
+FORMAT_OF_ENDING = {"csv": Format.CSV, "parquet": Format.PARQUET, "pq": Format.PARQUET}
+JSON_ENDINGS = {"jsonl", "ndjson", "json"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _COMPACT_TIME = re.compile(r"\d{10,14}")
 _N_LINES = 50
 
 
 def ending(path: Path | None) -> str:
-    """Return the ending of a file's name, that of a compression left out, in lower case.
+    """Return the extension of a file in lower case, without that of its compression.
 
     >>> ending(Path("logs/May.TSV.gz"))
     'tsv'
@@ -38,14 +38,14 @@ def ending(path: Path | None) -> str:
 
 
 def sniff(stream: ByteStream, *, columns: Mapping[str, str]) -> Format:
-    """Tell the format of a stream; roles that are asked for by name mean a format whose columns have names."""
+    """Return the format of a stream; where `columns` are named, only a format whose columns have names."""
     suffix = ending(stream.path)
     if stream.head.startswith(b"PAR1"):
         return Format.PARQUET
-    if suffix in _FORMAT_OF_ENDING:
-        return _FORMAT_OF_ENDING[suffix]
+    if suffix in FORMAT_OF_ENDING:
+        return FORMAT_OF_ENDING[suffix]
     lines = [line for line in _first_lines(stream.head) if line.strip()]
-    if suffix in _JSON_ENDINGS or (lines and lines[0].lstrip().startswith("{")):
+    if suffix in JSON_ENDINGS or (lines and lines[0].lstrip().startswith("{")):
         return Format.UBI if not columns and any(_is_ubi(line) for line in lines) else Format.JSONL
     found = _by_content(lines, has_columns=bool(columns)) or _by_header(lines, columns=columns)
     if found is None and suffix == "tsv" and lines and "\t" in lines[0]:
@@ -67,7 +67,7 @@ def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:
     rows = [line.split("\t") for line in lines]
     if has_columns or not rows:
         return None
-    if delimited.is_header(rows[0]) or any(len(row) == 5 and _TIME.fullmatch(row[2]) for row in rows):
+    if delimited.is_aol_header(rows[0]) or any(len(row) == 5 and _TIME.fullmatch(row[2]) for row in rows):
         return Format.AOL
     if any(len(row) == 3 and _COMPACT_TIME.fullmatch(row[1]) for row in rows):
         return Format.EXCITE
@@ -107,19 +107,28 @@ _ENDINGS = {
     Format.UBI: "ndjson",
     Format.TRANSACTIONS: "txt",
 }
+_TABULAR = (Format.PARQUET, Format.JSONL, Format.CSV, Format.TSV)
 _BY_ENDING = {
-    "": delimited.LAYOUT,
-    "tsv": delimited.LAYOUT,
+    "": delimited.AOL_LAYOUT,
+    "tsv": delimited.AOL_LAYOUT,
     "csv": Layout(format=Format.CSV),
     "jsonl": Layout(format=Format.JSONL),
     "ndjson": Layout(format=Format.JSONL),
     "parquet": Layout(format=Format.PARQUET),
-    "log": delimited.layout(),
+    "log": delimited.excite_layout(),
 }
 
 
+def tabular_format(format: Format) -> Format:  # noqa: A002
+    """Return the format in which a release that is no log (transactions, counts) of such a log is written.
+
+    Parquet, JSON lines, CSV and TSV stay; AOL, Excite and plain files become TSV, UBI becomes JSON lines.
+    """
+    return {Format.UBI: Format.JSONL}.get(format, format if format in _TABULAR else Format.TSV)
+
+
 def extension(layout: Layout) -> str:
-    """Return the ending of the name of a file in this layout.
+    """Return the file extension of this layout.
 
     >>> extension(Layout(format=Format.TSV, compression="gz"))
     'tsv.gz'
@@ -129,7 +138,7 @@ def extension(layout: Layout) -> str:
 
 
 def layout_for(path: Path) -> Layout:
-    """Return the layout that the ending of a new file asks for; AOL's with a header where there is none.
+    """Return the layout for a new file by its extension; AOL with a header where it has none.
 
     >>> layout_for(Path("log.jsonl.gz")).format
     <Format.JSONL: 'jsonl'>

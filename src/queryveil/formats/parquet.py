@@ -1,4 +1,4 @@
-"""Parquet, read by row group; times, users and ranks in whatever type they have."""
+"""Read Parquet files as a log, in batches; times, users and ranks may have any suitable type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats.records import Tally
-from queryveil.formats.roles import assign_roles, carried_names
+from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
 
@@ -23,7 +23,15 @@ _BATCH_ROWS = 1 << 20
 
 @dataclass(slots=True, kw_only=True)
 class ParquetReader:
-    """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file."""
+    """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file.
+
+    Parameters
+    ----------
+    tally
+        Collects bad rows over all files.
+    columns
+        The column asked for by role; other roles are found by name.
+    """
 
     tally: Tally
     columns: Mapping[str, str]
@@ -35,32 +43,31 @@ class ParquetReader:
         try:
             file = pq.ParquetFile(stream.seekable())
             found = list(file.schema_arrow.names)
-            layout, inside = self._look(found, name=stream.name)
+            layout, renamed = self._detect(found, name=stream.name)
             n_before = 0
             for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 frame = pl.from_arrow(table)
                 assert isinstance(frame, pl.DataFrame)
-                self._read(frame.rename(inside), file=stream.name, n_before=n_before)
+                self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
                 n_before += frame.height
         except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             # Privacy: the cause may quote values, so it is dropped.
             raise BadFile(stream.name, "this is not a whole Parquet file of flat columns; write it again") from None
         self.layout = self.layout or layout
 
-    def _look(self, found: list[str], *, name: str) -> tuple[Layout, dict[str, str]]:
+    def _detect(self, found: list[str], *, name: str) -> tuple[Layout, dict[str, str]]:
         names = assign_roles(found, file=name, columns=self.columns)
         if self.layout is not None and self.layout.columns != tuple(found):
             raise BadFile(name, "its columns differ from those of the first file; read them one by one")
-        inside = {name: role for role, name in names.items()} | carried_names(found, names=names)
-        return Layout(format=Format.PARQUET, names=names, columns=tuple(found)), inside
+        return Layout(format=Format.PARQUET, names=names, columns=tuple(found)), frame_names(found, names=names)
 
     def _read(self, frame: pl.DataFrame, *, file: str, n_before: int) -> None:
         typed = type_frame(frame)
         bad = np.flatnonzero(typed.wrong)
         lines = bad.astype(np.int64) + n_before + 1
         self.tally.add(file, lines, reason=lambda i: REASONS[int(typed.wrong[bad[i]])])
-        self.frames.append(_in_order(typed.frame(), like=frame))
+        self.frames.append(typed.frame().select(in_role_order(frame.columns)))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return all rows read, and the layout of the first file."""
@@ -69,7 +76,7 @@ class ParquetReader:
 
 
 def type_frame(frame: pl.DataFrame) -> Typed:
-    """Return columns of any types, by role or own name, in the types of their roles."""
+    """Convert the columns of a frame, named by role or own name, to the types of their roles."""
     ready, text = {}, {}
     for name in frame.columns:
         column = frame[name]
@@ -89,11 +96,6 @@ def type_frame(frame: pl.DataFrame) -> Typed:
             typed.wrong[(column.is_null() & frame[name].is_not_null()).to_numpy() & (typed.wrong == 0)] = BAD_RANK
         typed.columns[name] = column
     return typed
-
-
-def _in_order(frame: pl.DataFrame, *, like: pl.DataFrame) -> pl.DataFrame:
-    roles = [role for role in ROLES if role in frame.columns]
-    return frame.select(roles + [name for name in like.columns if name not in ROLES])
 
 
 def _as_utc(column: pl.Series) -> pl.Series:

@@ -1,4 +1,4 @@
-"""Profiles as a file: one JSON object a line, a user and the user's terms with weights."""
+"""Read profiles as JSON lines: one user per line with weighted terms."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from queryveil.data import PROFILES_SCHEMA, Profiles
 from queryveil.errors import BadFile
-from queryveil.formats.delimited import report, structural_faults
+from queryveil.formats.delimited import structural_faults, tally_records
 from queryveil.formats.jsonl import JSON_REASONS, as_text, decode_lines
-from queryveil.formats.read import choose
+from queryveil.formats.read import parse_choice
 from queryveil.formats.records import LINES, BadRowPolicy, Records, Tally, split
 from queryveil.formats.streams import ByteStream, Source, find_sources
 
@@ -37,7 +37,7 @@ def read_profiles(source: Source, *, bad_rows: BadRowPolicy | str = BadRowPolicy
     A line is `{"user": "u1", "terms": {"kitten": 1.0, "riding": 0.8}}`; `terms` may also be a list of texts, each of
     weight 1. Other keys are left out.
     """
-    tally = Tally(policy=choose(BadRowPolicy, bad_rows, name="bad_rows"))
+    tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
     reader = _Reader(tally=tally)
     for path in find_sources(source):
         with ByteStream(path) as stream:
@@ -49,8 +49,7 @@ def read_profiles(source: Source, *, bad_rows: BadRowPolicy | str = BadRowPolicy
 def are_profiles(source: Source) -> bool:
     """Return whether the first file is JSON lines whose first object has terms and no query.
 
-    A file that cannot be opened is no profile file here: whoever reads it says why. Standard input cannot be looked at
-    twice, so it never looks like profiles.
+    False for a file that cannot be opened, since reading it raises the error, and for stdin, which is read once.
     """
     try:
         path = find_sources(source)[0]
@@ -91,12 +90,10 @@ class _Reader:
         objects = list(decode_lines(records, wrong=wrong))
         for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
             wrong[i] = self._take(one, place=(file, int(records.lines[i])))
-        self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-        if wrong.any():
-            report(self.tally, file=file, records=records, wrong=wrong, reasons=REASONS)
+        tally_records(self.tally, file=file, records=records, wrong=wrong, reasons=REASONS)
 
     def _take(self, one: dict[str, Any], *, place: tuple[str, int]) -> int:
-        """Keep a profile that can be read; gives the code of what is wrong with it, 0 for nothing."""
+        """Keep a profile that can be read; return 0 or a code of `REASONS`."""
         user = one.get("user")
         user = None if isinstance(user, bool | list | dict) else as_text(user)
         if user is None or not user.strip():
@@ -121,7 +118,7 @@ class _Reader:
         return 0
 
     def finish(self) -> pl.DataFrame:
-        """Return all profiles read; raises where a user has two."""
+        """Return all profiles read; raise if a user has two."""
         users = pl.Series("user", self.users, dtype=pl.String)
         repeated = (~users.is_first_distinct()).arg_true()
         if len(repeated):

@@ -1,8 +1,9 @@
-"""Reading a query log from files, globs or stdin."""
+"""Read a query log from files, globs or stdin, in the format detected or given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -11,24 +12,33 @@ import polars as pl
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadParameter, OtherFormat
 from queryveil.formats import delimited
-from queryveil.formats.delimited import DelimitedReader, Table
+from queryveil.formats._plain import PlainReader
+from queryveil.formats._ubi import UbiReader
+from queryveil.formats.delimited import DelimitedReader
 from queryveil.formats.jsonl import JsonlReader
 from queryveil.formats.layouts import sniff
 from queryveil.formats.parquet import ParquetReader
-from queryveil.formats.plain import PlainReader
 from queryveil.formats.records import BadRowPolicy, Tally
 from queryveil.formats.roles import check_roles
 from queryveil.formats.streams import ByteStream, Source, find_sources
-from queryveil.formats.ubi import UbiReader
 
 _Choice = TypeVar("_Choice", Format, BadRowPolicy)
-_WITHOUT_NAMES = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
+_FIXED_COLUMNS = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
 
 
-class _Reader(Protocol):
-    def add(self, stream: ByteStream) -> None: ...
+class Reader(Protocol):
+    """What reads the files of one format, one after the other."""
 
-    def finish(self) -> tuple[pl.DataFrame, Layout]: ...
+    def add(self, stream: ByteStream) -> None:
+        """Read one file."""
+        ...
+
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        """Return all rows read, and the layout of the first file."""
+        ...
+
+
+_AnyReader = TypeVar("_AnyReader", bound=Reader)
 
 
 def read_log(
@@ -40,13 +50,23 @@ def read_log(
 ) -> QueryLog:
     """Read a query log: a path, a glob, a list of paths, or `-` for stdin.
 
-    The format is told by ending and content unless given. `columns` names the column of a role (`{"user": "who"}`)
-    in CSV, TSV, JSONL and Parquet; roles it leaves out are found by well-known names, where `""` stands for a role
-    that no column has; every other column is carried along under its own name (`user_in_file` where that is the
-    name of a role). Lines that are not UTF-8 are read as Latin-1 and counted. Times with a zone become UTC. In CSV and
-    TSV an empty field is a missing value, in every format an empty url is; an empty query stays. A plain transaction
-    file is read only when asked for (`format="transactions"`), because any text could be one: each line with items is a
-    row, its number the user.
+    Lines that are not UTF-8 are read as Latin-1 and counted. Times with a zone become UTC. In CSV and TSV an empty
+    field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
+    along under their own name (`user_in_file` where that is the name of a role).
+
+    Parameters
+    ----------
+    source
+        The path, glob or paths.
+    format
+        The format of the files; by default it is detected from the file's ending and content. Plain transaction files
+        are never detected, because any text could be one: with `format="transactions"` each line with items is a row,
+        and its line number the user.
+    columns
+        The column of a role (`{"user": "client"}`) in CSV, TSV, JSONL and Parquet; `""` for a role that no column has.
+        Roles left out are found by well-known names.
+    bad_rows
+        `fail` raises `BadRows` where rows cannot be read; `skip` leaves them out and counts them.
     """
     streams = (ByteStream(path) for path in find_sources(source))
     return _read(streams, format=format, columns=columns, bad_rows=bad_rows)
@@ -60,7 +80,7 @@ def read_bytes(
     columns: Mapping[str, str] | None = None,
     bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
 ) -> QueryLog:
-    """Read the bytes of a file of that name as `read_log` would."""
+    """Read the content of a file called `name` as `read_log` would."""
     stream = (ByteStream(Path(name), data=one) for one in (data,))
     return _read(stream, format=format, columns=columns, bad_rows=bad_rows)
 
@@ -73,44 +93,49 @@ def _read(
     bad_rows: BadRowPolicy | str,
 ) -> QueryLog:
     asked = check_roles(columns)
-    chosen = None if format is None else choose(Format, format, name="format")
-    tally = Tally(policy=choose(BadRowPolicy, bad_rows, name="bad_rows"))
-    if asked and chosen in _WITHOUT_NAMES:
+    chosen = None if format is None else parse_choice(Format, format, name="format")
+    tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
+    if asked and chosen in _FIXED_COLUMNS:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
-    reader: _Reader | None = None
-    for each in streams:
-        with each as stream:
-            found = chosen or sniff(stream, columns=asked)
-            if reader is None:
-                first, reader = found, _reader_of(found, tally=tally, columns=asked)
-            elif found is not first:
-                raise OtherFormat(stream.name, found, first=first)
-            reader.add(stream)
-    assert reader is not None
+    reader = read_streams(
+        streams,
+        detect=lambda stream: chosen or sniff(stream, columns=asked),
+        reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
+    )
     reading = tally.close()
     frame, layout = reader.finish()
     return QueryLog(frame=frame, layout=layout, reading=reading)
 
 
-class _Delimited:
-    def __init__(self, look: Callable[[ByteStream], Table], *, tally: Tally) -> None:
-        self._look, self._reader = look, DelimitedReader(tally=tally)
+def read_streams(
+    streams: Iterable[ByteStream],
+    *,
+    detect: Callable[[ByteStream], Format],
+    reader_for: Callable[[Format], _AnyReader],
+) -> _AnyReader:
+    """Read all streams with one reader, that of the first stream's format; raise if another has a different format."""
+    reader: _AnyReader | None = None
+    for each in streams:
+        with each as stream:
+            found = detect(stream)
+            if reader is None:
+                first, reader = found, reader_for(found)
+            elif found is not first:
+                raise OtherFormat(stream.name, found, first=first)
+            reader.add(stream)
+    assert reader is not None
+    return reader
 
-    def add(self, stream: ByteStream) -> None:
-        self._reader.add(stream, table=self._look(stream))
 
-    def finish(self) -> tuple[pl.DataFrame, Layout]:
-        return self._reader.finish()
-
-
-def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _Reader:  # noqa: A002
+def _reader_for(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> Reader:  # noqa: A002
     match format:
         case Format.AOL:
-            return _Delimited(delimited.look, tally=tally)
+            return DelimitedReader(tally=tally, detect=delimited.detect_aol)
         case Format.EXCITE:
-            return _Delimited(delimited.look_excite, tally=tally)
+            return DelimitedReader(tally=tally, detect=delimited.detect_excite)
         case Format.CSV | Format.TSV:
-            return _Delimited(lambda stream: delimited.look_csv(stream, format=format, columns=columns), tally=tally)
+            detect = partial(delimited.detect_csv, format=format, columns=columns)
+            return DelimitedReader(tally=tally, detect=detect)
         case Format.JSONL:
             return JsonlReader(tally=tally, columns=columns)
         case Format.PARQUET:
@@ -121,8 +146,8 @@ def _reader_of(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> _
             return PlainReader(tally=tally)
 
 
-def choose(kind: type[_Choice], value: str, *, name: str) -> _Choice:
-    """Return the choice that a text names."""
+def parse_choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:
+    """Return the member of an enumeration that a text names; raise `BadParameter` if there is none."""
     try:
         return kind(value)
     except ValueError:

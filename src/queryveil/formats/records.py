@@ -1,4 +1,4 @@
-"""Blocks of bytes to records: where each field begins and ends, and columns of text made from that."""
+"""Split blocks of bytes into records and fields with exact line numbers, and count the rows that are bad."""
 
 from __future__ import annotations
 
@@ -21,24 +21,48 @@ MAX_RECORD_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What separates the fields, and whether a quote at a field's start matters."""
+    """The form of delimited text.
+
+    Parameters
+    ----------
+    delimiter
+        The character between fields.
+    is_quoted
+        Whether a double quote at the start of a field opens a quoted field.
+    """
 
     delimiter: str
     is_quoted: bool = False
 
     @property
     def quote(self) -> int:
-        """The quote as a byte."""
+        """The byte of the quote, or `NO_QUOTE`."""
         return ord('"') if self.is_quoted else fields.NO_QUOTE
 
 
 LINES = Dialect(delimiter="\n")
-"""One field per line: a newline ends the record before it could separate fields."""
+"""The dialect of files with one field per line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of one block: per record its line, its number of fields, its flags, and its first fields' places."""
+    """The records of one block of bytes.
+
+    Parameters
+    ----------
+    data
+        The bytes of the block.
+    quote
+        The byte of the quote, or `NO_QUOTE`.
+    starts, ends
+        Per record and column the first byte of the field and the byte behind it.
+    lines
+        The line number of each record in its file, from 1.
+    counts
+        The number of fields of each record.
+    flags
+        The flags of each record, as in `_field_kernels`.
+    """
 
     data: NDArray[np.uint8]
     quote: int
@@ -50,15 +74,15 @@ class Records:
 
     @property
     def is_latin1(self) -> NDArray[np.bool_]:
-        """Which records are not UTF-8, and so are read as Latin-1."""
+        """Which records are not UTF-8 and are therefore read as Latin-1."""
         return np.asarray(self.flags & fields.LATIN1, dtype=np.bool_)
 
     def without_first(self) -> Records:
-        """Leave out the header."""
+        """Return the records without the first, the header."""
         return self.only(np.arange(1, len(self.lines)))
 
     def only(self, rows: NDArray[np.int64]) -> Records:
-        """Keep these records."""
+        """Return the records at these positions."""
         if len(rows) == len(self.lines):
             return self
         return Records(
@@ -83,7 +107,7 @@ class Records:
 def split(
     blocks: Iterator[bytes], *, dialect: Dialect, n_columns: int, max_bytes: int = MAX_RECORD_BYTES
 ) -> Iterator[Records]:
-    """Return the records of these bytes, block by block; memory stays bounded however long a line is."""
+    """Yield the records of a stream block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
     splitter = _Splitter(dialect=dialect, n_columns=n_columns, max_bytes=max_bytes)
     for block, is_last in _with_last(blocks):
@@ -97,7 +121,7 @@ def split(
 
 
 def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
-    """Return the fields of the first record: the header, where there is one; no fields where it cannot be read."""
+    """Return the fields of the first record, which may be a header; none where it cannot be read."""
     if b"\n" not in stream.head and len(stream.head) > HEAD_BYTES // 2:
         return []
     data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
@@ -150,7 +174,7 @@ class _Splitter:
 
 
 class BadRowPolicy(StrEnum):
-    """Whether rows that cannot be read stop the reading or are left out and counted."""
+    """What happens to rows that cannot be read: `FAIL` raises `BadRows`, `SKIP` leaves them out and counts them."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -158,7 +182,13 @@ class BadRowPolicy(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """The rows of one reading that needed care, over all its files."""
+    """Counts the bad and the Latin-1 rows of all files that are read together.
+
+    Parameters
+    ----------
+    policy
+        What happens to bad rows.
+    """
 
     policy: BadRowPolicy
     first: list[BadRow] = field(default_factory=list)
@@ -166,13 +196,13 @@ class Tally:
     n_latin1: int = 0
 
     def add(self, file: str, lines: NDArray[np.int64], *, reason: Callable[[int], str]) -> None:
-        """Count bad rows of a file; `reason` gives, by position in `lines`, why each of the first ones is bad."""
+        """Count the bad rows of a file; `reason(i)` returns why the row at `lines[i]` is bad."""
         for i in range(min(len(lines), BadRows.N_SHOWN - len(self.first))):
             self.first.append(BadRow(file, int(lines[i]), reason=reason(i)))
         self.n_bad += len(lines)
 
     def close(self) -> Reading:
-        """Return the counts; raises where bad rows are not to be skipped."""
+        """Return the counts; raise `BadRows` if there are bad rows and the policy is to fail."""
         if self.n_bad and self.policy is BadRowPolicy.FAIL:
             raise BadRows(self.first, n_total=self.n_bad)
         return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1)

@@ -1,8 +1,8 @@
-"""Which column of a file plays which role."""
+"""Assign the roles (user, query, time, rank, url) to the columns of a file, and name the other columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from queryveil.data import ROLES
 from queryveil.errors import BadFile, BadParameter, MissingColumn
@@ -23,14 +23,13 @@ KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "rank": ("rank", "itemrank", "item_rank", "position", "click_rank"),
     "url": ("url", "clickurl", "click_url", "clicked_url", "clickedurl"),
 }
-"""The names by which roles are known, the likeliest first; case does not matter."""
+"""Column names recognised for each role, the most likely first, compared without case."""
 
-
-_NEEDED = ("user", "query")
+_REQUIRED = ("user", "query")
 
 
 def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Refuse a role that there is not, and a column that has two."""
+    """Return the requested columns by role; raise for an unknown role or a column named for two roles."""
     asked = dict(columns or {})
     for role in asked:
         if role not in ROLES:
@@ -51,8 +50,8 @@ def assign_roles(
 ) -> dict[str, str]:
     """Return the column of each role: the one asked for, else the one with a known name; "" asks for none.
 
-    Names that may be data (a first line without header, keys of JSON) are in no message unless two are known ones.
-    Where more columns may come (`may_lack`), a column asked for may be absent, but not that of user or query.
+    Error messages quote column names only if the first line is surely a header or two names are recognised, since
+    they may be data. With `may_lack` a requested column other than user and query may be absent, as in JSON lines.
     """
     if len(set(found)) < len(found):
         raise BadFile(file, "two of its columns have the same name; rename one, or give it a header")
@@ -62,17 +61,17 @@ def assign_roles(
     # Privacy: where a file has no header, its first row would be quoted as the names of its columns.
     shown = found if is_surely_header or len(known) > 1 else [f"its {len(found)} columns"]
     for role, name in columns.items():
-        if name not in found and not (may_lack and role not in _NEEDED):
+        if name not in found and not (may_lack and role not in _REQUIRED):
             raise MissingColumn(file, role, found=shown)
     names = {**known, **columns}
-    for role in _NEEDED:
+    for role in _REQUIRED:
         if role not in names:
             raise MissingColumn(file, role, found=shown)
     return {role: names[role] for role in ROLES if names.get(role) in found}
 
 
 def match_known(found: Sequence[str], *, taken: Sequence[str] = ()) -> dict[str, str]:
-    """Find the columns that have a known name.
+    """Return the column of each role whose name is recognised.
 
     >>> match_known(["AnonID", "Query", "Shop"])
     {'user': 'AnonID', 'query': 'Query'}
@@ -83,9 +82,9 @@ def match_known(found: Sequence[str], *, taken: Sequence[str] = ()) -> dict[str,
 
 
 def add_roles(names: dict[str, str], keys: Sequence[str], *, columns: Mapping[str, str]) -> None:
-    """Add to `names` the roles that further keys bring; a role that has a column keeps it.
+    """Add to `names` the roles of newly found keys; a role that already has a column keeps it.
 
-    Privacy: were the likeliest of all names taken, one row with a `query` would empty everybody's `q`.
+    Privacy: if a more likely name replaced it, one row with a key `query` would empty the `q` of all other rows.
 
     >>> names = {"user": "user", "query": "q"}
     >>> add_roles(names, ["query", "time"], columns={})
@@ -100,7 +99,7 @@ def add_roles(names: dict[str, str], keys: Sequence[str], *, columns: Mapping[st
 
 
 def carried_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
-    """Name the other columns in the frame: as in the file, but `user_in_file` where that is the name of a role."""
+    """Return the frame names of columns without a role: as in the file, but `user_in_file` for a role's name."""
     taken = {*ROLES, *found}
     carried: dict[str, str] = {}
     for name in found:
@@ -111,3 +110,14 @@ def carried_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str
             taken.add(inside)
             carried[name] = inside
     return carried
+
+
+def frame_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the frame name of every column of a file: its role, or the name under which it is carried along."""
+    return {name: role for role, name in names.items()} | carried_names(found, names=names)
+
+
+def in_role_order(names: Iterable[str]) -> list[str]:
+    """Return the names with those of roles first, in the order of `ROLES`, the others as they come."""
+    given = list(names)
+    return [role for role in ROLES if role in given] + [name for name in given if name not in ROLES]

@@ -1,4 +1,4 @@
-"""Files, globs and stdin as streams of plain bytes, decompressed on the way."""
+"""Open files, globs and stdin as streams of decompressed bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD_BYTES = 1 << 16
 
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst"}
 CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
-"""The endings of compressed files, and what their compression is called."""
+"""File extensions of compressed files, and the names of their codecs."""
 
 _WIDE_MARKS = {
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -34,7 +34,7 @@ Source = str | Path | Sequence[str | Path]
 
 
 def find_sources(source: Source) -> list[Path | None]:
-    """List the files that a path, a glob or a list of paths stands for; None is stdin."""
+    """Return the files that a path, a glob or a list of paths names; None is stdin."""
     if not isinstance(source, str | Path):
         if not source:
             raise BadFile("the list of files", "it is empty; give at least one file")
@@ -51,7 +51,7 @@ def find_sources(source: Source) -> list[Path | None]:
 
 
 class _Prefixed:
-    """A binary file whose first bytes have been looked at already."""
+    """A binary file whose first bytes have been read already."""
 
     def __init__(self, prefix: bytes, file: IO[bytes]) -> None:
         self._prefix, self._file, self.closed = prefix, file, False
@@ -70,9 +70,16 @@ class _Prefixed:
 
 
 class ByteStream:
-    """One source of bytes: its name, its compression, its beginning, and then all of it in blocks.
+    """The decompressed content of one file, of stdin, or of given bytes.
 
-    With `data` these are the bytes, and the path only names them.
+    Attributes are `name` (for messages), `compression` (extension, or empty) and `head`, the first bytes.
+
+    Parameters
+    ----------
+    path
+        The file; None is stdin.
+    data
+        The content, where it is in memory already; then the path is only its name.
     """
 
     def __init__(self, path: Path | None, *, data: bytes | None = None) -> None:
@@ -141,7 +148,7 @@ class ByteStream:
             raise BadFile(self.name, reason) from None
 
     def blocks(self) -> Iterator[bytes]:
-        """Return all bytes, the head first, in blocks of bounded size."""
+        """Yield all bytes, the head first, in blocks of bounded size."""
         total = 0 if self.path is None or self._data is not None else self.path.stat().st_size
         block = self.head + self._guarded(self._plain, BLOCK_BYTES - len(self.head))
         while block:
@@ -151,13 +158,13 @@ class ByteStream:
             block = self._guarded(self._plain, BLOCK_BYTES)
 
     def seekable(self) -> Any:
-        """Return the content as something that can be read from any place: the path itself where that is possible."""
+        """Return the content as a seekable file: the path itself where possible, else a buffer in memory."""
         if self.path is not None and self._data is None and not self.compression and self.path.is_file():
             return self.path
         return BytesIO(b"".join(self.blocks()))
 
     def close(self) -> None:
-        """Close the file; stdin stays open for whoever else wants it."""
+        """Close the file; stdin stays open."""
         if self.path is not None:
             self._raw.close()
 

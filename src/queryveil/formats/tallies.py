@@ -1,4 +1,4 @@
-"""Tallies as files: a query and its count a row."""
+"""Read and write noisy counts: one row per query, or per query and URL, with its count."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ import polars as pl
 
 from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Layout, Tallies
 from queryveil.errors import BadFile, BadInput
-from queryveil.formats.layouts import extension
+from queryveil.formats.layouts import extension, tabular_format
 from queryveil.formats.write import write_frame
-
-_RELEASED_AS = {
-    Format.AOL: Format.TSV,
-    Format.EXCITE: Format.TSV,
-    Format.TRANSACTIONS: Format.TSV,
-    Format.UBI: Format.JSONL,
-}
 
 
 def tallies_layout(layout: Layout) -> Layout:
@@ -26,11 +19,11 @@ def tallies_layout(layout: Layout) -> Layout:
     >>> tallies_layout(Layout(format=Format.AOL, compression="gz")).format
     <Format.TSV: 'tsv'>
     """
-    return Layout(format=_RELEASED_AS.get(layout.format, layout.format))
+    return Layout(format=tabular_format(layout.format))
 
 
 def write_tallies(tallies: Tallies, folder: Path) -> tuple[Path, Path | None]:
-    """Write `queries` and, if there are any, `clicks` into a folder; give both files."""
+    """Write `queries` and, if there are any, `clicks` into a folder; return the paths of both files."""
     layout = tallies_layout(tallies.layout)
     queries = folder / f"queries.{extension(layout)}"
     write_frame(tallies.frame, queries, layout=layout)

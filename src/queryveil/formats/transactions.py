@@ -1,4 +1,4 @@
-"""Transactions as files: plain lists of items, and the forms in which they are released."""
+"""Read and write transactions: plain files of items, and CSV, TSV, JSON lines and Parquet with id and items."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from queryveil.data import TRANSACTIONS_SCHEMA, Format, Layout, Transactions
-from queryveil.errors import BadFile, BadInput, BadParameter, OtherFormat
-from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, Table, report, structural_faults
+from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.formats._plain import BLANKS, PlainReader, split_items
+from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, Table, structural_faults, tally_records
 from queryveil.formats.jsonl import JSON_REASONS, as_text, decode_lines
-from queryveil.formats.layouts import ending
-from queryveil.formats.plain import BLANKS, PlainReader, split_items
-from queryveil.formats.read import choose
+from queryveil.formats.layouts import FORMAT_OF_ENDING, JSON_ENDINGS, ending, tabular_format
+from queryveil.formats.read import parse_choice, read_streams
 from queryveil.formats.records import LINES, BadRowPolicy, Tally, first_record, split
 from queryveil.formats.streams import ByteStream, Source, find_sources
 from queryveil.formats.write import write_frame
@@ -37,17 +37,17 @@ _NO_COLUMNS = "it has no columns id and items; a plain file of items needs --for
 
 
 def escaped(text: pl.Expr) -> pl.Expr:
-    """Write what could be taken for a separator as in a URL."""
+    """Percent-encode the characters that CSV and TSV of items use as separators."""
     return text.str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
 
 
 def unescaped(text: pl.Expr) -> pl.Expr:
-    """Return the text that `escaped` has written."""
+    """Decode what `escaped` has encoded."""
     return text.str.replace_many(list(_ESCAPES.values()), list(_ESCAPES))
 
 
 def join_items(items: pl.Series) -> pl.Series:
-    """Write each list as one text, `|` between the items; what could be taken for a separator is written as in a URL.
+    """Return each list as one text with `|` between the items, separators inside items percent-encoded.
 
     >>> join_items(pl.Series([["ice cream", "50% off", "a|b"], []], dtype=pl.List(pl.String))).to_list()
     ['ice cream|50%25 off|a%7Cb', '']
@@ -56,7 +56,7 @@ def join_items(items: pl.Series) -> pl.Series:
 
 
 def split_joined(texts: pl.Series) -> pl.Series:
-    """Return the lists that `join_items` has written."""
+    """Return the lists that `join_items` has joined."""
     lists = texts.str.split("|").list.eval(unescaped(pl.element()))
     none = pl.lit([], dtype=pl.List(pl.String))
     return pl.select(pl.when(texts != "").then(lists).otherwise(none).alias("items")).to_series()
@@ -64,7 +64,15 @@ def split_joined(texts: pl.Series) -> pl.Series:
 
 @dataclass(slots=True, kw_only=True)
 class RowReader:
-    """Reads files of id and items one after the other; other columns are left out."""
+    """Reads files with the columns id and items one after the other; other columns are left out.
+
+    Parameters
+    ----------
+    tally
+        Collects bad and Latin-1 rows over all files.
+    format
+        CSV, TSV, JSON lines or Parquet.
+    """
 
     tally: Tally
     format: Format
@@ -92,7 +100,7 @@ class RowReader:
         found = first_record(stream, dialect=dialect)
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
-        table = Table(dialect=dialect, inside=tuple(found), layout=Layout(format=self.format))
+        table = Table(dialect=dialect, frame_columns=tuple(found), layout=Layout(format=self.format))
         is_header = True
         for block in split(stream.blocks(), dialect=dialect, n_columns=len(found)):
             records = block.without_first() if is_header else block
@@ -102,9 +110,7 @@ class RowReader:
             ids, items = (good.column(found.index(name)) for name in TRANSACTIONS_SCHEMA)
             ids = pl.select(unescaped(pl.lit(ids))).to_series()
             wrong[wrong == 0] = self._take(ids, split_joined(items))
-            self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-            if wrong.any():
-                report(self.tally, file=stream.name, records=records, wrong=wrong, table=table, reasons=REASONS)
+            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, table=table, reasons=REASONS)
 
     def _add_jsonl(self, stream: ByteStream) -> None:
         for records in split(stream.blocks(), dialect=LINES, n_columns=1):
@@ -117,9 +123,7 @@ class RowReader:
             # Arrow makes lists of texts much faster than Polars does.
             lists = pa.array(items, type=pa.large_list(pa.large_string()))
             wrong[wrong == 0] = self._take(pl.Series(ids, dtype=pl.String), pl.Series(lists))
-            self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-            if wrong.any():
-                report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=REASONS)
+            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=REASONS)
 
     def _add_parquet(self, stream: ByteStream) -> None:
         try:
@@ -140,7 +144,7 @@ class RowReader:
             raise BadFile(stream.name, "this is not a whole Parquet file of ids and lists of items") from None
 
     def _take(self, ids: pl.Series, items: pl.Series) -> NDArray[np.uint8]:
-        """Keep the rows that can be read; gives the code of what is wrong with each, 0 for nothing."""
+        """Keep the rows that can be read; return per row 0 or a code of `REASONS`."""
         frame = pl.DataFrame({"id": ids, "items": items}, schema=TRANSACTIONS_SCHEMA)
         has_gap = pl.col("items").list.contains("") | pl.col("items").list.contains(None, nulls_equal=True)
         wrong = frame.select(
@@ -163,7 +167,7 @@ def _scalar(value: Any) -> str | None:
 
 
 def _list(value: Any) -> list[str | None] | None:
-    """Return a list with its numbers as text; None for what is no list of texts and numbers."""
+    """Return a list with its numbers as text; None for anything but a list of texts and numbers."""
     if not isinstance(value, list):
         return None
     kinds = set(map(type, value))
@@ -172,33 +176,19 @@ def _list(value: Any) -> list[str | None] | None:
     return [as_text(one) for one in value] if kinds <= {str, int, float, type(None)} else None
 
 
-_RELEASED_AS = {
-    Format.AOL: Format.TSV,
-    Format.EXCITE: Format.TSV,
-    Format.TRANSACTIONS: Format.TSV,
-    Format.UBI: Format.JSONL,
-}
-_READ = (Format.TRANSACTIONS, Format.CSV, Format.TSV, Format.JSONL, Format.PARQUET)
-_BY_ENDING = {
-    "csv": Format.CSV,
-    "tsv": Format.TSV,
-    "jsonl": Format.JSONL,
-    "ndjson": Format.JSONL,
-    "json": Format.JSONL,
-    "parquet": Format.PARQUET,
-    "pq": Format.PARQUET,
-}
+_READABLE = (Format.TRANSACTIONS, Format.CSV, Format.TSV, Format.JSONL, Format.PARQUET)
+_BY_ENDING = {"tsv": Format.TSV, **FORMAT_OF_ENDING, **dict.fromkeys(JSON_ENDINGS, Format.JSONL)}
 
 
 def transactions_layout(layout: Layout) -> Layout:
     """Return the layout in which transactions made from a log of this layout are released.
 
-    Parquet, JSON lines, CSV and TSV stay; other formats cannot hold every item, so they become TSV or JSON lines.
+    Formats that cannot hold every item become TSV or JSON lines; see `tabular_format`.
 
     >>> transactions_layout(Layout(format=Format.AOL, compression="gz")).format
     <Format.TSV: 'tsv'>
     """
-    chosen = _RELEASED_AS.get(layout.format, layout.format)
+    chosen = tabular_format(layout.format)
     return Layout(format=chosen, columns=tuple(TRANSACTIONS_SCHEMA), compression=layout.compression)
 
 
@@ -210,26 +200,21 @@ def read_transactions(
 ) -> Transactions:
     """Read transactions: a path, a glob, a list of paths, or `-` for stdin.
 
-    Parquet and JSON lines have a column `items` of lists, CSV and TSV one of texts with `|` between the items; beside
-    it a column `id`, and others are left out. In CSV and TSV `%25`, `%7C`, `%09`, `%0A`, `%0D` and `%00` stand for `%`,
-    `|`, tab, line ends and NUL. These are told by ending and content unless `format` is given. Any other file is taken
-    for a plain one: a transaction a line, its items separated by blanks, its id the number of the line. A line without
-    items is no transaction.
+    Parquet and JSON lines have a column `items` of lists, CSV and TSV one of texts with `|` between the items, beside a
+    column `id`; other columns are left out. In CSV and TSV `%25`, `%7C`, `%09`, `%0A`, `%0D` and `%00` stand for `%`,
+    `|`, tab, line ends and NUL. The format is detected from ending and content unless `format` is given. Any other file
+    is read as a plain one: one transaction per line, its items separated by blanks, its id the line number. A line
+    without items is no transaction.
     """
-    chosen = None if format is None else choose(Format, format, name="format")
-    if chosen is not None and chosen not in _READ:
-        raise BadParameter("format", chosen, allowed=f"one of {', '.join(_READ)}")
-    tally = Tally(policy=choose(BadRowPolicy, bad_rows, name="bad_rows"))
-    reader: PlainReader | RowReader | None = None
-    for path in find_sources(source):
-        with ByteStream(path) as stream:
-            found = chosen or _sniff(stream)
-            if reader is None:
-                first, reader = found, _reader_of(found, tally=tally)
-            elif found is not first:
-                raise OtherFormat(stream.name, found, first=first)
-            reader.add(stream)
-    assert reader is not None
+    chosen = None if format is None else parse_choice(Format, format, name="format")
+    if chosen is not None and chosen not in _READABLE:
+        raise BadParameter("format", chosen, allowed=f"one of {', '.join(_READABLE)}")
+    tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
+    reader = read_streams(
+        (ByteStream(path) for path in find_sources(source)),
+        detect=lambda stream: chosen or _sniff(stream),
+        reader_for=lambda found: _reader_for(found, tally=tally),
+    )
     reading = tally.close()
     frame, layout = reader.finish()
     if isinstance(reader, PlainReader):
@@ -238,9 +223,9 @@ def read_transactions(
 
 
 def write_transactions(transactions: Transactions, path: Path, *, layout: Layout | None = None) -> None:
-    """Write transactions to a file, by default in their own layout; `read_transactions` gives them back.
+    """Write transactions to a file, by default in their own layout; `read_transactions` reads it back.
 
-    A plain file holds neither ids, nor transactions without items, nor items with blanks: the latter two are refused.
+    A plain file has no ids, and raises for transactions without items and for items with blanks.
     """
     layout = layout or transactions.layout
     if layout.format is not Format.TRANSACTIONS:
@@ -253,7 +238,7 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
 
 
 def arrange_transactions(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
-    """Return ids and items as the file has them: in CSV and TSV lists become texts."""
+    """Return ids and items as they are written: in CSV and TSV lists become texts."""
     if layout.format not in (Format.CSV, Format.TSV):
         return frame
     return frame.with_columns(escaped(pl.col("id")), join_items(frame["items"]).alias("items"))
@@ -266,7 +251,7 @@ def _check_plain(items: pl.Series) -> None:
         raise BadInput("a plain file cannot hold items with blanks in them; write TSV, CSV, JSON lines or Parquet")
 
 
-def _reader_of(format: Format, *, tally: Tally) -> PlainReader | RowReader:  # noqa: A002
+def _reader_for(format: Format, *, tally: Tally) -> PlainReader | RowReader:  # noqa: A002
     if format is Format.TRANSACTIONS:
         return PlainReader(tally=tally)
     return RowReader(tally=tally, format=format)

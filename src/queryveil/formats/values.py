@@ -1,4 +1,4 @@
-"""Columns of text to the types of their roles, and the rows whose values cannot be read."""
+"""Convert columns of text to the types of their roles, write times back, and mark rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from queryveil.data import ROLES
 from queryveil.formats import _time_kernels
+from queryveil.formats.roles import in_role_order
 
 DAY, SECONDS, COMPACT = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%y%m%d%H%M%S"
 ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US = "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us"
@@ -29,7 +30,7 @@ _BY_KIND = {
 
 
 def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, NDArray[np.uint8]]:
-    """Read a column of text as times; the kind of each (`kernels.timestamps`), empty and null being missing."""
+    """Return a column of text as times, null where empty, and per row the kind of time as in `_time_kernels`."""
     array = text.fill_null("").rechunk().to_arrow()
     _, offsets, data = array.buffers()
     begin, n = array.offset, len(array)
@@ -43,13 +44,13 @@ def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, ND
 
 
 def format_of(kinds: NDArray[np.uint8]) -> str | None:
-    """Name the format that can write all these kinds of time; None where there is no time."""
+    """Return the time format that can write all these kinds of time; None where there is no time."""
     found = [_BY_KIND[kind] for kind in np.unique(kinds).tolist() if kind in _BY_KIND]
     return merge_formats(found)
 
 
 def merge_formats(formats: list[str]) -> str | None:
-    """Name one format for all: a zone on some makes all UTC, which is how they were read."""
+    """Return one time format for all; if some have a zone, all are written as UTC, which is how they were read."""
     found = set(formats)
     if len(found) <= 1:
         return next(iter(found), None)
@@ -59,7 +60,7 @@ def merge_formats(formats: list[str]) -> str | None:
 
 
 def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
-    """Write times as text or epoch numbers; the format gives way where it would lose or change a time."""
+    """Return times as text or epoch numbers; in another format where `time_format` would lose or change a time."""
     name = times.name
     micros = times.cast(pl.Int64)
     has_fraction = bool((micros % 1_000_000 != 0).any())
@@ -93,7 +94,17 @@ REASONS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """Columns in the types of their roles; per row the code of what is wrong with it (0: nothing), kinds of times."""
+    """Columns converted to the types of their roles.
+
+    Parameters
+    ----------
+    columns
+        The converted columns by role or own name.
+    wrong
+        Per row 0, or a code of `REASONS`.
+    time_kinds
+        Per row the kind of time as in `_time_kernels`; empty without a time column.
+    """
 
     columns: dict[str, pl.Series]
     wrong: NDArray[np.uint8]
@@ -101,14 +112,12 @@ class Typed:
 
     def frame(self) -> pl.DataFrame:
         """Return the rows that can be read, the roles first."""
-        first = [role for role in ROLES if role in self.columns]
-        rest = [name for name in self.columns if name not in ROLES]
-        frame = pl.DataFrame({name: self.columns[name] for name in first + rest})
+        frame = pl.DataFrame({name: self.columns[name] for name in in_role_order(self.columns)})
         return frame.filter(pl.Series(self.wrong == 0)) if self.wrong.any() else frame
 
 
 def type_columns(text: Mapping[str, pl.Series], *, has_compact_times: bool = False) -> Typed:
-    """Turn columns of text, by role or own name, into what their roles ask for; empty is missing but for queries."""
+    """Convert columns of text, by role or own name, to the types of their roles; empty is missing except in queries."""
     columns = dict(text)
     user = columns["user"]
     wrong = np.where((user.is_null() | (user.str.strip_chars() == "")).fill_null(True).to_numpy(), NO_USER, 0)

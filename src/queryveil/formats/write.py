@@ -1,4 +1,4 @@
-"""Writing a query log in the layout it came in, or in another one; the same log gives the same bytes."""
+"""Write a query log in its own layout or another one, byte for byte reproducibly."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout, QueryLog
 from queryveil.errors import BadInput, NotWritten
-from queryveil.formats import delimited, plain, ubi
-from queryveil.formats.roles import carried_names
+from queryveil.formats import _plain, _ubi, delimited
+from queryveil.formats.roles import frame_names
 from queryveil.formats.values import write_times
 
 _SLICE_ROWS = 1 << 19
-_FIXED = {Format.AOL: delimited.NAMES, Format.EXCITE: {name: name for name in delimited.COLUMNS}}
+_FIXED = {Format.AOL: delimited.AOL_NAMES, Format.EXCITE: {name: name for name in delimited.EXCITE_COLUMNS}}
 _WITHOUT_HEADER = (Format.EXCITE, Format.JSONL, Format.UBI, Format.TRANSACTIONS)
 _UTF8_MARK = b"\xef\xbb\xbf"
 
@@ -30,10 +30,10 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> None:
     """Write a log to a file, by default in its own layout.
 
-    AOL and Excite always have their columns, empty where the log has none; the other formats have the columns
-    of the log. Tabs, line ends and NUL inside a value become blanks where the format cannot hold them. Excite
-    holds whole seconds. A plain transaction file has one line per user with the items of all the user's queries, and
-    nothing else. A log without rows is a header, or a blank line where the format has no header.
+    AOL and Excite files always have all their columns, empty where the log lacks them; other formats have the columns
+    of the log. Tabs, line ends and NUL inside a value become blanks where the format cannot hold them. Excite holds
+    whole seconds. A plain transaction file has one line per user with the items of all the user's queries. A log
+    without rows is written as a header, or as a blank line where the format has none.
     """
     layout = layout or log.layout
     check_users(log.frame["user"], layout=layout)
@@ -41,7 +41,7 @@ def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> Non
 
 
 def check_users(users: pl.Series, *, layout: Layout) -> None:
-    """Refuse ids that the format would change: two users could become one."""
+    """Raise if the format would change user ids, which could merge two users."""
     if layout.format in (Format.PARQUET, Format.JSONL, Format.UBI, Format.TRANSACTIONS):
         return
     unwanted = "[\0]" if layout.format is Format.CSV else "[\0\t\n\r]"
@@ -50,7 +50,7 @@ def check_users(users: pl.Series, *, layout: Layout) -> None:
 
 
 def write_frame(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
-    """Write columns that have their names and order in the file already; what cannot be written whole is removed."""
+    """Write columns that already have their names and order in the file; remove the file if writing fails."""
     try:
         _write(frame, path, layout=layout)
     except OSError as error:
@@ -71,29 +71,28 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
             file.write(b"\n")
         for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
             part = frame.slice(begin, _SLICE_ROWS)
-            file.write(with_mark_kept(encode_rows(part, layout=layout, begin=begin), begin=begin))
+            file.write(double_byte_order_mark(encode_rows(part, layout=layout, begin=begin), begin=begin))
 
 
-def with_mark_kept(data: bytes, *, begin: int) -> bytes:
-    """The bytes of rows from row `begin` on so that a mark which belongs to the text is still there when read."""
-    # A mark at the start of a file is dropped by readers, so one that belongs to the text is doubled.
+def double_byte_order_mark(data: bytes, *, begin: int) -> bytes:
+    """Return encoded rows with a byte order mark doubled if the file's first value begins with one."""
+    # Readers drop a mark at the start of a file, so one that belongs to the text is written twice.
     return _UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data
 
 
 def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
-    """Return the columns their names and order in the file, and times their way of being written."""
+    """Return the columns with their names and order in the file, and times as they are written."""
     if layout.format is not Format.PARQUET and "time" in frame.columns:
         frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
     if layout.format is Format.TRANSACTIONS:
-        return plain.gather_users(frame)
+        return _plain.gather_users(frame)
     if layout.format is Format.UBI:
         return frame.select([role for role in ROLES if role in frame.columns])
     fixed = _FIXED.get(layout.format)
     if fixed is not None:
         absent = [pl.lit(None, dtype=pl.String).alias(role) for role in fixed if role not in frame.columns]
         return frame.with_columns(absent).select(pl.col(role).alias(name) for role, name in fixed.items())
-    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
-    outside |= layout.names
+    outside = {inside: name for name, inside in frame_names(layout.columns, names=layout.names).items()}
     names = {inside: outside.get(inside, inside) for inside in frame.columns}
     # A column that came into the log later may be called as one of the file's is.
     for inside in frame.columns:
@@ -105,13 +104,13 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
 
 
 def encode_rows(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
-    """Write arranged rows as bytes; those that begin with row 0 have the header before them."""
+    """Encode arranged rows; the header comes first where `begin` is 0."""
     has_header = begin == 0 and (layout.has_header or (layout.format is Format.AOL and not part.height))
     match layout.format:
         case Format.TRANSACTIONS:
-            return plain.encode(part["items"])
+            return _plain.encode(part["items"])
         case Format.UBI:
-            return ubi.encode(part, first_id=begin + 1)
+            return _ubi.encode(part, first_id=begin + 1)
         case Format.JSONL:
             return b"".join(msgspec.json.encode(row) + b"\n" for row in part.iter_rows(named=True))
         case Format.CSV:

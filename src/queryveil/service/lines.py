@@ -24,7 +24,7 @@ from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, structur
 from queryveil.formats.jsonl import NEVER_TEXT, NOT_JSON, NOT_TEXT, as_text
 from queryveil.formats.layouts import sniff
 from queryveil.formats.records import LINES, Dialect, Records, split
-from queryveil.formats.roles import add_roles, assign_roles, carried_names
+from queryveil.formats.roles import add_roles, assign_roles, carried_names, frame_names
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
 from queryveil.formats.values import format_of, type_columns
 from queryveil.service.settings import LINE_FORMATS
@@ -257,13 +257,13 @@ def find_layout(
         raise BadFile(source, f"{chosen} cannot be read as a stream; give --format, one of {known}")
     match chosen:
         case Format.AOL:
-            return delimited.look(head).layout
+            return delimited.detect_aol(head).layout
         case Format.EXCITE:
-            return delimited.layout()
+            return delimited.excite_layout()
         case Format.JSONL:
             return _found_in_json(data, names=names, source=source, is_certain=is_certain)
         case _:
-            return delimited.look_csv(head, format=chosen, columns=names).layout
+            return delimited.detect_csv(head, format=chosen, columns=names).layout
 
 
 def _found_in_json(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:
@@ -278,8 +278,8 @@ def _found_in_json(data: bytes, *, names: Mapping[str, str], source: str, is_cer
 def inside_names(layout: Layout) -> tuple[str, ...]:
     """Return the names of a layout's columns in a frame, in the order of the line."""
     if layout.format is Format.AOL:
-        return tuple(delimited.NAMES)
-    inside = {name: role for role, name in layout.names.items()} | carried_names(layout.columns, names=layout.names)
+        return tuple(delimited.AOL_NAMES)
+    inside = frame_names(layout.columns, names=layout.names)
     return tuple(inside[name] for name in layout.columns)
 
 

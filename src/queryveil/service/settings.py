@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import Format
 from queryveil.errors import BadParameter
-from queryveil.formats.read import choose
+from queryveil.formats.read import parse_choice
 from queryveil.formats.roles import check_roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.release import ColumnPolicy, Ids
@@ -86,7 +86,7 @@ class StreamSettings:
             raise BadParameter("unclassified", self.unclassified, allowed="pool or drop")
         if self.columns.ids is Ids.FRESH:
             raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
-        if self.format is not None and choose(Format, self.format, name="format") not in LINE_FORMATS:
+        if self.format is not None and parse_choice(Format, self.format, name="format") not in LINE_FORMATS:
             raise BadParameter("format", self.format, allowed=f"one of {', '.join(LINE_FORMATS)} on a stream")
         if check_roles(self.names) and self.format in (Format.AOL, Format.EXCITE):
             raise BadParameter("columns", ", ".join(self.names), allowed=f"left out for {self.format}")

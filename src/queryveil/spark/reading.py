@@ -22,9 +22,9 @@ from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet, OtherFormat
 from queryveil.formats.layouts import sniff
 from queryveil.formats.parquet import type_frame
-from queryveil.formats.read import choose
+from queryveil.formats.read import parse_choice
 from queryveil.formats.records import BadRowPolicy
-from queryveil.formats.roles import assign_roles, carried_names, check_roles
+from queryveil.formats.roles import assign_roles, check_roles, frame_names
 from queryveil.formats.streams import ByteStream
 from queryveil.spark.executors import Batches, guarded, speaking
 from queryveil.spark.logs import SparkLog, arrow_schema, plain, schema_of, unfit
@@ -61,8 +61,8 @@ def read_log(
 ) -> SparkLog:
     """Read a query log: a path, a folder, a glob or several of them, as `queryveil.read_log` would."""
     asked = check_roles(columns)
-    chosen = None if format is None else choose(Format, format, name="format")
-    policy = choose(BadRowPolicy, bad_rows, name="bad_rows")
+    chosen = None if format is None else parse_choice(Format, format, name="format")
+    policy = parse_choice(BadRowPolicy, bad_rows, name="bad_rows")
     storage = Storage(spark=spark)
     files = _files(storage, [source] if isinstance(source, str) else list(source))
     paths = [path for path, _ in files]
@@ -123,7 +123,7 @@ def _read_parquet(
 ) -> SparkLog:
     raw = _opened(storage, paths)
     names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
-    inside = {name: role for role, name in names.items()} | carried_names(raw.columns, names=names)
+    inside = frame_names(raw.columns, names=names)
     roles = [role for role in ROLES if role in names]
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
     _check_names(order, path=paths[0])

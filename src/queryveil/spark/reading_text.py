@@ -104,7 +104,7 @@ def read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, how: How) -> 
     elif begun.layout.has_header:
         lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
         # Of AOL's files some begin with a row.
-        is_named = delimited.is_header_line if how.format is Format.AOL else bool
+        is_named = delimited.is_aol_header_line if how.format is Format.AOL else bool
         how = msgspec.structs.replace(how, headers={path: line for path, line in lines.items() if is_named(line)})
     # The bytes of a line come as they are, UTF-8 or not.
     text = spark.read.option("lineSep", "\n").text(paths)

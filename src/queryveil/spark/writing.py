@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.formats import extension
-from queryveil.formats.write import arrange, check_users, encode_rows, with_mark_kept
+from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
 from queryveil.release import MANIFEST, DataFile, Manifest, Part, Release, sum_of_parts
 from queryveil.spark.executors import Batches, guarded, speaking
 from queryveil.spark.logs import arrow_schema, as_frame, plain, schema_of
@@ -133,7 +133,7 @@ def _text(written: Written, layout: Layout, frame: pl.DataFrame, begin: int) -> 
         check_users(frame["user"], layout=layout)
     arranged = written.arrange(frame)
     data = encode_rows(arranged, layout=layout, begin=begin) if written.encode is None else written.encode(frame, begin)
-    return with_mark_kept(data, begin=begin).decode().removesuffix("\n")
+    return double_byte_order_mark(data, begin=begin).decode().removesuffix("\n")
 
 
 def _line(text: str) -> pa.RecordBatch:

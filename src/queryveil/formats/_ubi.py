@@ -1,9 +1,9 @@
-"""OpenSearch User Behavior Insights: queries left-joined with the clicks on their results.
+"""Read and write OpenSearch User Behavior Insights (UBI): queries left-joined with clicks on their results.
 
 A file holds bulk pairs (an action line, then its document) or plain documents, of `ubi_queries`, `ubi_events` or
 both. A click is an event whose `action_name` is `click` or ends with `_click` or `-click`, except `global_click`,
-which is a click anywhere on the page. Other events, and clicks of queries that are not in the log, are no rows.
-The clicked object's `url` is the url, else its `object_id`; a position that is no whole number is no rank.
+which is a click anywhere on the page. Other events, and clicks of queries that are not in the log, are left
+out. The url is the clicked object's `url`, else its `object_id`; a position that is not a whole number is dropped.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from queryveil.data import ROLES, Format, Layout
-from queryveil.formats.delimited import report, structural_faults
+from queryveil.formats.delimited import structural_faults, tally_records
 from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, decode_lines
 from queryveil.formats.records import LINES, Tally, split
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import ISO_ZONED, format_of, merge_formats, type_columns
 
 _ACTIONS = ("index", "create", "update", "delete")
-_STRANGER = 107
-_REASONS = {**JSON_REASONS, _STRANGER: "this is neither a query nor an event nor a bulk action"}
+_UNKNOWN_DOCUMENT = 107
+_REASONS = {**JSON_REASONS, _UNKNOWN_DOCUMENT: "this is neither a query nor an event nor a bulk action"}
 _NO_ROW, _ROW = 0, 1
 _OF_QUERIES = ("user", "query", "time")
 _QUERIES = {"user": pl.String, "query": pl.String, "time": pl.String, "query_id": pl.String, "is_text": pl.Boolean}
@@ -38,7 +38,13 @@ _Click = tuple[str | None, str | None, str | None]
 
 @dataclass(slots=True, kw_only=True)
 class UbiReader:
-    """Reads UBI files one after the other, and joins queries with clicks when all are read."""
+    """Reads UBI files one after the other, and joins queries with clicks when all are read.
+
+    Parameters
+    ----------
+    tally
+        Collects bad and Latin-1 rows over all files.
+    """
 
     tally: Tally
     queries: list[pl.DataFrame] = field(default_factory=list)
@@ -67,14 +73,12 @@ class UbiReader:
                     kinds[-1] = _ROW
                     queries.append(_query(one))
                 elif not index:
-                    kinds[-1] = _STRANGER
+                    kinds[-1] = _UNKNOWN_DOCUMENT
             faults = np.array(kinds, dtype=np.uint8)
             faults[faults == _ROW] = self._read(queries)
             wrong[wrong == 0] = faults
             self.clicks.append(_columns(clicks, schema=_CLICKS))
-            self.tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-            if wrong.any():
-                report(self.tally, file=stream.name, records=records, wrong=wrong, reasons=_REASONS)
+            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=_REASONS)
 
     def _read(self, queries: list[_Query]) -> NDArray[np.uint8]:
         text = _columns(queries, schema=_QUERIES)
@@ -87,7 +91,7 @@ class UbiReader:
         return typed.wrong
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Join: one row per click, one row for a query without clicks, in the order of the queries."""
+        """Return one row per click, and one per query without clicks, in the order of the queries."""
         empty = pl.DataFrame(schema={**{role: ROLES[role] for role in _OF_QUERIES}, "query_id": pl.String()})
         queries = pl.concat([empty, *self.queries]).with_row_index("row")
         clicks = pl.concat([pl.DataFrame(schema=_CLICKS), *self.clicks]).with_row_index("click")
@@ -107,7 +111,7 @@ class UbiReader:
 
 
 def _target(one: dict[str, Any]) -> str | None:
-    """Return the index that a bulk action line names; None for a document."""
+    """Return the index named by a bulk action line; None for a document."""
     if len(one) != 1:
         return None
     (action, meta), *_ = one.items()
@@ -137,7 +141,7 @@ def _query(one: dict[str, Any]) -> _Query:
 
 
 def _click(event: dict[str, Any]) -> list[_Click]:
-    """Return a click's query id, rank and url; nothing for any other event."""
+    """Return the query id, rank and url of a click; nothing for any other event."""
     action = str(event.get("action_name") or "").lower()
     if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):
         return []
@@ -155,7 +159,7 @@ def _inside(event: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def encode(frame: pl.DataFrame, *, first_id: int) -> bytes:
-    """Write rows as bulk lines: each row a query with a fresh number as its id, and a click where it had one."""
+    """Encode rows as bulk lines: per row a query with a new number as its id, and a click where it had one."""
     lines: list[bytes] = []
     for query_id, row in enumerate(frame.iter_rows(named=True), start=first_id):
         shared = {"application": "queryveil", "query_id": str(query_id), "client_id": row["user"]}

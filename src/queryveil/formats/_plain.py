@@ -1,7 +1,7 @@
-"""Plain transaction files: one transaction a line, its items separated by blanks, nothing else.
+"""Read and write plain transaction files: one transaction per line, its items separated by blanks.
 
-A line without items is no transaction, as a blank line is no row in any format; so a plain file cannot hold a
-transaction that has none. Blanks are the space, the tab and what ends a line; upper and lower case differ.
+A line without items is no transaction, as a blank line is no row in any format, so a plain file cannot hold a
+transaction without items. Blanks are space, tab and line ends; upper and lower case differ.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Format, Layout
-from queryveil.formats.delimited import report, structural_faults
+from queryveil.formats.delimited import structural_faults, tally_records
 from queryveil.formats.records import LINES, Tally, split
 from queryveil.formats.streams import ByteStream
 
 BLANKS = r" \t\r\n"
-"""What separates items, inside the brackets of a pattern."""
+"""The separators of items, for use inside the brackets of a regular expression."""
 
 
 @dataclass(slots=True, kw_only=True)
 class PlainReader:
-    """Reads plain files one after the other; the user is the number of the line, counted on from file to file."""
+    """Reads plain files one after the other; the user is the line number, counted on from file to file.
+
+    Parameters
+    ----------
+    tally
+        Collects bad and Latin-1 rows over all files.
+    """
 
     tally: Tally
     frames: list[pl.DataFrame] = field(default_factory=list)
@@ -36,9 +42,7 @@ class PlainReader:
         for records in split(stream.blocks(), dialect=LINES, n_columns=1):
             wrong = structural_faults(records, n_columns=1)
             good = records.only(np.flatnonzero(wrong == 0))
-            self.tally.n_latin1 += int(good.is_latin1.sum())
-            if wrong.any():
-                report(self.tally, file=stream.name, records=records, wrong=wrong)
+            tally_records(self.tally, file=stream.name, records=records, wrong=wrong)
             self.n_lines = n_before + int(records.lines[-1])
             frame = pl.DataFrame({"user": n_before + good.lines, "query": good.column(0)})
             has_items = pl.col("query").str.contains(f"[^{BLANKS}]")
@@ -47,11 +51,11 @@ class PlainReader:
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return the lines as a log, one row each."""
         empty = pl.DataFrame(schema={"user": pl.String, "query": pl.String})
-        return pl.concat([empty, *self.frames], rechunk=False), layout(self.compression)
+        return pl.concat([empty, *self.frames], rechunk=False), plain_layout(self.compression)
 
 
-def layout(compression: str = "") -> Layout:
-    """Return the layout that every plain file has."""
+def plain_layout(compression: str = "") -> Layout:
+    """Return the layout of plain files, which is fixed."""
     return Layout(format=Format.TRANSACTIONS, has_header=False, compression=compression)
 
 
@@ -65,9 +69,9 @@ def split_items(lines: pl.Series) -> pl.Series:
 
 
 def gather_users(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one line per user with the items of all the user's queries, in the order in which users first stand there.
+    """Return one list per user with the items of all the user's queries, users by first appearance.
 
-    Users without any item have no line.
+    Users without items are left out.
     """
     lines = frame.group_by("user", maintain_order=True).agg(pl.col("query").str.join(" "))
     # NUL would make the line one that cannot be read.
@@ -76,5 +80,5 @@ def gather_users(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def encode(items: pl.Series) -> bytes:
-    """Write lists of items as lines; the items must have no blanks in them."""
+    """Encode lists of items as lines; the items must not contain blanks."""
     return "".join(f"{line}\n" for line in items.list.join(" ")).encode()

@@ -1,4 +1,4 @@
-"""A log as the checker sees it: who holds which terms, in numbers.
+"""Histories for verification: the distinct terms of each user, or of each user and window, as numbers.
 
 Numba's own sorts are closures whose names in the compiled cache can be the same for different sorts, and a process that
 loads two of them from the cache may run the wrong one (seen with Numba 0.68): a wrong result or a crash.
@@ -20,14 +20,15 @@ from queryveil.checks.tokens import Tokens, number, terms_of, tokenise
 from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import QueryLog
 
-Ints_sorting = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
 
 _SHORT = 32
 
 
 @njit(cache=True, nogil=True)
-def sort_numbers(values: Ints_sorting) -> None:
-    """Sort numbers, the smallest first: by insertion if there are few, else by a heap."""
+def sort_numbers(values: Numbers) -> None:
+    """Sort numbers in place, ascending: by insertion if there are few, else by heapsort."""
     n = len(values)
     if n <= _SHORT:
         for i in range(1, n):
@@ -46,8 +47,8 @@ def sort_numbers(values: Ints_sorting) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sink(values: Ints_sorting, place: int, end: int) -> None:
-    """Let the value at a place of a heap sink to where no child is larger."""
+def _sink(values: Numbers, place: int, end: int) -> None:
+    """Sift the value at a position of a heap down to where no child is larger."""
     while True:
         child = 2 * place + 1
         if child >= end:
@@ -104,7 +105,7 @@ def gather_histories(
 
 @nb.njit(cache=True, parallel=True)
 def lay_out(starts: Ints, items: Ints) -> npt.NDArray[np.int32]:
-    """Put the histories one after another, each in ascending order and ended by -1."""
+    """Return the histories in one array, each ascending and ended by -1."""
     n_owners = starts.size - 1
     line = np.empty(items.size + n_owners, np.int32)
     for i in nb.prange(n_owners):
@@ -115,17 +116,33 @@ def lay_out(starts: Ints, items: Ints) -> npt.NDArray[np.int32]:
     return line
 
 
-Ints = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Histories:
     """The histories of a log, one per user, or per user and window.
 
-    `line` holds them one after another, each ascending and ended by -1; history i begins at `starts[i]`. An item
-    stands for a term, or for a term in one window: the same term in another window is another item, so that
-    supports never mix windows. Items are numbered by rising support. `n_occurrences` counts each word in all rows.
-    `by_blanks` tells that terms are what stands between blanks.
+    An item is a term, or a term in one window: the same term in another window is another item, so that supports never
+    mix windows. Items are numbered by rising support.
+
+    Parameters
+    ----------
+    log
+        The log.
+    by_blanks
+        Whether terms are separated by blanks only.
+    line
+        The histories one after another, each ascending and ended by -1.
+    starts
+        Where each history begins in `line`.
+    support
+        The number of histories with each item.
+    words
+        The distinct terms, sorted.
+    n_occurrences
+        The occurrences of each word in all rows.
+    word_of_item
+        The word of each item.
+    history_of_row
+        The history of each row.
     """
 
     log: QueryLog
@@ -144,7 +161,7 @@ class Histories:
         return int(np.count_nonzero(np.diff(self.starts) > 1))
 
     def witness(self, items: Sequence[int], *, place: int, support: int, needed: int, kind: Kind) -> Witness:
-        """Point at the first rows where the user whose history lies around `place` of the line has the items."""
+        """Return a witness with the first rows in which the user of the history around `place` has the items."""
         history = np.searchsorted(self.starts, place, side="right") - 1
         missing = {str(self.words[int(self.word_of_item[item])]) for item in items}
         found: list[tuple[int, int]] = []
@@ -161,7 +178,7 @@ class Histories:
 
 
 def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False) -> Histories:
-    """Gather the terms of each user, or of each user and window."""
+    """Return the histories of each user, or of each user and window."""
     queries, owners = number(log.frame["query"]), _owners(log, windows)
     tokens = tokenise(queries.distinct, items=by_blanks)
     n_words = len(tokens.words)
@@ -198,7 +215,7 @@ def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Owners:
-    """Whose history each row belongs to, and the window that each of these histories is of."""
+    """The history that each row belongs to (`of_row`), and the window of each history."""
 
     of_row: Ints
     windows: Ints

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from queryveil.checks.dp_words import in_units
+from queryveil.checks._dp_words import in_units
 from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import Layout, QueryLog, Tallies
 from queryveil.formats import extension

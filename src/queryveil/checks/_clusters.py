@@ -1,4 +1,4 @@
-"""Clusters of queries and pairs of a query and a URL, as k-delta-anonymity counts them."""
+"""Clusters of queries and (query, URL) pairs for verifying k-delta-anonymity: distances, and pairs that are new."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
 
+Ints = npt.NDArray[np.int64]
+
 
 def folded(query: str) -> str:
-    """Return a query as it is compared: composed, in lower case, with single blanks.
+    """Return a query in normal form: NFC, lower case, single blanks.
 
     >>> folded("  Red   Kettle ")
     'red kettle'
@@ -29,10 +31,10 @@ def folded(query: str) -> str:
 
 
 def invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> tuple[int, list[Witness]]:
-    """Count the pairs of query and URL that only the release has, and the users that are too many.
+    """Return the number and witnesses of (query, URL) pairs that only the release has, and of surplus users.
 
-    Users have new ids, so they cannot be matched. Without `additions` rows can only have gone, and a pair that stands
-    in more rows than before counts too.
+    Users have new ids and cannot be matched. Without `additions` rows can only have been removed, so a pair in more
+    rows than before counts too.
     """
     before = _counted(original).select("query", "url", n_before="n")
     joined = _counted(log).join(before, on=["query", "url"], how="left").with_columns(pl.col("n_before").fill_null(0))
@@ -47,25 +49,25 @@ def invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> tup
 
 
 def more_users(log: QueryLog, *, original: QueryLog) -> list[Witness]:
-    """Say if the release has more users than the original."""
+    """Return a witness if the release has more users than the original."""
     now, then = log.n_users, original.n_users
     return [Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())] if now > then else []
 
 
 def pair_witness(n: int, *, n_before: int, row: int) -> Witness:
-    """Point at a query with a URL in `n` rows of the release, of which the original has `n_before`."""
+    """Return the witness of a query with a URL in `n` rows of the release and `n_before` of the original."""
     return Witness(kind="invented_pair", size=1, support=n, needed=n_before, rows=(row,), positions=())
 
 
 def _counted(log: QueryLog) -> pl.DataFrame:
-    """The distinct pairs: `query` as it is compared, `url`, how many rows hold it (`n`), and the first (`row`)."""
+    """Return the distinct pairs: `query` in normal form, `url`, number of rows `n`, and the first `row`."""
     queries = number(log.frame["query"])
     rows = pl.DataFrame({"query": folded_all(queries.distinct).gather(queries.codes), "url": urls_of(log)})
     return rows.with_row_index("row", offset=1).group_by("query", "url").agg(pl.len().alias("n"), pl.col("row").min())
 
 
 def folded_all(queries: pl.Series) -> pl.Series:
-    """Return queries as they are compared, as `folded` does one."""
+    """Return queries in the normal form of `folded`."""
     is_ascii = queries.str.len_bytes() == queries.str.len_chars()
     # In ASCII there is nothing to compose, so Polars may do it; the blanks are those that Python splits at.
     plain = queries.str.to_lowercase().str.replace_all(r"[\x09-\x0d\x1c-\x20]+", " ").str.strip_chars(" ")
@@ -78,7 +80,7 @@ def folded_all(queries: pl.Series) -> pl.Series:
 def far_pairs(
     order: Ints, cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Return for each cluster the first two sets that are too far apart, and how many elements they share.
+    """Return per cluster the first two sets that are too far apart, and how many elements they share.
 
     Cluster c has the sets `order[cluster_starts[c] : cluster_starts[c + 1]]`, ascending; set s has the elements
     `elements[starts[s] : starts[s + 1]]`. Two sets with a union of u elements may differ in `allowed[u]` of them; two
@@ -125,16 +127,16 @@ def _first_far(
 
 @nb.njit(cache=True)
 def _always_near(both: int, n_common: int, allowed: Ints) -> bool:
-    """Whether any two sets with `both` elements together are near, as they share at least `n_common`.
+    """Return whether any two sets with up to `both` elements together are near, as they share at least `n_common`.
 
-    The more elements besides those, the further apart they can be: what holds for the largest holds for all.
+    The more other elements, the further apart they can be: what holds for the largest holds for all.
     """
     return bool(n_common > 0 and both - 2 * n_common <= allowed[both - n_common])
 
 
 @nb.njit(cache=True)
 def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
-    """Count the elements that every set has; `tally` is all zero before and after."""
+    """Return the number of elements in every set; `tally` is all zero before and after."""
     n = 0
     for one in sets:
         for element in elements[starts[one] : starts[one + 1]]:
@@ -149,7 +151,7 @@ def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
 
 @nb.njit(cache=True)
 def _two_largest(sizes: Ints, sets: Ints) -> int:
-    """Return the elements of the two largest sets together."""
+    """Return the sum of the sizes of the two largest sets."""
     largest, next_largest = 0, 0
     for one in sets:
         size = sizes[one]
@@ -160,24 +162,22 @@ def _two_largest(sizes: Ints, sets: Ints) -> int:
     return largest + next_largest
 
 
-Ints = npt.NDArray[np.int64]
-
 _TOLERANCE = Fraction(1, 10**12)
 _NUMBER = re.compile("0*[1-9][0-9]*")
 
 
 def widest_allowed(delta: float) -> Fraction:
-    """Return the largest distance that counts as `delta`, which is read as it is printed.
+    """Return the largest distance that counts as `delta`, taken as the decimal it is printed as.
 
     >>> widest_allowed(0.5) - Fraction(1, 2)
     Fraction(1, 1000000000000)
     """
-    # A third cannot be written as a float, so what is only just above is within.
+    # A third has no exact float, so a distance just above counts as within.
     return Fraction(str(delta)) + _TOLERANCE
 
 
 def cluster_numbers(clusters: str | None, *, n_queries: int) -> list[str]:
-    """Cut the manifest's `query_clusters` into numbers, without leading zeros; without it each query is a cluster.
+    """Return the numbers in the manifest's `query_clusters`, without leading zeros; without it one per query.
 
     >>> cluster_numbers("1 02 1", n_queries=3)
     ['1', '2', '1']
@@ -207,10 +207,18 @@ def urls_of(log: QueryLog) -> pl.Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Objects:
-    """The rows of a log as numbers: whose (`user`), which `query`, and the `url`, where 0 is no click.
+    """The rows of a log as numbers; users and queries are numbered by first appearance.
 
-    Users and queries are numbered by their first appearance; query q is in the cluster `cluster_of[q]` and stands
-    first in row `first_row[q]`, counted from 1.
+    Parameters
+    ----------
+    user, query, url
+        Per row the number of its user, query and URL; URL 0 is no click.
+    n_urls
+        The number of URLs, with that of no click.
+    cluster_of
+        The cluster of each query.
+    first_row
+        The first row of each query, counted from 1.
     """
 
     user: Ints
@@ -222,7 +230,7 @@ class Objects:
 
 
 def read_objects(log: QueryLog, *, clusters: str | None) -> Objects:
-    """Number users, queries, URLs and clusters."""
+    """Return the rows of a log with users, queries, URLs and clusters numbered."""
     queries = number(log.frame["query"])
     numbers = cluster_numbers(clusters, n_queries=len(queries.distinct))
     cluster_of = np.empty(len(numbers), np.int64)
@@ -240,7 +248,7 @@ def read_objects(log: QueryLog, *, clusters: str | None) -> Objects:
 
 
 def first_rows(codes: Ints) -> Ints:
-    """Return the first row, counted from 1, of each of the numbers, which are given out by first appearance.
+    """Return the first row, counted from 1, of each number; numbers are in order of first appearance.
 
     >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
     [1, 3, 5]
@@ -249,7 +257,7 @@ def first_rows(codes: Ints) -> Ints:
 
 
 def wide_clusters(objects: Objects, *, delta: float) -> tuple[int, list[Witness]]:
-    """Count the clusters with two queries that are further apart than `delta`, and point at them."""
+    """Return the number and witnesses of clusters with two queries further apart than `delta`."""
     limit = widest_allowed(delta)
     n_queries = objects.cluster_of.size
     if limit >= 1 or n_queries == 0:
@@ -285,7 +293,7 @@ def wide_clusters(objects: Objects, *, delta: float) -> tuple[int, list[Witness]
 
 
 def _distinct(cluster_of: Ints, starts: Ints, urls: Ints) -> Ints:
-    """Leave out the queries of which an earlier one of the cluster has the same URLs; those without any all stay."""
+    """Return the queries without those whose URLs an earlier query of the cluster has; all without URLs stay."""
     sets = pl.Series(pa.LargeListArray.from_arrays(pa.array(starts), pa.array(urls)))
     frame = pl.DataFrame({"cluster": cluster_of, "urls": sets}).with_row_index("query")
     is_empty = pl.col("urls").list.len() == 0
@@ -294,5 +302,5 @@ def _distinct(cluster_of: Ints, starts: Ints, urls: Ints) -> Ints:
 
 
 def wide_witness(n_queries: int, *, n_shared: int, n_together: int, rows: tuple[int, int]) -> Witness:
-    """Point at two queries of a cluster of `n_queries` that are too far apart."""
+    """Return the witness of two queries of a cluster of `n_queries` that are too far apart."""
     return Witness(kind="wide_cluster", size=n_queries, support=n_shared, needed=n_together, rows=rows, positions=())
