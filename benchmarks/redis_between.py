@@ -20,11 +20,10 @@ from tests.support.redis_server import IS_INSTALLED, RedisServer
 
 from queryveil.cli.output import print_table
 from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.connectors.redis import RedisSink, RedisSource
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Outgoing
-from queryveil.service.service import Service
 from queryveil.service.settings import StreamSettings
-from queryveil.service.sinks.redis import RedisSink
-from queryveil.service.sources.redis import RedisSource
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.synthesis import synthesize
 

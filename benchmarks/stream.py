@@ -22,10 +22,10 @@ from benchmarks.stream_steps import IN_PAPER, WHOLE, Steps, settings_for
 from queryveil.cli.output import print_table
 from queryveil.data import QueryLog
 from queryveil.formats import layout_for, write_log
+from queryveil.service.connectors.file_sinks import FileSink
+from queryveil.service.connectors.file_sources import FilesSource
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Batch, Outgoing
-from queryveil.service.service import Service
-from queryveil.service.sinks.files import FileSink
-from queryveil.service.sources.files import FilesSource
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.synthesis import synthesize
 

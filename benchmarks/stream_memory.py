@@ -22,8 +22,8 @@ import polars as pl
 
 from queryveil.cli.output import print_table
 from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Batch, Outgoing
-from queryveil.service.service import Service
 from queryveil.service.settings import StreamSettings
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.synthesis import synthesize

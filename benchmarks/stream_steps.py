@@ -11,10 +11,10 @@ import polars as pl
 from queryveil.methods.swap.pools import Pools, PoolSettings
 from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.release import ColumnPolicy, Ids
+from queryveil.service.connectors.file_sources import FilesSource
 from queryveil.service.lines import find_layout, parse
 from queryveil.service.ports import Commit, Outgoing
 from queryveil.service.settings import StreamSettings
-from queryveil.service.sources.files import FilesSource
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.service.writing import Pseudonyms, write_lines
 from queryveil.text.classifier import Classifier

@@ -9,7 +9,7 @@ import sys
 
 from tests.support.commits import SETTINGS, numbered_commit
 
-from queryveil.service.urls import open_store
+from queryveil.service.pipeline.urls import open_store
 
 if __name__ == "__main__":
     store = open_store(sys.argv[1])

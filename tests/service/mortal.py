@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 from tests.support.streams import keyed_settings, small_tables
 
+from queryveil.service.connectors.file_sinks import ReleaseSink
+from queryveil.service.connectors.file_sources import FilesSource
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Commit, Outgoing
-from queryveil.service.service import Service
-from queryveil.service.sinks.release import ReleaseSink
-from queryveil.service.sources.files import FilesSource
 from queryveil.service.stores.sqlite import SqliteStore
 
 _BATCH_BYTES = 1500

@@ -14,11 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from queryveil.service.connectors.kafka import KafkaSink, KafkaSource
+from queryveil.service.connectors.redis import RedisSink, RedisSource
 from queryveil.service.ports import Outgoing, Sink, Source
-from queryveil.service.sinks.kafka import KafkaSink
-from queryveil.service.sinks.redis import RedisSink
-from queryveil.service.sources.kafka import KafkaSource
-from queryveil.service.sources.redis import RedisSource
 
 
 def open_ports(source: str, sink: str) -> tuple[Source, Sink]:

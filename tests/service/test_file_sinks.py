@@ -13,11 +13,10 @@ from queryveil.checks import verify
 from queryveil.errors import BadFile, BadRelease
 from queryveil.formats import delimited, read_log
 from queryveil.release import read_release
+from queryveil.service.connectors.file_sinks import FileSink, ReleaseSink, StdoutSink
+from queryveil.service.connectors.file_sources import FilesSource
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Outgoing
-from queryveil.service.service import Service
-from queryveil.service.sinks.files import FileSink, StdoutSink
-from queryveil.service.sinks.release import ReleaseSink
-from queryveil.service.sources.files import FilesSource
 from queryveil.service.stores.sqlite import SqliteStore
 
 

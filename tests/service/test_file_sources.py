@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.errors import BadFile, BadParameter
+from queryveil.service.connectors.file_sources import FilesSource, FollowedFile, StdinSource
+from queryveil.service.pipeline.urls import open_source
 from queryveil.service.ports import Batch, Source
-from queryveil.service.sources.files import FilesSource, StdinSource
-from queryveil.service.sources.following import FollowedFile
-from queryveil.service.urls import open_source
 
 LONG = b"x" * ((1 << 20) + 5)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.streams import adds_up, event_lines, keyed_settings, small_tables, until, write_lines
 
-from queryveil.service.service import Service
-from queryveil.service.sinks.files import FileSink
-from queryveil.service.sources.files import FilesSource
+from queryveil.service.connectors.file_sinks import FileSink
+from queryveil.service.connectors.file_sources import FilesSource
+from queryveil.service.pipeline.service import Service
 from queryveil.service.stores.memory import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
 

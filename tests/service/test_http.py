@@ -19,7 +19,7 @@ from tests.support.streams import until
 
 from queryveil.errors import Unreachable
 from queryveil.guarantees import SwapAnonymity
-from queryveil.service.http.endpoints import HttpSink, HttpSource
+from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Batch, Outgoing
 from queryveil.service.stats import Stats
 

@@ -11,9 +11,8 @@ import pytest
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.service.http.endpoints import HttpSink, HttpSource
-from queryveil.service.http.guard import Address
-from queryveil.service.http.server import serve_monitor
+from queryveil.service.http._requests import Address
+from queryveil.service.http.server import HttpSink, HttpSource, serve_monitor
 from queryveil.service.stats import Stats
 
 

@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from queryveil.errors import BadParameter
-from queryveil.service.http.endpoints import HttpSink, HttpSource
-from queryveil.service.http.guard import Address, read_token
-from queryveil.service.http.metrics import render
-from queryveil.service.http.watched import Traffic
+from queryveil.service.http._metrics import Traffic, render
+from queryveil.service.http._requests import Address, read_token
+from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.stats import Histogram, Stats
 
 TOKEN = b"made-up-token-0123456789"
@@ -124,7 +123,7 @@ def test_a_fault_inside_is_one_line_without_its_message(monkeypatch: pytest.Monk
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("quoting the query kestrel")
 
-    monkeypatch.setattr("queryveil.service.http.metrics.render", fail)
+    monkeypatch.setattr("queryveil.service.http._metrics.render", fail)
     with listening(Address(port=0)) as client:
         answer = client.get("/metrics")
     assert (answer.status_code, answer.json()) == (500, {"error": "a fault of queryveil itself (RuntimeError)"})

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.errors import BadParameter, Unreachable
-from queryveil.service.http.intake import Answer, Fate, Intake, stored_key
-from queryveil.service.http.outlet import MAX_REPLY_BYTES, Cursor, Outlet
+from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Cursor, Fate, Intake, Outlet, stored_key
 from queryveil.service.ports import Outgoing
 
 

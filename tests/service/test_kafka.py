@@ -19,9 +19,8 @@ import pytest
 from tests.support.redis_server import free_port
 
 from queryveil.errors import BadInput, BadParameter, Unreachable
+from queryveil.service.connectors.kafka import KafkaSink, KafkaSource
 from queryveil.service.ports import Outgoing
-from queryveil.service.sinks.kafka import KafkaSink
-from queryveil.service.sources.kafka import KafkaSource
 
 RELAY = Path(__file__).with_name("relay.py")
 

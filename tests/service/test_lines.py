@@ -18,7 +18,7 @@ from queryveil.errors import BadFile, QueryveilError
 from queryveil.formats import read_log
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.lines import Parsed, find_layout, parse, with_time_format
-from queryveil.service.workers import slice_lines
+from queryveil.service.pipeline._workers import slice_lines
 from queryveil.service.writing import Pseudonyms, write_lines
 
 NOW = datetime(2026, 3, 4, 15, 16, 17, 180_000)

@@ -11,9 +11,9 @@ import pytest
 from tests.support.streams import ListSink, ListSource, adds_up, keyed_settings, small_tables
 
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.service import Service
+from queryveil.service.lines import MAX_EVENT_BYTES
+from queryveil.service.pipeline.service import Service
 from queryveil.service.stores.sqlite import SqliteStore
-from queryveil.service.workers import MAX_EVENT_BYTES
 
 
 def line(**event: object) -> bytes:

@@ -10,9 +10,8 @@ import pytest
 from tests.support.redis_server import IS_INSTALLED, RedisServer, free_port
 
 from queryveil.errors import BadInput, BadParameter, Unreachable
+from queryveil.service.connectors.redis import RedisSink, RedisSource
 from queryveil.service.ports import Outgoing
-from queryveil.service.sinks.redis import RedisSink
-from queryveil.service.sources.redis import RedisSource
 
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")
 

@@ -15,8 +15,8 @@ import pytest
 from tests.support.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings, until
 
 from queryveil.errors import BadFile, BadParameter, MissingColumn, Unreachable
+from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Commit, Saved
-from queryveil.service.service import Service
 from queryveil.service.stores.memory import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commits import SETTINGS, numbered_commit, raw_query
 
 from queryveil.errors import BadFile, QueryveilError, Unreachable
-from queryveil.service.profiles import ProfileDatabase
+from queryveil.service.stores.profiles import ProfileDatabase
 from queryveil.service.stores.sqlite import SqliteStore
 
 
@@ -78,10 +78,10 @@ def test_the_write_ahead_log_is_emptied_when_no_commit_comes_any_more(tmp_path: 
         store.commit(numbered_commit(number))
     # As if a second had passed.
     store._emptied_at = 0.0
-    store.tidy()
+    store.maintain()
     left = bytes_of(tmp_path)
     store.close()
-    store.tidy()
+    store.maintain()
     assert [number for number in range(1, 4) if raw_query(number).encode() in left] == [3]
 
 

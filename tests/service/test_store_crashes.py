@@ -15,9 +15,9 @@ from tests.support.commits import SETTINGS, check_profiles, check_saved, numbere
 from tests.support.postgres_server import IS_INSTALLED, PostgresServer
 
 from queryveil.errors import StoreBusy, Unreachable
+from queryveil.service.pipeline.urls import open_store
 from queryveil.service.ports import Store
 from queryveil.service.stores.postgres import PostgresStore
-from queryveil.service.urls import open_store
 
 COMMITTING = Path(__file__).with_name("committing.py")
 SOAKS = bool(os.environ.get("QUERYVEIL_SOAK"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from queryveil.service.ports import Commit, Outgoing, Saved
-from queryveil.service.profiles import SCHEMA, ProfileDatabase
 from queryveil.service.stores.profile_blocks import NAMES
+from queryveil.service.stores.profiles import SCHEMA, ProfileDatabase
 
 SETTINGS = "k=10\nl=2"
 _A_GENERATION = 20

@@ -24,7 +24,7 @@ from queryveil.errors import BadInput, BadParameter
 if TYPE_CHECKING:
     import polars as pl
 
-    from queryveil.service.profiles import ProfileComparison
+    from queryveil.service.stores.profiles import ProfileComparison
 
 _COMPARING = "Beside the log that went in"
 
@@ -54,7 +54,7 @@ def profiles(
 ) -> None:
     """Read the profiles of a stream, also while it runs."""
     from queryveil.release import ColumnPolicy
-    from queryveil.service.profiles import ProfileDatabase, compare_profiles, profiles_of_log
+    from queryveil.service.stores.profiles import ProfileDatabase, compare_profiles, profiles_of_log
     from queryveil.service.writing import Pseudonyms
     from queryveil.text.classifier import Classifier
 

@@ -56,10 +56,10 @@ def serve(
 
     from queryveil.cli.streaming import run_service, say, stream_policy
     from queryveil.release import ColumnPolicy, Ids
-    from queryveil.service import urls
-    from queryveil.service.http.endpoints import HttpSink, HttpSource
-    from queryveil.service.http.guard import Address, read_token
-    from queryveil.service.service import Service
+    from queryveil.service.http._requests import Address, read_token
+    from queryveil.service.http.server import HttpSink, HttpSource
+    from queryveil.service.pipeline import urls
+    from queryveil.service.pipeline.service import Service
     from queryveil.service.settings import StreamSettings, Tables
 
     store = store or "sqlite:queryveil.db"

@@ -66,8 +66,8 @@ def stream(
     """Anonymize live: each query leaves with somebody else's name."""
     from queryveil.cli.streaming import output_for, run_service, say, stream_policy
     from queryveil.release import ColumnPolicy, Ids
-    from queryveil.service import urls
-    from queryveil.service.service import Service
+    from queryveil.service.pipeline import urls
+    from queryveil.service.pipeline.service import Service
     from queryveil.service.settings import StreamSettings, Tables
 
     store = store or ("memory:" if source == "-" else "sqlite:queryveil.db")

@@ -16,7 +16,7 @@ from queryveil.errors import BadParameter
 
 if TYPE_CHECKING:
     from queryveil.release import ColumnPolicy
-    from queryveil.service.service import Service
+    from queryveil.service.pipeline.service import Service
     from queryveil.service.stats import Stats
 
 

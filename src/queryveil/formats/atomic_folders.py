@@ -35,10 +35,10 @@ def whole(path: Path, *, force: bool) -> Iterator[Path]:
         with _locked(partial):
             yield partial
             for file in partial.iterdir():
-                _to_disk(file)
-            _to_disk(partial)
+                sync_to_disk(file)
+            sync_to_disk(partial)
             _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
-            _to_disk(parent)
+            sync_to_disk(parent)
     except (OSError, NotWritten) as error:
         why = error.why if isinstance(error, NotWritten) else error.strerror
         raise NotWritten(str(path), why, so="nothing was released") from None
@@ -88,7 +88,8 @@ def _sweep(parent: Path, beginning: str) -> None:
                 os.close(handle)
 
 
-def _to_disk(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
+    """Have a file, or the names in a folder, on disk: after a power cut a file without a name there is gone."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

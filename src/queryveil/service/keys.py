@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 from queryveil.errors import BadFile
-from queryveil.service.sinks.files import sync_folder
+from queryveil.formats.atomic_folders import sync_to_disk
 
 _N_BYTES = 32
 
@@ -30,7 +30,7 @@ def read_or_make_key(path: Path) -> bytes:
             file.flush()
             os.fsync(descriptor)
         os.link(partial, path)
-        sync_folder(path)
+        sync_to_disk(path.absolute().parent)
     except FileExistsError:
         return path.read_bytes()
     except OSError as error:

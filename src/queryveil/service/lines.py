@@ -30,6 +30,9 @@ from queryveil.formats.values import format_of, type_columns
 from queryveil.service.settings import LINE_FORMATS
 
 _N_LOOKED_AT = 1000
+_KEPT = "kept "
+MAX_EVENT_BYTES = 1 << 12
+"""A longer user and query together are no search: full pools of them would be more than a store takes at once."""
 _TEXT = {str, type(None)}
 _WHOLE_NUMBERS = {int, type(None)}
 
@@ -207,7 +210,7 @@ def _joined(parts: list[Records]) -> Records:
     )
 
 
-_UTF8_MARK = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -244,7 +247,7 @@ def find_layout(
 
     A source whose lines are not all there yet (`is_certain` false) may begin with garbage; a file may not.
     """
-    data = data.removeprefix(_UTF8_MARK)
+    data = data.removeprefix(_BOM)
     head = _Head(data, name=source)
     if not head.head.strip():
         return None
@@ -285,7 +288,7 @@ def inside_names(layout: Layout) -> tuple[str, ...]:
 
 def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> Parsed:
     """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
-    data = data.removeprefix(_UTF8_MARK)
+    data = data.removeprefix(_BOM)
     if layout is None or layout.format is Format.JSONL:
         events, n_read, bad, kinds = parse_json_lines(data, layout=layout, keep=keep)
     else:
@@ -337,3 +340,18 @@ def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes
 def with_time_format(layout: Layout, time_format: str | None) -> Layout:
     """Note how times are written, once there is one."""
     return layout if layout.time_format or not time_format else replace(layout, time_format=time_format)
+
+
+def hide_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Rename the columns to keep to names that nothing else has."""
+    return events.rename({name: _KEPT + name for name in keep}) if keep else events
+
+
+def restore_kept(released: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Return what may leave: user, query and the columns to keep, under the names they came with.
+
+    >>> events = hide_kept(pl.DataFrame({"user": ["a"], "query": ["q"], "category": ["wines"]}), keep=("category",))
+    >>> restore_kept(events.with_columns(category=14), keep=("category",)).rows()
+    [('a', 'q', 'wines')]
+    """
+    return released.select("user", "query", *(pl.col(_KEPT + name).alias(name) for name in keep)) if keep else released

@@ -21,6 +21,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from queryveil.data import Layout
+from queryveil.guarantees import SwapAnonymity
 from queryveil.service.settings import StreamSettings
 from queryveil.service.stats import Stats
 
@@ -143,35 +144,66 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class NewOnly(Protocol):
-    """A sink that must not hold anything when a stream starts for the first time."""
+class RequiresEmpty(Protocol):
+    """A sink that must be empty when a stream starts for the first time."""
 
     def check_new(self) -> None:
-        """Raise if there is something."""
+        """Raise if it already holds something."""
 
 
 @runtime_checkable
-class Folder(Protocol):
-    """A sink that writes down at the end what holds for the lines in it."""
+class WritesManifest(Protocol):
+    """A sink that writes a manifest when the stream ends."""
 
     def begin(self, layout: Layout) -> None:
-        """Take note of how lines are written, before the first ones come."""
+        """Set the format of the lines, before the first ones are delivered."""
 
     def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
-        """Write down what holds; everything that could be handed over has been. `n_users` is an estimate."""
+        """Write the manifest, after the last delivery. `n_users` is an estimate."""
 
 
 @runtime_checkable
 class ReadAhead(Protocol):
-    """A sink whose receiver takes several batches at once, and so wants to see them before their turn."""
+    """A sink whose receiver takes several batches at once, and so needs them before they are delivered."""
 
     def offer(self, outgoing: Outgoing) -> None:
-        """Show a batch that is committed; `deliver` still asks whether it has arrived."""
+        """Make a committed batch readable; `deliver` still waits until it has arrived."""
 
 
 @runtime_checkable
-class Tidied(Protocol):
-    """A store that clears away, when there is time, what its last commits left behind."""
+class HasMaintenance(Protocol):
+    """A store with maintenance that may wait until the stream is idle."""
 
-    def tidy(self) -> None:
-        """Clear away what is due; called again and again while there is nothing to commit."""
+    def maintain(self) -> None:
+        """Do the maintenance that is due; called repeatedly while there is nothing to commit."""
+
+
+class MonitoredSettings(Protocol):
+    """The part of a service's settings that monitoring needs."""
+
+    @property
+    def promise(self) -> SwapAnonymity:
+        """The guarantee for everything released."""
+
+    @property
+    def max_outbox_bytes(self) -> int:
+        """While more bytes than this wait for the sink, nothing is read."""
+
+
+class Monitored(Protocol):
+    """A service whose state can be shown."""
+
+    @property
+    def settings(self) -> MonitoredSettings:
+        """The settings it anonymizes with."""
+
+    def stats(self) -> Stats:
+        """Return the current stats, from any thread."""
+
+
+@runtime_checkable
+class ShowsStats(Protocol):
+    """A source or sink that shows the stats of its service."""
+
+    def watch(self, service: Monitored) -> None:
+        """Show the stats of this service."""

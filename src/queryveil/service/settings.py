@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import polars as pl
-
 from queryveil.data import Format
 from queryveil.errors import BadParameter
 from queryveil.formats.read import parse_choice
@@ -16,24 +14,6 @@ from queryveil.formats.roles import check_roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.text.classifier import Classifier
-
-_MARK = "kept "
-
-
-def mark_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Rename the columns to keep to names that nothing else has."""
-    return events.rename({name: _MARK + name for name in keep}) if keep else events
-
-
-def unmark_kept(released: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Return what may leave: user, query and the columns to keep, under the names they came with.
-
-    >>> events = mark_kept(pl.DataFrame({"user": ["a"], "query": ["q"], "category": ["wines"]}), keep=("category",))
-    >>> unmark_kept(events.with_columns(category=14), keep=("category",)).rows()
-    [('a', 'q', 'wines')]
-    """
-    return released.select("user", "query", *(pl.col(_MARK + name).alias(name) for name in keep)) if keep else released
-
 
 LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
 """The formats in which one line is one event."""
@@ -131,3 +111,27 @@ class StreamSettings:
             "columns": ",".join(f"{role}={name}" for role, name in self.names.items()),
         }
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
+
+
+def check_settings(now: str, *, before: str) -> None:
+    r"""Raise if a setting is another one than when the stream began.
+
+    >>> check_settings("k=10\nl=2", before="k=10\nl=10")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: l must be 10 as when this stream began (or name another --store), got 2
+    """
+    there, asked = _lines(before), _lines(now)
+    for name in [*there, *(name for name in asked if name not in there)]:
+        if there.get(name) == asked.get(name):
+            continue
+        if "key" in name:
+            # Privacy: not even a part of a key is shown.
+            raise BadParameter(name, "another", allowed="the one this stream began with (or name another --store)")
+        was = there.get(name, "left out")
+        allowed = f"{was} as when this stream began (or name another --store)"
+        raise BadParameter(name, asked.get(name, "nothing"), allowed=allowed)
+
+
+def _lines(text: str) -> dict[str, str]:
+    pairs = (line.partition("=") for line in text.splitlines() if line.strip())
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,24 +1,23 @@
-"""A server in a thread of its own, shared by a source and a sink at one address."""
+"""The HTTP server, shared by a source and a sink at one address."""
 
 from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, Thread
 from weakref import WeakValueDictionary
 
 from queryveil.errors import BadParameter, MissingExtra
-from queryveil.service.http.guard import Address
-from queryveil.service.http.intake import Intake
-from queryveil.service.http.outlet import Outlet
-from queryveil.service.http.watched import Service
+from queryveil.service.http._queues import Intake, Outlet
+from queryveil.service.http._requests import Address
+from queryveil.service.ports import Batch, Monitored, Outgoing
 
 try:
     import uvicorn
 
-    from queryveil.service.http.app import Front, build_app
+    from queryveil.service.http._app import Front, build_app
 except ImportError:
     uvicorn = None  # type: ignore[assignment]
 
@@ -61,7 +60,7 @@ class Server:
         front = self.front
         return (intake is not None and front.intake is not None) or (outlet is not None and front.outlet is not None)
 
-    def watch(self, service: Service) -> None:
+    def watch(self, service: Monitored) -> None:
         """Show this service's stats."""
         self.front.watched.service = service
 
@@ -139,7 +138,7 @@ def _listen(address: Address) -> socket.socket:
 
 
 @contextmanager
-def serve_monitor(service: Service, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
+def serve_monitor(service: Monitored, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
     """Answer /healthz, /readyz, /metrics and /stats while the block runs; gives the port.
 
     They hold counts only, so any host may be named and there is no token.
@@ -151,3 +150,104 @@ def serve_monitor(service: Service, *, host: str = "127.0.0.1", port: int = 0) -
         yield server.port
     finally:
         server.close()
+
+
+class HttpSource:
+    """Lines of POST /events, at `http://HOST:PORT` or `http://HOST:PORT?token=FILE`.
+
+    A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
+    key, whoever sends again after a lost answer may bring the same events twice.
+    """
+
+    name = "http"
+    """What a store knows it by: another port is still the same source."""
+
+    def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
+        address = url if isinstance(url, Address) else Address.parse(url)
+        self._intake = Intake()
+        self._server = Server.at(address, intake=self._intake)
+        self._tell = tell
+        self._is_open = False
+
+    @property
+    def port(self) -> int:
+        """The port that is listened at."""
+        return self._server.port
+
+    def watch(self, service: Monitored) -> None:
+        """Show this service's stats at the same address."""
+        self._server.watch(service)
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        """Listen."""
+        self._intake.open(position=position, keys=keys)
+        self._server.open()
+        self._is_open = True
+        self._tell(f"listening at {self._server.url}")
+
+    def take(self, *, timeout: float) -> Batch | None:
+        """Return what was posted, several posts together."""
+        return self._intake.take(timeout=timeout)
+
+    @property
+    def is_finished(self) -> bool:
+        """Somebody may always post."""
+        return False
+
+    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
+        """Answer the posts of a batch."""
+        self._intake.settle(batch, bad_lines=bad_lines)
+
+    def close(self) -> None:
+        """Take nothing more, and stop listening once everybody has an answer."""
+        self._intake.close()
+        if self._is_open:
+            self._is_open = False
+            self._server.close()
+
+
+class HttpSink:
+    """Lines of GET /released?after=N, at `http://HOST:PORT` or `http://HOST:PORT?token=FILE`.
+
+    A batch is delivered once a client has asked for what comes after it.
+    """
+
+    name = "http"
+    """What a store knows it by: another port is still the same sink."""
+
+    def __init__(self, url: str | Address) -> None:
+        address = url if isinstance(url, Address) else Address.parse(url)
+        self._outlet = Outlet()
+        self._server = Server.at(address, outlet=self._outlet)
+        self._is_open = False
+
+    @property
+    def port(self) -> int:
+        """The port that is listened at."""
+        return self._server.port
+
+    def watch(self, service: Monitored) -> None:
+        """Show this service's stats at the same address."""
+        self._server.watch(service)
+
+    def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - clients count batches, not bytes
+        """Listen."""
+        self._outlet.open(delivered=delivered)
+        self._server.open()
+        self._is_open = True
+
+    def offer(self, outgoing: Outgoing) -> None:
+        """Let a client read ahead: a batch that is committed, before it is its turn to be delivered."""
+        self._outlet.offer(outgoing)
+
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Return when a client has confirmed the batch."""
+        self._outlet.offer(outgoing)
+        self._outlet.wait_for(outgoing.number)
+
+    def close(self) -> None:
+        """End every wait, and stop listening."""
+        self._outlet.close()
+        if self._is_open:
+            self._is_open = False
+            self._server.close()

@@ -12,8 +12,8 @@ import polars as pl
 
 from queryveil.errors import BadFile, QueryveilError, StoreBusy, Unreachable
 from queryveil.service.ports import Commit, Outgoing, Saved
+from queryveil.service.settings import check_settings
 from queryveil.service.stores.postgres_server import VERSION, Address, connect, take, telling
-from queryveil.service.stores.profile_blocks import check_settings
 
 if TYPE_CHECKING:
     from queryveil.service.stores.postgres_server import Connection

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bytes, Int64s
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadFile
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 _BETWEEN_JSON_ROWS: Final = "],\n["
@@ -223,27 +223,3 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
         first_user = rows[1 : rows.index(",")]
         connection.execute("INSERT INTO profile_blocks VALUES (?, ?, ?)", (first_user, end - start, f"[{rows}]"))
     return int(n_new)
-
-
-def check_settings(now: str, *, before: str) -> None:
-    r"""Raise if a setting is another one than when the stream began.
-
-    >>> check_settings("k=10\nl=2", before="k=10\nl=10")
-    Traceback (most recent call last):
-    queryveil.errors.BadParameter: l must be 10 as when this stream began (or name another --store), got 2
-    """
-    there, asked = _parse(before), _parse(now)
-    for name in [*there, *(name for name in asked if name not in there)]:
-        if there.get(name) == asked.get(name):
-            continue
-        if "key" in name:
-            # Privacy: not even a part of a key is shown.
-            raise BadParameter(name, "another", allowed="the one this stream began with (or name another --store)")
-        was = there.get(name, "left out")
-        allowed = f"{was} as when this stream began (or name another --store)"
-        raise BadParameter(name, asked.get(name, "nothing"), allowed=allowed)
-
-
-def _parse(text: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in text.splitlines() if line.strip())
-    return {name.strip(): value.strip() for name, _, value in pairs}

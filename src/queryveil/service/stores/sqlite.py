@@ -14,7 +14,7 @@ import msgspec
 
 from queryveil.errors import BadFile
 from queryveil.service.ports import Commit, Outgoing, Saved
-from queryveil.service.stores.profile_blocks import check_settings
+from queryveil.service.settings import check_settings
 from queryveil.service.stores.sqlite_file import connect, empty_log, explained, let_go, take_file, telling
 from queryveil.service.stores.sqlite_profiles import Backlog, add_to_profiles, read_backlog
 
@@ -155,7 +155,7 @@ class SqliteStore:
                 self._emptied_at = time.monotonic()
                 empty_log(connection)
 
-    def tidy(self) -> None:
+    def maintain(self) -> None:
         """Empty the write-ahead log of the last commits, as a quiet stream has no next one that would do it."""
         if self._connection is not None:
             self._empty_log(self._connection)

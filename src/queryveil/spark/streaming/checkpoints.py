@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StringType, StructField, StructType
 
 from queryveil.errors import BadFile, BadParameter, EngineFailed
-from queryveil.service.stores.profile_blocks import check_settings
+from queryveil.service.settings import check_settings
 from queryveil.spark.executors import speaking
 from queryveil.spark.storage import Storage
 

@@ -15,7 +15,7 @@ from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
 from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
-from queryveil.service.workers import MAX_EVENT_BYTES
+from queryveil.service.lines import MAX_EVENT_BYTES
 from queryveil.service.writing import Pseudonyms
 from queryveil.spark.executors import Batches, guarded
 from queryveil.spark.streaming.pools import PARCELS, TALLY, hash_key, packed, places, unpacked

@@ -16,13 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from queryveil.service.http import metrics
-from queryveil.service.http.bodies import Room, read_lines
-from queryveil.service.http.example import example
-from queryveil.service.http.guard import Address, Guard, refusal
-from queryveil.service.http.intake import Answer, Fate, Intake, Post
-from queryveil.service.http.outlet import Outlet
-from queryveil.service.http.watched import Watched
+from queryveil.service.http import _metrics as metrics
+from queryveil.service.http._example import example
+from queryveil.service.http._metrics import Watched
+from queryveil.service.http._queues import Answer, Fate, Intake, Outlet, Post
+from queryveil.service.http._requests import Address, Guard, Room, read_lines, refusal
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0

@@ -17,11 +17,11 @@ from queryveil.service.ports import Sink, Source, Store
 BROKERS = ("redis", "rediss", "kafka", "http", "https")
 """What names a server in an address; all else is a file."""
 _SERVERS = {
-    "redis": ("redis", "Redis"),
-    "rediss": ("redis", "Redis"),
-    "kafka": ("kafka", "Kafka"),
-    "http": ("http", "Http"),
-    "https": ("http", "Http"),
+    "redis": ("connectors.redis", "Redis"),
+    "rediss": ("connectors.redis", "Redis"),
+    "kafka": ("connectors.kafka", "Kafka"),
+    "http": ("http.server", "Http"),
+    "https": ("http.server", "Http"),
 }
 _STORE_SERVERS = ("postgresql", "postgres")
 _RELEASE = "release:"
@@ -36,21 +36,21 @@ def open_source(
     if follow and (url == "-" or scheme is not None or has_magic(url)):
         raise BadParameter("source", shown(url), allowed="one file with --follow")
     if scheme is not None:
-        source: Source = _server("sources", scheme, url, kind="Source")
+        source: Source = _server(scheme, url, kind="Source")
         return source
     if url == "-":
-        from queryveil.service.sources.files import StdinSource  # noqa: PLC0415
+        from queryveil.service.connectors.file_sources import StdinSource  # noqa: PLC0415
 
         return StdinSource(batch_bytes=batch_bytes)
     if follow:
-        from queryveil.service.sources.following import FollowedFile  # noqa: PLC0415
+        from queryveil.service.connectors.file_sources import FollowedFile  # noqa: PLC0415
 
         return FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
     if _is_pipe(Path(url)):
-        from queryveil.service.sources.files import StdinSource  # noqa: PLC0415
+        from queryveil.service.connectors.file_sources import StdinSource  # noqa: PLC0415
 
         return StdinSource(batch_bytes=batch_bytes, descriptor=os.open(url, os.O_RDONLY | os.O_CLOEXEC))
-    from queryveil.service.sources.files import FilesSource  # noqa: PLC0415
+    from queryveil.service.connectors.file_sources import FilesSource  # noqa: PLC0415
 
     return FilesSource(url, batch_bytes=batch_bytes)
 
@@ -59,21 +59,21 @@ def open_sink(url: str) -> Sink:
     """Return the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
     scheme = _scheme(url, what="sink")
     if scheme is not None:
-        sink: Sink = _server("sinks", scheme, url, kind="Sink")
+        sink: Sink = _server(scheme, url, kind="Sink")
         return sink
     if url == "-":
-        from queryveil.service.sinks.files import StdoutSink  # noqa: PLC0415
+        from queryveil.service.connectors.file_sinks import StdoutSink  # noqa: PLC0415
 
         return StdoutSink()
     if _is_pipe(Path(url)):
-        from queryveil.service.sinks.files import StdoutSink  # noqa: PLC0415
+        from queryveil.service.connectors.file_sinks import StdoutSink  # noqa: PLC0415
 
         return StdoutSink(descriptor=os.open(url, os.O_WRONLY | os.O_CLOEXEC))
     if url.startswith(_RELEASE) or url.endswith("/"):
-        from queryveil.service.sinks.release import ReleaseSink  # noqa: PLC0415
+        from queryveil.service.connectors.file_sinks import ReleaseSink  # noqa: PLC0415
 
         return ReleaseSink(url.removeprefix(_RELEASE))
-    from queryveil.service.sinks.files import FileSink  # noqa: PLC0415
+    from queryveil.service.connectors.file_sinks import FileSink  # noqa: PLC0415
 
     return FileSink(url)
 
@@ -156,9 +156,9 @@ def _scheme(url: str, *, what: str) -> str | None:
     return scheme
 
 
-def _server(folder: str, scheme: str, url: str, *, kind: str) -> Any:
+def _server(scheme: str, url: str, *, kind: str) -> Any:
     module, name = _SERVERS[scheme]
-    return getattr(import_module(f"queryveil.service.{folder}.{module}"), name + kind)(url)
+    return getattr(import_module(f"queryveil.service.{module}"), name + kind)(url)
 
 
 def _is_pipe(path: Path) -> bool:

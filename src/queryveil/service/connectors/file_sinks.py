@@ -1,22 +1,135 @@
-"""Released events to a release folder, which can be verified when the stream has ended."""
+"""Files, pipes and release folders as sinks."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import extension, read_log
+from queryveil.formats.atomic_folders import sync_to_disk
 from queryveil.release import MANIFEST, Counts, DataFile, Manifest, TimeDetail
 from queryveil.service.lines import inside_names
 from queryveil.service.ports import Outgoing
 from queryveil.service.settings import StreamSettings
-from queryveil.service.sinks.files import FileSink, sync_folder
 from queryveil.service.stats import Stats
+
+_CLOSE_SECONDS = 1.0
+
+
+class FileSink:
+    """Append lines to a file that only its owner can read.
+
+    Lines go where they belong by the number of bytes before them, so that what is handed over again after a crash
+    stands there once. The file must stay in place while the stream goes on.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._descriptor: int | None = None
+        self._lock = Lock()
+
+    def check_new(self) -> None:
+        """Refuse, at the first start of a stream, a file that has something in it."""
+        if self.path.is_dir():
+            raise BadFile(str(self.path), "this is a folder; for a release folder say release:FOLDER")
+        if not self.path.absolute().parent.is_dir():
+            raise BadFile(str(self.path), "its folder is not there; make it first")
+        if self.path.is_file() and self.path.stat().st_size:
+            reason = "is already there and not empty, and no state of this stream is; name a new file"
+            raise BadFile(str(self.path), reason)
+
+    def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
+        """Open or make the file; what was handed over earlier must still be there."""
+        self._open()
+        self._check_length(n_bytes)
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            try:
+                # Privacy: the mode holds from the start.
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                sync_to_disk(self.path.absolute().parent)
+            except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
+                raise BadFile(str(self.path), f"cannot be written: {error.strerror}") from None
+        return self._descriptor
+
+    def _check_length(self, n_bytes: int) -> None:
+        n_there = os.fstat(self._open()).st_size
+        if n_there < n_bytes:
+            reason = f"{n_bytes - n_there} bytes that were written are gone; put them back, or name another --store"
+            raise BadFile(str(self.path), reason)
+
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Write lines to disk at their place; lines that stand there already stay as they are."""
+        with self._lock:
+            self._write(outgoing.data, offset=outgoing.offset)
+
+    def _write(self, data: bytes, *, offset: int) -> None:
+        descriptor = self._open()
+        self._check_length(offset)
+        # Whoever follows the file must not see lines go and come again.
+        if os.pread(descriptor, len(data), offset) != data:
+            os.ftruncate(descriptor, offset)
+            n_written = 0
+            while n_written < len(data):
+                n_written += os.pwrite(descriptor, data[n_written:], offset + n_written)
+        os.fsync(descriptor)
+        self._check_place(descriptor)
+
+    def _check_place(self, descriptor: int) -> None:
+        """See that what was written stands in the file of this name, as one that was deleted takes lines too."""
+        try:
+            is_there = os.path.samestat(self.path.stat(), os.fstat(descriptor))
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            reason = "was moved, deleted or replaced while it was written to; put it back and run the command again"
+            raise BadFile(str(self.path), reason)
+
+    def close(self) -> None:
+        """Close the file, unless it is still being written to: its number might be another file's by then."""
+        if self._lock.acquire(timeout=_CLOSE_SECONDS):
+            try:
+                if self._descriptor is not None:
+                    os.close(self._descriptor)
+                    self._descriptor = None
+            finally:
+                self._lock.release()
+
+
+class StdoutSink:
+    """Write lines to a pipe.
+
+    A pipe cannot say what arrived: after a crash the last lines may come a second time (at least once). Where every
+    line must arrive exactly once, write a file, Redis, Kafka or HTTP.
+    """
+
+    def __init__(self, *, descriptor: int | None = None) -> None:
+        self._descriptor = sys.stdout.fileno() if descriptor is None else descriptor
+        self._number, self._n_written = 0, 0
+
+    def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
+        """Begin."""
+        self._number = delivered
+
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Write lines; after a failure go on where it stopped."""
+        if outgoing.number <= self._number:
+            return
+        while self._n_written < len(outgoing.data):
+            self._n_written += os.write(self._descriptor, outgoing.data[self._n_written : self._n_written + (1 << 16)])
+        self._number, self._n_written = outgoing.number, 0
+
+    def close(self) -> None:
+        """Leave the pipe to whoever else writes to it."""
+
 
 _STILL_WAITING = "events were still waiting when this was written; a later run releases them"
 _ABOUT = "the number of users before is an estimate: a stream does not remember who was there"
@@ -47,7 +160,7 @@ class ReleaseSink:
     def open(self, *, delivered: int, n_bytes: int) -> None:
         """Make the folder, for its owner alone."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        sync_folder(self.folder)
+        sync_to_disk(self.folder.absolute().parent)
         self._delivered, self._n_bytes = delivered, n_bytes
 
     def begin(self, layout: Layout) -> None:
@@ -80,7 +193,7 @@ class ReleaseSink:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(self.folder / MANIFEST)
-        sync_folder(self.folder / MANIFEST)
+        sync_to_disk(self.folder)
 
 
 def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: Stats, n_users: int) -> Manifest:

@@ -14,9 +14,9 @@ import polars as pl
 from queryveil.data import Bytes
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import CATEGORY_NAMES
+from queryveil.service.pipeline._workers import Ready
 from queryveil.service.ports import Commit, Saved
 from queryveil.service.stats import Stats
-from queryveil.service.workers import Ready
 
 _TOTALS = ("n_read", "n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_released", "n_suppressed")
 _IDENTIFIERS, _RELEASED = "identifiers.", "released."

@@ -18,14 +18,12 @@ import polars as pl
 
 from queryveil.data import Int64s, Layout
 from queryveil.methods.swap.preparing import prepare
-from queryveil.service.lines import parse
-from queryveil.service.settings import StreamSettings, mark_kept
+from queryveil.service.lines import MAX_EVENT_BYTES, hide_kept, parse
+from queryveil.service.settings import StreamSettings
 from queryveil.text.classifier import Classifier
 
 _N_TRIES = 3
 _SMALLEST_SLICE = 1 << 14
-MAX_EVENT_BYTES = 1 << 12
-"""A longer user and query together are no search: full pools of them would be more than a store takes at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -59,7 +57,7 @@ class InProcess:
     def run(self, data: bytes, *, layout: Layout | None) -> Ready:
         """Parse and prepare whole lines."""
         parsed = parse(data, layout=layout, keep=self._keep)
-        frame = mark_kept(parsed.frame, keep=self._keep)
+        frame = hide_kept(parsed.frame, keep=self._keep)
         prepared = prepare(frame, classifier=self._classifier, unclassified=self._unclassified)
         events = prepared.frame if len(data) <= MAX_EVENT_BYTES else _without_giants(prepared.frame)
         counts = Counter(

@@ -15,14 +15,25 @@ from queryveil.data import Format, Layout
 from queryveil.errors import BadInput
 from queryveil.methods.swap.pools import Pools, PoolSettings, Swapped
 from queryveil.methods.swap.preparing import increments
-from queryveil.service.delivery import Attempts, Delivery
-from queryveil.service.http.watched import Shows
-from queryveil.service.ledger import Ledger, UserCount
-from queryveil.service.lines import find_layout, inside_names, with_time_format
-from queryveil.service.ports import Batch, Commit, Folder, NewOnly, Outgoing, Saved, Sink, Source, Store, Tidied
-from queryveil.service.settings import StreamSettings, unmark_kept
+from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format
+from queryveil.service.pipeline._committed import Ledger, UserCount
+from queryveil.service.pipeline._delivery import Attempts, Delivery
+from queryveil.service.pipeline._workers import Preparation, Ready, preparation
+from queryveil.service.ports import (
+    Batch,
+    Commit,
+    HasMaintenance,
+    Outgoing,
+    RequiresEmpty,
+    Saved,
+    ShowsStats,
+    Sink,
+    Source,
+    Store,
+    WritesManifest,
+)
+from queryveil.service.settings import StreamSettings
 from queryveil.service.stats import Stats
-from queryveil.service.workers import Preparation, Ready, preparation
 from queryveil.service.writing import Pseudonyms, write_lines
 
 _VERSION = 1
@@ -95,7 +106,7 @@ class Service:
         self._preparation: Preparation | None = None
         self._when_begun: Callable[[], None] = lambda: None
         for end in (source, sink):
-            if isinstance(end, Shows):
+            if isinstance(end, ShowsStats):
                 end.watch(self)
 
     @property
@@ -159,7 +170,7 @@ class Service:
         before = saved[-1]
         self._ledger = Ledger.behind(before, generation=self._pools.add(_NO_EVENTS).generation)
         self._ledger.note(self._pools)
-        if not before.number and isinstance(self._sink, NewOnly):
+        if not before.number and isinstance(self._sink, RequiresEmpty):
             self._sink.check_new()
         n_bytes = before.outgoing[0].offset if before.outgoing else before.n_bytes_out
         self._attempts.until_done(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
@@ -188,7 +199,7 @@ class Service:
     def _begin(self, layout: Layout) -> None:
         if layout.format is not Format.JSONL:
             self.settings.columns.check(list(inside_names(layout)))
-        if isinstance(self._sink, Folder):
+        if isinstance(self._sink, WritesManifest):
             self._sink.begin(layout)
         self._layout = layout
         self._when_begun()
@@ -211,8 +222,8 @@ class Service:
         """Write down, while there is nothing else to do, what has arrived; no raw query stays longer than it must."""
         if self._delivery.delivered > self._ledger.told:
             self._commit(position=self._ledger.position)
-        elif isinstance(self._store, Tidied):
-            self._store.tidy()
+        elif isinstance(self._store, HasMaintenance):
+            self._store.maintain()
 
     def _take(self) -> Batch | None:
         taken: list[Batch | None] = []
@@ -279,7 +290,7 @@ class Service:
             now = datetime.now(UTC).replace(tzinfo=None)
             is_first = ledger.out_number == 0
             columns = self.settings.columns
-            leaving = unmark_kept(released, keep=columns.keep)
+            leaving = restore_kept(released, keep=columns.keep)
             data = write_lines(leaving, layout=self._layout, columns=columns, now=now, has_header=is_first)
             outgoing = Outgoing(
                 number=ledger.out_number + 1, offset=ledger.out_bytes, data=data, n_rows=released.height
@@ -310,7 +321,7 @@ class Service:
         self._delivery.stop()
         if self._delivery.delivered > self._ledger.told:
             self._commit(position=self._ledger.position)
-        if isinstance(self._sink, Folder):
+        if isinstance(self._sink, WritesManifest):
             self._sink.finish(
                 settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
             )

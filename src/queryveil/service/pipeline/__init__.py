@@ -1,0 +1,3 @@
+"""From source to sink: batches are taken, prepared, swapped, committed and delivered."""
+
+__all__: list[str] = []

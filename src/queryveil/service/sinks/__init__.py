@@ -1,3 +1,0 @@
-"""Where released events go."""
-
-__all__: list[str] = []
