@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import Format, Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.release import Release
@@ -115,7 +115,7 @@ def times_seen(combinations: Combinations, *, release: Release, taxonomy: Taxono
         texts, (owner, _) = data.frame["query"], encode(data.frame["user"])
         if isinstance(release.promise, SwapAnonymity):
             owner = np.arange(data.n_rows, dtype=np.int32)
-        by_blanks = data.layout.format is Format.TRANSACTIONS
+        by_blanks = data.terms_are_items
     else:
         lists = data.frame["items"]
         texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
@@ -221,7 +221,7 @@ def _as_items(texts: pl.Series) -> pl.Series:
 
 
 def _tokens(log: QueryLog) -> Tokens:
-    return tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+    return tokenize(log.frame["query"], by_blanks=log.terms_are_items)
 
 
 def _n_distinct(tokens: Tokens) -> Int64s:

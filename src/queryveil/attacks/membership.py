@@ -11,7 +11,7 @@ from numba import njit
 from queryveil.attacks.attacker import Given, Seeker
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import Covering, Postings, as_items, draw_targets, no_people, unreadable
-from queryveil.data import Floats, Format, Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.pairing import Paired
 from queryveil.release import Release
@@ -290,7 +290,7 @@ def above(outside: Floats) -> float:
 def _public(paired: Paired, log: QueryLog) -> tuple[Histories, pl.Series]:
     """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
     user, users = encode(log.frame["user"])
-    tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
     own = collect(tokens, user, n_users=len(users))
     both = pl.concat([paired.vocabulary.rename(""), tokens.vocabulary.rename("")])
     number, vocabulary = encode(both)

@@ -10,7 +10,7 @@ import numpy as np
 from queryveil.attacks.attacker import Given, Seeker
 from queryveil.attacks.combinations import asked_in, decoys, own_queries, planted, times_seen, without
 from queryveil.attacks.exposure import Exposure
-from queryveil.data import Format, Int64s
+from queryveil.data import Int64s
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Paired
 from queryveil.release import Release
@@ -62,7 +62,7 @@ class Sybil(Seeker):
         if paired.release.manifest.method == "token_hash":
             return "the terms of the release are hashed"
         is_noisy = isinstance(paired.release.promise, DifferentialPrivacy)
-        if is_noisy and paired.original.layout.format is Format.TRANSACTIONS:
+        if is_noisy and paired.original.terms_are_items:
             return "the release counts items one by one, and no combination of them"
         if not len(own_queries(paired.original, n=1, rng=generator(self.seed)).rows):
             return "nobody asked a query of two or more terms that is this person's alone"

@@ -13,7 +13,7 @@ import polars as pl
 
 from queryveil.attacks.attacker import Given, Seeker
 from queryveil.attacks.exposure import Exposure
-from queryveil.data import Bools, Float32s, Format, Int64s, QueryLog
+from queryveil.data import Bools, Float32s, Int64s, QueryLog
 from queryveil.pairing import Paired
 from queryveil.rng import generator
 from queryveil.text.tokens import encode, hash_tokens, tokenize
@@ -74,7 +74,7 @@ class _Occurrences:
 
     def __init__(self, log: QueryLog) -> None:
         owner, owners = encode(log.frame["user"])
-        tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+        tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
         n_queries = max(1, len(tokens.queries))
         asked = np.unique(owner.astype(np.int64) * n_queries + tokens.row_query)
         query = asked % n_queries
@@ -273,7 +273,7 @@ class TokenInversion(Seeker):
 
 def _true_terms(original: QueryLog, *, hashes: pl.Series, key: bytes) -> pl.Series:
     """Look up the term behind each hash."""
-    by_blanks = original.layout.format is Format.TRANSACTIONS
+    by_blanks = original.terms_are_items
     vocabulary = tokenize(original.frame["query"], by_blanks=by_blanks).vocabulary
     table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})
     return hashes.alias("hash").to_frame().join(table, on="hash", how="left", maintain_order="left")["term"]

@@ -11,7 +11,7 @@ import polars as pl
 from queryveil.attacks.attacker import Given, Person, Seeker
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import Postings, covering_of, draw_targets, found_by_chance, no_terms
-from queryveil.data import Bools, Format, Int64s
+from queryveil.data import Bools, Int64s
 from queryveil.pairing import Paired
 from queryveil.rng import generator
 from queryveil.text.identifiers._kernels import FIRST, SURNAME
@@ -82,7 +82,7 @@ def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generato
 def _terms(paired: Paired, people: Sequence[Person]) -> list[Int64s]:
     """Return the terms of each person's name and town; none at all if the vocabulary lacks one of them."""
     texts = pl.Series([f"{person.name} {person.town}" for person in people], dtype=pl.String)
-    tokens = tokenize(texts, by_blanks=paired.original.layout.format is Format.TRANSACTIONS)
+    tokens = tokenize(texts, by_blanks=paired.original.terms_are_items)
     place = dict(zip(paired.vocabulary, range(len(paired.vocabulary)), strict=True))
     number = np.array([place.get(term, -1) for term in tokens.vocabulary], np.int64)
     found = []

@@ -17,7 +17,7 @@ from queryveil.checks._dp_noise import delta_of, is_known, most_of
 from queryveil.checks._dp_words import in_units
 from queryveil.checks.tokens import number
 from queryveil.checks.verdict import Kind, Verdict, Witness
-from queryveil.data import Format, QueryLog, Tallies
+from queryveil.data import QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.release import MANIFEST, Manifest, Noise
 
@@ -213,7 +213,7 @@ def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: Qu
 def _asked(original: QueryLog) -> pl.DataFrame:
     """Return who asked and clicked what, a query as it is compared, in either form if these differ."""
     rows = original.frame.select("user", "query", url=pl.col("url") if "url" in original.columns else pl.lit(""))
-    if original.layout.format is Format.TRANSACTIONS:
+    if original.terms_are_items:
         # An item is what a query is elsewhere.
         rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query", empty_as_null=False)
     texts = number(rows["query"])

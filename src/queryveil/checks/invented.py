@@ -16,7 +16,7 @@ import polars as pl
 from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.km import window_column
 from queryveil.checks.verdict import Verdict, Witness
-from queryveil.data import Format, QueryLog
+from queryveil.data import QueryLog
 from queryveil.guarantees import KmAnonymity
 
 Ints = npt.NDArray[np.int64]
@@ -128,7 +128,7 @@ def invented(
     Under a promise about items, nodes of the `taxonomy` may stand for what is below them; without it they are not
     judged. The original is cut at blanks only if it is a transaction file.
     """
-    by_blanks = promise.items and original.layout.format is Format.TRANSACTIONS
+    by_blanks = promise.items and original.terms_are_items
     released = _counted(log, window=None, by_blanks=promise.items)
     before = _counted(original, window=promise.window, by_blanks=by_blanks)
     totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]

@@ -20,7 +20,7 @@ from queryveil.checks.swap import verify_swap
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.transactions import verify_transactions
 from queryveil.checks.verdict import Verdict
-from queryveil.data import Format, Groups, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
 from queryveil.guarantees import (
@@ -172,7 +172,7 @@ def _as_transactions(original: Original, *, unit: object) -> Transactions:
         raise BadParameter("original", "profiles", allowed="transactions or a log, because the release is transactions")
     if not isinstance(original, QueryLog):
         return read_transactions(original)
-    by_blanks = original.layout.format is Format.TRANSACTIONS
+    by_blanks = original.terms_are_items
     lists = [query.split() if by_blanks else terms_of(query) for query in original.frame["query"]]
     rows = original.frame.select("user").with_columns(items=pl.Series(lists, dtype=pl.List(pl.String)))
     if unit != "query":

@@ -53,6 +53,11 @@ class Layout:
     time_format: str | None = None
     compression: str = ""
 
+    @property
+    def terms_are_items(self) -> bool:
+        """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
+        return self.format is Format.TRANSACTIONS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -127,6 +132,11 @@ class QueryLog(Framed):
     def n_users(self) -> int:
         """The number of distinct users."""
         return self.frame["user"].n_unique()
+
+    @property
+    def terms_are_items(self) -> bool:
+        """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
+        return self.layout.terms_are_items
 
     def with_frame(self, frame: pl.DataFrame) -> QueryLog:
         """Return the same log with other rows or columns."""

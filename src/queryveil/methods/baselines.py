@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Format, Int32s, Int64s, QueryLog
+from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats
@@ -22,7 +22,7 @@ from queryveil.text.tokens import encode, hash_queries, normalise
 
 def check_queries(log: QueryLog, *, method: str) -> None:
     """Raise if the log is of transactions, which have neither users nor queries that people type."""
-    if log.layout.format is Format.TRANSACTIONS:
+    if log.terms_are_items:
         raise BadInput(f"{method} is for logs of queries; for transactions there are km, clump and partition")
 
 
@@ -236,7 +236,7 @@ class TokenHash:
         self.columns.check(log.columns)
         rng = generator(self.seed)
         progress.step("hashing terms")
-        tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+        tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
         texts = hash_queries(tokens, key=self._secret(rng))
         n_terms = np.diff(tokens.query_ptr)[tokens.row_query]
         owners, _ = encode(log.frame["user"])

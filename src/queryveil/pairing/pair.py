@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 
-from queryveil.data import Format, Groups, Int32s, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Int32s, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, SwapAnonymity
 from queryveil.pairing.ancestors import Cover, taxonomy_of
@@ -148,7 +148,7 @@ def _candidates(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
 def _tokens(original: QueryLog, release: Release, texts: pl.Series) -> Tokens:
     """Return the terms of the original's rows and, behind them, of the release's."""
     queries, promise = original.frame["query"], release.promise
-    by_blanks = original.layout.format is Format.TRANSACTIONS
+    by_blanks = original.terms_are_items
     has_items = not isinstance(release.data, QueryLog | Tallies) or (isinstance(promise, KmAnonymity) and promise.items)
     if has_items and not by_blanks:
         # Items are released as they stand, phrases and nodes among them; a plain one is a term.
@@ -210,7 +210,7 @@ def _who(
     if is_hashed and key is None:
         raise BadInput("its terms are hashed, so the key is needed to tell who is who: add --key FILE")
     if is_hashed and key is not None:
-        by_blanks = original.layout.format is Format.TRANSACTIONS
+        by_blanks = original.terms_are_items
         hashed = hash_queries(tokenize(original.frame["query"], by_blanks=by_blanks), key=key)
         both = tokenize(pl.concat([hashed.rename(""), data.frame["query"].rename("")]))
     owners = pl.Series(np.concatenate([user, candidate + len(users)]))

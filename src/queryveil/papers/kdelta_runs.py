@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 
 import polars as pl
 
-from queryveil.data import Format, QueryLog
+from queryveil.data import QueryLog
 from queryveil.errors import BadInput, TooFewUsers
 from queryveil.methods.bots import bots
 from queryveil.methods.kdelta import Kdelta
@@ -96,7 +96,7 @@ def _made_up(n_users: int, *, seed: int) -> Ordered:
 
 
 def _without_bots(log: QueryLog) -> tuple[QueryLog, int]:
-    if log.layout.format is Format.TRANSACTIONS:
+    if log.terms_are_items:
         raise BadInput("the kdelta figures are for logs of queries; for transactions there are the clump figures")
     if "time" not in log.columns:
         return log, 0

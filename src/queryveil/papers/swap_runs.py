@@ -12,7 +12,7 @@ import polars as pl
 
 from queryveil.attacks import Exposure, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, as_released
 from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
-from queryveil.data import Format, Int64s, QueryLog
+from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods.swap.pools import Pools, PoolSettings
 from queryveil.methods.swap.preparing import prepare
@@ -71,7 +71,7 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     if log is None:
         log = synthesize(like="aol", users=USERS if users is None else users, seed=seed).log
         origin = "the log is made up, in the shape of AOL's"
-    if log.layout.format is Format.TRANSACTIONS:
+    if log.terms_are_items:
         raise BadInput("the swap figures are for logs of queries; for transactions there are the clump figures")
     names = [name for name in ("user", "query", "time") if name in log.columns]
     prepared = prepare(log.frame.select(names), classifier=Classifier())

@@ -13,7 +13,7 @@ import polars as pl
 
 from queryveil.attacks.suite import Attacks
 from queryveil.checks.verdict import Verdict
-from queryveil.data import Format, Int64s, QueryLog, Tallies, Transactions
+from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
 from queryveil.release import Manifest, Release
 from queryveil.text.tokens import normalize, tokenize
@@ -49,7 +49,7 @@ def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
         before = _points(_asked(original.frame["query"]))
         return Curves(what="queries", before=before, after=_points(counts), of_people=True)
     if isinstance(release.data, Transactions):
-        by_blanks = original.layout.format is Format.TRANSACTIONS
+        by_blanks = original.terms_are_items
         tokens = tokenize(original.frame["query"], by_blanks=by_blanks)
         lengths = np.diff(tokens.query_ptr)
         often = np.bincount(tokens.row_query, minlength=len(lengths))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
-from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Tallies
+from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Tallies
 from queryveil.formats import tallies_layout
 from queryveil.methods import Dp
 from queryveil.methods.dp import Choice
@@ -54,7 +54,7 @@ def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str
     method.check(log.empty)
     rng = generator(method.seed)
     rows = people_of(log, threshold=method.bot_threshold).frame
-    by_blanks = log.layout.format is Format.TRANSACTIONS
+    by_blanks = log.layout.terms_are_items
     tallied = _Tallying(method=method, spark=spark, scratch=scratch, rng=rng, by_blanks=by_blanks)
     queries = tallied.rounds(rows, "queries", out=None)
     clicks = tallied.rounds(rows, "clicks", out=queries) if method.clicks else None

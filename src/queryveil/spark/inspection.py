@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
-from queryveil.data import Format
 from queryveil.methods.km.combinations import mark_alone
 from queryveil.reports.inspection import Inspection, check_sizes
 from queryveil.spark.executors import Batches, guarded, guarded_table, kept, speaking, suffixes
@@ -33,7 +32,7 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     """Count what is in a log, and the users with one, two, ... m terms that fewer than k users share."""
     check_sizes(k=k, m=m)
     progress.step("reading terms")
-    by_blanks = log.layout.format is Format.TRANSACTIONS
+    by_blanks = log.layout.terms_are_items
     with kept(gather(log.frame, window=None, by_blanks=by_blanks)) as histories:
         vocabulary = count_terms(histories, k=k)
         with speaking():

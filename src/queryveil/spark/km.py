@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
-from queryveil.data import Format, Int32s
+from queryveil.data import Int32s
 from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
 from queryveil.methods.km._deletion import term_values
@@ -103,7 +103,7 @@ def count_words(released: DataFrame) -> int:
 def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> Made:
     """Return the rows of a release that keeps the promise."""
     _check(method, log)
-    by_blanks = log.layout.format is Format.TRANSACTIONS
+    by_blanks = log.layout.terms_are_items
     people = people_of(log, threshold=method.bot_threshold)
     rows = people.frame.select(_needed(method, log.columns))
     progress.step("reading terms")

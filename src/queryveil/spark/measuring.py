@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
-from queryveil.data import Format, Int64s
+from queryveil.data import Int64s
 from queryveil.errors import NotYet
 from queryveil.guarantees import KmAnonymity
 from queryveil.release import Manifest
@@ -32,7 +32,7 @@ _TEXTS = pa.schema([("query", pa.string())])
 def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Measures:
     """Measure a released log beside the one it was made from."""
     has_items = isinstance(manifest.promise, KmAnonymity) and manifest.promise.items
-    by_blanks = original.layout.format is Format.TRANSACTIONS
+    by_blanks = original.layout.terms_are_items
     if has_items and not by_blanks:
         raise NotYet(
             "terms that moved up on Spark", "what they lost is told by a taxonomy", instead="leave out --engine"

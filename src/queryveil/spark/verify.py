@@ -123,7 +123,7 @@ def _invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -
     """Count the terms that have more users or occurrences in the release than in the original, and users and rows."""
     if promise.window is not None:
         raise NotYet("windows beside their original on Spark", "users have a name for each", instead=_ONE_MACHINE)
-    by_blanks = original.layout.format is Format.TRANSACTIONS
+    by_blanks = original.layout.terms_are_items
     if promise.items and not by_blanks:
         raise NotYet("nodes of a taxonomy beside their original on Spark", "they need a tree", instead=_ONE_MACHINE)
     now = _counted(released.frame, by_blanks=by_blanks)

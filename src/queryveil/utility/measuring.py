@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Format, QueryLog, Tallies, Transactions
+from queryveil.data import QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
@@ -92,7 +92,7 @@ def _measure_log(
     sides = Sides.of(original, release=release)
     progress.step("telling who is who")
     side_by_side: Paired | str = "items of transactions are no queries, and have no categories"
-    if original.layout.format is not Format.TRANSACTIONS:
+    if not original.terms_are_items:
         side_by_side = paired or _paired(original, release, key=key, taxonomy=taxonomy)
     who = side_by_side.who if isinstance(side_by_side, Paired) else None
     found = kept_of_log(sides, original=original, release=release, taxonomy=taxonomy, who=who)

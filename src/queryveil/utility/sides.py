@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Format, Int32s, Int64s, Profiles, QueryLog, Transactions
+from queryveil.data import Floats, Int32s, Int64s, Profiles, QueryLog, Transactions
 from queryveil.guarantees import KmAnonymity
 from queryveil.release import Release
 from queryveil.text.tokens import Tokens, encode, tokenize
@@ -70,7 +70,7 @@ class Sides:
         """
         released = release.log
         has_items = isinstance(release.promise, KmAnonymity) and release.promise.items
-        by_blanks = original.layout.format is Format.TRANSACTIONS
+        by_blanks = original.terms_are_items
         texts = [original.frame["query"].rename(""), released.frame["query"].rename("")]
         if has_items and not by_blanks:
             tokens = tokenize(texts[0])
@@ -131,7 +131,7 @@ def bags_of(original: Original, *, by_query: bool = False) -> Transactions:
         return original
     if isinstance(original, Profiles):
         return Transactions(frame=original.frame.select(id="user", items="terms"))
-    tokens = tokenize(original.frame["query"], by_blanks=original.layout.format is Format.TRANSACTIONS)
+    tokens = tokenize(original.frame["query"], by_blanks=original.terms_are_items)
     words = pl.DataFrame(
         {"id": original.frame["user"], "items": tokens.queries.gather(tokens.row_query).str.split(" ")}
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Format, Int64s, QueryLog, Tallies
+from queryveil.data import Floats, Int64s, QueryLog, Tallies
 from queryveil.release import Release
 from queryveil.text.tokens import Tokens, encode, tokenize
 from queryveil.utility.frequencies import frequencies_of_counts, top_urls
@@ -45,7 +45,7 @@ class Tallied:
     def of(cls, original: QueryLog, *, release: Release) -> Tallied:
         """Number the queries of both by their terms in lower case."""
         counted = _counted(release, n_rows=original.n_rows)
-        by_blanks = original.layout.format is Format.TRANSACTIONS
+        by_blanks = original.terms_are_items
         asked = original.frame["query"].rename("")
         if by_blanks:
             # An item of a transaction is what a query is in a log.

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import ROLES, Format, Int32s, Int64s, QueryLog, Transactions, with_own_texts
+from queryveil.data import ROLES, Int32s, Int64s, QueryLog, Transactions, with_own_texts
 from queryveil.data.rows import group
 from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
@@ -66,7 +66,7 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
         n_rows = data.n_rows if unit is Unit.QUERY else data.n_users
     codes, words = encode(items)
     nodes = taxonomy.find_all(words)[codes] if len(words) else codes
-    if isinstance(data, Transactions) or data.layout.format is Format.TRANSACTIONS:
+    if isinstance(data, Transactions) or data.terms_are_items:
         _check_known(nodes, owner)
     known = nodes >= 0
     removed["words_outside_the_taxonomy"] = int((~known).sum())
@@ -92,7 +92,7 @@ def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
 
 
 def _words(log: QueryLog, *, unit: Unit) -> tuple[Int32s, pl.Series]:
-    tokens = tokenize(log.frame["query"], by_blanks=log.layout.format is Format.TRANSACTIONS)
+    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
     length = np.diff(tokens.query_ptr)[tokens.row_query]
     row = np.repeat(np.arange(log.n_rows, dtype=np.int32), length)
     first = np.cumsum(length) - length

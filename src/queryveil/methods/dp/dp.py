@@ -9,17 +9,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import (
-    CLICKS_SCHEMA,
-    TALLIES_SCHEMA,
-    Bools,
-    Format,
-    Int32s,
-    Int64s,
-    QueryLog,
-    Tallies,
-    with_own_texts,
-)
+from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Bools, Int32s, Int64s, QueryLog, Tallies, with_own_texts
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import DifferentialPrivacy
@@ -106,7 +96,7 @@ class Dp:
 
     def check(self, log: QueryLog) -> None:
         """Raise if no release can be made of such a log here, before anything of a budget is spent."""
-        if self.clicks and log.layout.format is Format.TRANSACTIONS:
+        if self.clicks and log.terms_are_items:
             raise BadParameter("clicks", self.clicks, allowed="0 for transactions, whose items have no clicked URLs")
         if self.clicks and "url" not in log.columns:
             raise MissingColumn("the log", "url", found=log.columns)
@@ -203,7 +193,7 @@ def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
     """Return the rows of people; whether somebody is a program is told from that user's own rows."""
     found = bots_of(log, threshold=bot_threshold)
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
-    if log.layout.format is not Format.TRANSACTIONS:
+    if not log.terms_are_items:
         return people
     # An item of a transaction is what a query is in a log.
     return people.select("user", pl.col("query").str.split(" ")).explode("query")

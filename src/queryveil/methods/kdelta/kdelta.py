@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Format, Int32s, Int64s, QueryLog
+from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.methods.bots import bots_of, caveats, check_threshold
@@ -134,7 +134,7 @@ class Kdelta:
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
-        if log.layout.format is Format.TRANSACTIONS:
+        if log.terms_are_items:
             raise BadInput("kdelta is for logs of queries; for transactions there are km, clump and partition")
         rng = generator(self.seed)
         progress.step("reading queries")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Format, Int32s, Int64s, QueryLog, Reading
+from queryveil.data import Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, check_threshold, without_bots
@@ -88,7 +88,7 @@ class Km:
         removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         people = without_bots(log, threshold=self.bot_threshold, removed=removed)
         progress.step("reading terms")
-        by_blanks = log.layout.format is Format.TRANSACTIONS
+        by_blanks = log.terms_are_items
         tokens = tokenize(people["query"], by_blanks=by_blanks)
         owners, n_owners = self._owners(people)
         histories = collect(tokens, owners, n_users=n_owners)

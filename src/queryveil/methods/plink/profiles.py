@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil import progress
-from queryveil.data import Floats, Format, Int32s, Int64s, Profiles, QueryLog
+from queryveil.data import Floats, Int32s, Int64s, Profiles, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods.bots import without_bots
 from queryveil.text import tokenize
@@ -89,7 +89,7 @@ def profiles_of(
         return _given(data)
     removed = {"bad_rows_skipped": data.reading.n_bad_rows_skipped}
     people = without_bots(data, threshold=bot_threshold, removed=removed)
-    tokens = tokenize(people["query"], by_blanks=data.layout.format is Format.TRANSACTIONS)
+    tokens = tokenize(people["query"], by_blanks=data.terms_are_items)
     owners, users = encode(people["user"])
     histories = collect(tokens, owners, n_users=len(users))
     is_stop = tokens.vocabulary.str.to_lowercase().is_in(list(ENGLISH)).to_numpy()

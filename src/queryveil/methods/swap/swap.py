@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Format, Int64s, QueryLog
+from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats
@@ -77,7 +77,7 @@ class Swap:
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
-        if log.layout.format is Format.TRANSACTIONS:
+        if log.terms_are_items:
             raise BadInput("swap is for logs of queries; for transactions there are km, clump and partition")
         rng = generator(self.seed)
         progress.step("classifying")
