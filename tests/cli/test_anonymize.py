@@ -24,8 +24,8 @@ def test_a_release_is_made_and_summed_up(run: Run, log_file: Path, tmp_path: Pat
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 3, "--m", 2)
     assert done.returncode == 0
     assert "finds at least 3 people" in done.stdout
-    assert "36 of 48 kept (75.0 %)" in done.stdout
-    assert "12 of 12 kept (100.0 %)" in done.stdout
+    assert "36 of 48 kept (75 %)" in done.stdout
+    assert "12 of 12 kept (100 %)" in done.stdout
     assert "columns dropped" in done.stdout
     assert "queryveil verify" in done.stderr
     assert "queryveil verify" not in done.stdout

@@ -61,7 +61,7 @@ def test_nothing_is_said_of_how_large_the_log_was(log: QueryLog, tmp_path: Path)
     figures = {figure.label: figure.value for figure in document_of(report(tmp_path / "out")).figures}
     assert figures["Queries"] == "2"
     made = document_of(report(made_up())).figures
-    assert {figure.label: figure.note for figure in made}["Made-up rows"] == "of 30 made-up users"
+    assert {figure.label: figure.note for figure in made}["Users"] == "all made up"
 
 
 def test_the_noise_stands_in_a_table(log: QueryLog) -> None:

@@ -21,7 +21,7 @@ from queryveil.errors import BadInput, BadParameter, NotYet, TooFewUsers
 from queryveil.guarantees import Linkability
 from queryveil.methods import Clump, Kdelta, Partition, Plink
 from queryveil.release import ColumnPolicy, Release, keyed, read_release
-from queryveil.spark.column_release import secret_of
+from queryveil.spark.column_release import derive_secret
 from queryveil.spark.engine import Spark
 from queryveil.spark.logs import plain, put
 from queryveil.spark.plink import COUNTED, join_small, places
@@ -130,7 +130,7 @@ def test_a_single_shard_says_what_one_machine_says(name: str, anonymize: Anonymi
     method, log = replace(ALONE[name], seed=7), made_up()
     there = anonymize(method, log, shards=1)
     # The same rows in the same order, and the chance that the only shard has.
-    same = replace(method, seed=seed_of(secret_of(7, "shards"), 0, 1))
+    same = replace(method, seed=seed_of(derive_secret(7, "shards"), 0, 1))
     here = same.anonymize(log.with_frame(in_order(log.frame)))
     for part in ("promise", "parameters", "counts", "removed", "changed", "columns", "warnings", "query_clusters"):
         assert getattr(there.manifest, part) == getattr(here.manifest, part), part
@@ -234,7 +234,7 @@ def test_groups_are_large_enough_beside_the_average_of_all_shards(seed: int, ano
     log = _lopsided()
     method = Plink(p=0.4, taxonomy=TREE, seed=seed)
     # Every shard keeps the promise, and the union of what they release would not.
-    secret = secret_of(method.seed, "shards")
+    secret = derive_secret(method.seed, "shards")
     rows = shared_out(log.frame, secret=secret)
     naive = []
     for (shard,), part in rows.partition_by(SHARD, as_dict=True, include_key=False).items():

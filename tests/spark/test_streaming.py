@@ -86,7 +86,7 @@ def live_and_die(folder: Path, *, after_batches: int, seconds: float) -> None:
     with (folder / "mortal.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(MORTAL), json.dumps(SETTINGS), json.dumps(places_in(folder, form="parquet"))],
-            env=os.environ | {"SPARK_LOCAL_DIRS": str(scratch)},
+            env=os.environ | {"SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -14,15 +14,7 @@ from pyspark.sql import Row
 
 from queryveil.errors import BadParameter
 from queryveil.methods.swap.pools import BLOCK, Pools, PoolSettings, RandomNumbers
-from queryveil.spark.streaming.pools import (
-    PoolProcessor,
-    derived,
-    hash_key,
-    in_order_of_arrival,
-    packed,
-    places,
-    unpacked,
-)
+from queryveil.spark.streaming.pools import PoolProcessor, derived, hash_key, in_order_of_arrival, pack, places, unpack
 from queryveil.spark.streaming.swap import SwapStream
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
@@ -98,16 +90,16 @@ def batch_of(n: int, *, number: int, n_users: int = 30) -> pl.DataFrame:
 
 
 def rows_of(events: pl.DataFrame, *, seed: int) -> Iterator[Row]:
-    """Return events in parcels as Spark would: in any order, cut anywhere."""
+    """Return events packed as Spark would: in any order, cut anywhere."""
     rng = random.Random(seed)
     mixed = events[rng.sample(range(events.height), events.height)]
     cut = rng.randrange(events.height + 1)
-    return iter([Row(category=5, shard=0, parcel=packed(part)) for part in (mixed[:cut], mixed[cut:])])
+    return iter([Row(category=5, shard=0, events=pack(part)) for part in (mixed[:cut], mixed[cut:])])
 
 
 def released_by(processor: PoolProcessor, events: pl.DataFrame, *, seed: int = 0) -> list[tuple[Any, ...]]:
     rows = processor.handleInputRows((5, 0), rows_of(events, seed=seed), None)  # type: ignore[arg-type]
-    return [row for each in rows for row in unpacked(each.parcel).select("user", "query").rows()]
+    return [row for each in rows for row in unpack(each.events).select("user", "query").rows()]
 
 
 def test_numbers_of_a_secret_are_the_same_again_and_those_of_another_are_others() -> None:
@@ -189,7 +181,7 @@ def test_a_text_has_the_same_category_however_it_is_typed() -> None:
 
 
 def test_an_error_in_a_pool_quotes_nothing() -> None:
-    rows = iter([Row(category=5, shard=0, parcel=b"kestrel lantern")])
+    rows = iter([Row(category=5, shard=0, events=b"kestrel lantern")])
     with pytest.raises(RuntimeError) as failed:
         list(processor_on(StateInMemory()).handleInputRows((5, 0), rows, None))  # type: ignore[arg-type]
     assert "kestrel" not in str(failed.value)

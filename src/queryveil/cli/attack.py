@@ -53,7 +53,6 @@ def attack(
     from queryveil.attacks.attacker import read_people
     from queryveil.cli.output import print_json, progress_bar
     from queryveil.comparison.methods import remake_of
-    from queryveil.guarantees import DifferentialPrivacy
     from queryveil.release import read_release
 
     with progress_bar():
@@ -73,7 +72,7 @@ def attack(
     if as_json:
         print_json(found.to_dict())
     else:
-        _print(found, is_noisy=isinstance(release.promise, DifferentialPrivacy))
+        _print(found, is_noisy=release.promise.is_noisy)
 
 
 def _print(found: Attacks, *, is_noisy: bool) -> None:

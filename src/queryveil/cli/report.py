@@ -120,9 +120,8 @@ def _check_is_outside(path: Path, release: Release, folder: Path, *, exact: bool
 
 
 def _is_noisy(release: Release) -> bool:
-    from queryveil.guarantees import DifferentialPrivacy
 
-    return isinstance(release.promise, DifferentialPrivacy)
+    return release.promise.is_noisy
 
 
 def _check_is_apart(path: Path, others: Iterable[str | Path | None]) -> None:

@@ -53,7 +53,6 @@ def verify(
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
     from queryveil.checks import verify as judge
     from queryveil.cli.output import progress_bar
-    from queryveil.guarantees import DifferentialPrivacy, Linkability
     from queryveil.release import read_release
 
     if engine != "local":
@@ -71,13 +70,13 @@ def verify(
     with progress_bar():
         release = read_release(folder)
         before: QueryLog | Profiles | None = None
-        if original is not None and isinstance(release.promise, Linkability):
+        if original is not None and release.promise.is_of_profiles:
             before = read_people(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
         elif original is not None:
             before = read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
         verdict = judge(
             # What stands beside noisy counts in their folder matters too.
-            folder if isinstance(release.promise, DifferentialPrivacy) else release,
+            folder if release.promise.is_noisy else release,
             original=before,
             taxonomy=load_taxonomy(taxonomy),
             key=key_of(release, folder=folder, key=key),

@@ -26,7 +26,7 @@ from queryveil.comparison.methods import build_method
 from queryveil.comparison.plan import ORIGINAL, Run
 from queryveil.data import QueryLog
 from queryveil.errors import NothingPromised, QueryveilError
-from queryveil.guarantees import Guarantee, SwapAnonymity
+from queryveil.guarantees import Guarantee
 from queryveil.methods import Plink
 from queryveil.pairing import Paired, pseudonymised
 from queryveil.release import Counts, Release
@@ -197,7 +197,7 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
 def _verdict(release: Release, ground: Ground) -> dict[str, str]:
     progress.step("verifying")
     # Queries that changed hands are judged beside the original alone.
-    needs_original = isinstance(release.promise, SwapAnonymity)
+    needs_original = release.promise.needs_original
     try:
         verdict = verify(release, original=ground.log if needs_original else None)
     except NothingPromised as error:

@@ -15,7 +15,7 @@ import polars as pl
 from queryveil import methods
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, QueryveilError
-from queryveil.guarantees import Guarantee, NoPromise
+from queryveil.guarantees import Guarantee
 from queryveil.release import Ids, Manifest, Release
 from queryveil.text.taxonomy import Taxonomy
 
@@ -150,7 +150,7 @@ def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
 
 def promises_nothing(promise: Guarantee) -> bool:
     """Return whether a promise is none."""
-    return isinstance(promise, NoPromise)
+    return promise.promises_nothing
 
 
 def command(name: str, settings: Mapping[str, Setting]) -> str:

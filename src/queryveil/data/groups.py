@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -39,6 +40,9 @@ class Groups(Framed):
     >>> Groups(frame=pl.DataFrame([(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], None)], schema=GROUPS_SCHEMA, orient="row"))
     Groups(n_groups=1, n_members=3)
     """
+
+    kind: ClassVar[str] = "groups"
+    noun: ClassVar[str] = "groups"
 
     frame: pl.DataFrame
 

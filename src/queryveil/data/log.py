@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -86,6 +86,9 @@ class QueryLog(Framed):
     >>> log
     QueryLog(n_rows=2, n_users=2, columns=['user', 'query'])
     """
+
+    kind: ClassVar[str] = "log"
+    noun: ClassVar[str] = "a log"
 
     frame: pl.DataFrame
     layout: Layout = field(default_factory=Layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import polars as pl
 
@@ -34,6 +35,9 @@ class Tallies(Framed):
     >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
     Tallies(n_queries=2, n_clicks=0)
     """
+
+    kind: ClassVar[str] = "queries"
+    noun: ClassVar[str] = "queries with counts"
 
     frame: pl.DataFrame
     clicks: pl.DataFrame | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -39,6 +39,9 @@ class Transactions(Framed):
     >>> Transactions.from_frame({"items": [["apple", "milk"], ["apple", "apple", "beef"]]})
     Transactions(n_transactions=2, n_items=5)
     """
+
+    kind: ClassVar[str] = "transactions"
+    noun: ClassVar[str] = "transactions"
 
     frame: pl.DataFrame
     layout: Layout = field(default_factory=Layout)

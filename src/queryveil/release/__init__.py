@@ -1,6 +1,6 @@
 """A release: the data, its promise and its manifest, the rule which columns leave, and the folder it is written to."""
 
-from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, keyed
+from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, ids_per_window, keyed
 from queryveil.release.release import (
     FORMAT_VERSION,
     MANIFEST,
@@ -16,6 +16,7 @@ from queryveil.release.release import (
     sum_of_parts,
     versions,
 )
+from queryveil.release.sizes import Size, sizes
 
 __all__ = [
     "FORMAT_VERSION",
@@ -31,10 +32,13 @@ __all__ = [
     "Noise",
     "Part",
     "Release",
+    "Size",
     "TimeDetail",
     "check_target",
+    "ids_per_window",
     "keyed",
     "read_release",
+    "sizes",
     "sum_of_parts",
     "versions",
 ]

@@ -1,9 +1,14 @@
-"""Which columns of a log may leave, and how: a promise covers columns, the rest goes only when asked for."""
+"""Which columns of a log are released, and how ids and times change: the one statement of it for every engine.
+
+On one machine `ColumnPolicy.apply` does it all. Spark and streams call `released_columns` and `released_ids` for each
+batch, and have their own ways to number users and to shuffle rows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -17,7 +22,7 @@ from queryveil.data import ROLES, Int32s, with_own_texts
 from queryveil.errors import BadParameter
 
 MIN_KEY_BYTES = 16
-"""So long must a secret be."""
+"""The least length of a secret key."""
 _ID_LENGTH = 32
 
 
@@ -47,6 +52,16 @@ class TimeDetail(StrEnum):
             TimeDetail.DROP: None,
         }[self]
 
+    def truncate(self, times: pl.Series) -> pl.Series:
+        """Return times as they are released; they are not released at all with `drop`.
+
+        >>> from datetime import datetime
+        >>> TimeDetail.HOUR.truncate(pl.Series([datetime(2026, 3, 4, 15, 16, 17)])).item()
+        datetime.datetime(2026, 3, 4, 15, 0)
+        """
+        every = {TimeDetail.DAY: "1d", TimeDetail.HOUR: "1h"}.get(self)
+        return times if every is None else times.dt.truncate(every)
+
 
 class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was done with the columns, for the manifest.
@@ -63,11 +78,19 @@ class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPolicy:
-    """How the columns that a promise does not cover leave, if at all.
+    """How the columns that a promise does not cover are released, if at all.
 
-    Users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
-    release (`keyed`: HMAC-SHA256 with `key`) or stay as they are (`keep`). Times are cut to the `day`, the
-    `hour`, kept or dropped. Any other column is dropped unless named in `keep`.
+    Parameters
+    ----------
+    ids
+        Users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every release
+        (`keyed`) or stay as they are (`keep`).
+    time
+        Times are cut to the `day`, the `hour`, kept or dropped.
+    keep
+        Other columns to release; any that is not named is dropped.
+    key
+        The secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
     Examples
     --------
@@ -104,7 +127,7 @@ class ColumnPolicy:
                 )
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
-        """What becomes of the columns of a log; those that a promise covers are `protected` and leave unasked."""
+        """Return what becomes of the columns of a log; `protected` are those that the promise covers."""
         others = [name for name in columns if name not in ("user", "query", "time", *protected)]
         return ColumnReport(
             ids=self.ids,
@@ -115,7 +138,7 @@ class ColumnPolicy:
         )
 
     def warnings(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> list[str]:
-        """Return what leaves that the promise does not cover."""
+        """Return what is released that the promise does not cover."""
         found = []
         if self.ids is Ids.KEEP:
             found.append("user ids are the original ones: whoever knows an id knows the person's rows")
@@ -127,32 +150,50 @@ class ColumnPolicy:
         found += [f"column {name} was kept and is not covered by the promise" for name in kept]
         return found
 
+    def released_names(self, columns: Iterable[str], *, protected: tuple[str, ...] = ()) -> list[str]:
+        """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones."""
+        released = {"user", "query", *protected, *self.keep, *(() if self.time is TimeDetail.DROP else ("time",))}
+        return [name for name in columns if name in released]
+
+    def released_columns(self, frame: pl.DataFrame, *, protected: tuple[str, ...] = ()) -> pl.DataFrame:
+        """Return the columns of a frame that are released, with times as exact as they may be."""
+        out = frame.select(self.released_names(frame.columns, protected=protected))
+        return out.with_columns(self.time.truncate(out["time"])) if "time" in out.columns else out
+
+    def released_ids(self, users: pl.Series) -> pl.Series:
+        """Return the id of each row's user: a pseudonym under the key, or the user's own.
+
+        Fresh ids come later, from whoever has seen all users: here they are still the users' own.
+        """
+        if self.key is None:
+            return users
+        distinct = users.unique(maintain_order=True)
+        pseudonyms = keyed(distinct, key=self.key)
+        return users.replace_strict(distinct, pseudonyms, return_dtype=pl.String).alias(users.name)
+
     def apply(
         self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator, protected: tuple[str, ...] = ()
     ) -> pl.DataFrame:
-        """Return the rows with released columns only, users renamed and rows shuffled, and no text of other rows.
+        """Return the released columns with users renamed and rows shuffled, and no text of other rows.
 
         `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller
         has made the user column distinct for each owner.
         """
-        names = [name for name in frame.columns if name in ("user", "query", *protected) or name in self.keep]
-        if "time" in frame.columns and self.time is not TimeDetail.DROP:
-            names = [name for name in frame.columns if name in (*names, "time")]
-        out = frame.select(names).with_columns(self._user(frame["user"], owners, rng))
-        if "time" in out.columns and self.time in (TimeDetail.DAY, TimeDetail.HOUR):
-            out = out.with_columns(pl.col("time").dt.truncate("1d" if self.time is TimeDetail.DAY else "1h"))
+        out = self.released_columns(frame, protected=protected)
+        users = _fresh_ids(owners, rng) if self.ids is Ids.FRESH else self.released_ids(frame["user"])
         order = _shuffled_order(owners, rng)
-        return with_own_texts(out[order], but=None if self.ids is Ids.KEEP else "user")
+        return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
 
-    def _user(self, users: pl.Series, owners: Int32s, rng: np.random.Generator) -> pl.Series:
-        if self.ids is Ids.KEEP:
-            return users.alias("user")
-        if self.ids is Ids.KEYED and self.key is not None:
-            distinct = users.unique(maintain_order=True)
-            return users.replace_strict(distinct, keyed(distinct, key=self.key), return_dtype=pl.String).alias("user")
-        present, place = np.unique(owners, return_inverse=True)
-        numbers = rng.permutation(len(present)) + 1
-        return pl.Series("user", numbers[place]).cast(pl.String)
+
+def _fresh_ids(owners: Int32s, rng: np.random.Generator) -> pl.Series:
+    present, place = np.unique(owners, return_inverse=True)
+    numbers = rng.permutation(len(present)) + 1
+    return pl.Series("user", numbers[place]).cast(pl.String)
+
+
+def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
+    """Return another id for each window of a user, so that nobody can be followed from one window to the next."""
+    return users + "\0" + windows.cast(pl.String)
 
 
 def keyed(users: pl.Series, *, key: bytes) -> pl.Series:

@@ -29,9 +29,10 @@ from queryveil.formats import (
     write_transactions,
 )
 from queryveil.formats.atomic_folders import check_writable, whole
-from queryveil.guarantees import DifferentialPrivacy, Guarantee
+from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
 from queryveil.release.columns import ColumnReport
+from queryveil.release.sizes import sizes
 from queryveil.settings import is_utf8
 from queryveil.version import __version__
 
@@ -143,30 +144,31 @@ class Release:
     def log(self) -> QueryLog:
         """The data, for a method that releases a log."""
         if not isinstance(self.data, QueryLog):
-            raise BadInput(f"this release holds {_kind(self.data)}, not a log")
+            raise BadInput(f"this release holds {self.data.noun}, not a log")
         return self.data
 
     @property
     def transactions(self) -> Transactions:
         """The data, for a method that releases transactions."""
         if not isinstance(self.data, Transactions):
-            raise BadInput(f"this release holds {_kind(self.data)}, not transactions")
+            raise BadInput(f"this release holds {self.data.noun}, not transactions")
         return self.data
 
     @property
     def groups(self) -> Groups:
         """The data, for a method that releases groups of profiles."""
         if not isinstance(self.data, Groups):
-            raise BadInput(f"this release holds {_kind(self.data)}, not groups")
+            raise BadInput(f"this release holds {self.data.noun}, not groups")
         return self.data
 
     def _repr_html_(self) -> str:
         # Privacy: what the manifest says, which holds no text and no ids.
         manifest = self.manifest
+        n_clicks = self.data.n_clicks if isinstance(self.data, Tallies) and self.data.clicks is not None else None
         rows: list[tuple[str, Cell]] = [
             ("method", manifest.method),
             ("promise", self.promise.in_words()),
-            *_sizes(self),
+            *((size.label, size.text) for size in sizes(manifest, kind=self.data.kind, n_clicks=n_clicks)),
             *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
             *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
             *(("warning", warning) for warning in manifest.warnings),
@@ -177,7 +179,7 @@ class Release:
     def tallies(self) -> Tallies:
         """The data, for a method that releases queries with counts."""
         if not isinstance(self.data, Tallies):
-            raise BadInput(f"this release holds {_kind(self.data)}, not queries with counts")
+            raise BadInput(f"this release holds {self.data.noun}, not queries with counts")
         return self.data
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
@@ -190,24 +192,6 @@ class Release:
             text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path
-
-
-def _sizes(release: Release) -> list[tuple[str, Cell]]:
-    counts = release.manifest.counts
-    if isinstance(release.promise, DifferentialPrivacy):
-        # How large the log was is not told.
-        if isinstance(release.data, Tallies):
-            return [("queries", release.data.n_queries), ("queries with URLs", release.data.n_clicks)]
-        return [("made-up users", counts.n_users_after)]
-    return [
-        ("rows", f"{counts.n_rows_after:,} of {counts.n_rows_before:,}"),
-        ("users", f"{counts.n_users_after:,} of {counts.n_users_before:,}"),
-    ]
-
-
-def _kind(data: QueryLog | Transactions | Groups | Tallies) -> str:
-    kinds = {QueryLog: "a log", Transactions: "transactions", Groups: "groups", Tallies: "queries with counts"}
-    return kinds[type(data)]
 
 
 def check_target(folder: str | Path, *, force: bool = False) -> None:

@@ -16,7 +16,7 @@ from queryveil.checks import verify
 from queryveil.data import Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import are_profiles, read_log, read_profiles
-from queryveil.guarantees import Linkability, NoPromise, SwapAnonymity
+from queryveil.guarantees import NoPromise
 from queryveil.pairing import Paired, another_log
 from queryveil.release import Release, read_release
 from queryveil.reports.value import Judgement, Report, State, curves_of
@@ -106,7 +106,7 @@ def _read(
 ) -> QueryLog | Transactions | Profiles | None:
     if not isinstance(original, Path | str):
         return original
-    if isinstance(release.promise, Linkability) and are_profiles(original):
+    if release.promise.is_of_profiles and are_profiles(original):
         return read_profiles(original)
     return read_log(original)
 
@@ -147,7 +147,7 @@ def _judge(release: Release | Path | str, sides: _Sides, *, classifier: Classifi
         )
     except BadInput as error:
         # Only where queries change hands may a sound release be without a verdict, for want of what it needs.
-        if not isinstance(promise, SwapAnonymity):
+        if not promise.needs_original:
             raise
         return Judgement(state=State.NOT_JUDGED, reason=str(error), beside_original=beside)
     state = State.HOLDS if verdict.holds else State.BROKEN

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import number, percent
-from queryveil.release import Manifest
-from queryveil.reports.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table, of
+from queryveil.release import Manifest, sizes
+from queryveil.reports.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table
 from queryveil.reports.charts import Bar, Line, bar_chart, line_chart
 from queryveil.reports.value import Curves, Report
 from queryveil.utility.score import Measures, Score
@@ -116,7 +115,7 @@ def cost(report: Report) -> Section:
 def taken_away(report: Report) -> Section:
     """Return what was removed and changed, by kind."""
     manifest = report.manifest
-    if isinstance(manifest.promise, DifferentialPrivacy):
+    if manifest.promise.is_noisy:
         blocks: list[Block] = [Paragraph(text=_NOT_TOLD), _noise(manifest)]
         return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
     return _removed(manifest)
@@ -149,43 +148,10 @@ def _edits(caption: str, edits: Iterable[Edit]) -> Table:
     return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
 
 
-def sizes(report: Report) -> tuple[Figure, ...]:
-    """Return the two figures that say how much is left."""
-    manifest = report.manifest
-    counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
-    if isinstance(manifest.promise, DifferentialPrivacy):
-        return _noisy_sizes(report)
-    people = Figure(
-        value=percent(min(1.0, counts.n_users_after / max(1, counts.n_users_before))),
-        label="Users kept",
-        note=of(counts.n_users_after, counts.n_users_before),
-    )
-    if kind == "groups":
-        return Figure(value=f"{counts.n_rows_after:,}", label="Groups", note="one profile each"), people
-    if kind == "transactions":
-        note = f"from {counts.n_users_before:,} users"
-        return (Figure(value=f"{counts.n_rows_after:,}", label="Transactions", note=note),)
-    if getattr(manifest.promise, "window", None):
-        note = f"one per user and window; {counts.n_users_before:,} users before"
-        people = Figure(value=f"{counts.n_users_after:,}", label="User ids", note=note)
-    n_added = manifest.changed.get("rows_added", 0)
-    n_kept = counts.n_rows_after - n_added
-    made_up = f", and {n_added:,} made up" if n_added else ""
-    share = percent(n_kept / max(1, counts.n_rows_before))
-    return Figure(value=share, label="Rows kept", note=of(n_kept, counts.n_rows_before) + made_up), people
-
-
-def _noisy_sizes(report: Report) -> tuple[Figure, ...]:
-    """Return what is released; how large the log was is not told."""
-    counts = report.manifest.counts
-    if "user" in report.columns:
-        note = f"of {counts.n_users_after:,} made-up users"
-        return (Figure(value=f"{counts.n_rows_after:,}", label="Made-up rows", note=note),)
-    queries = Figure(value=f"{counts.n_rows_after:,}", label="Queries", note="each with a noisy count")
-    if report.n_clicks is None:
-        return (queries,)
-    note = "pairs of a query and a URL, each with a noisy count"
-    return queries, Figure(value=f"{report.n_clicks:,}", label="Clicks", note=note)
+def figures(report: Report) -> tuple[Figure, ...]:
+    """Return the figures that say how much is left."""
+    found = sizes(report.manifest, n_clicks=report.n_clicks)
+    return tuple(Figure(value=size.figure, label=size.title, note=size.about) for size in found)
 
 
 def _noise(manifest: Manifest) -> Table:
@@ -207,8 +173,8 @@ def _noise(manifest: Manifest) -> Table:
 
 def _counts(report: Report) -> Table:
     manifest = report.manifest
-    if isinstance(manifest.promise, DifferentialPrivacy):
-        shown = tuple((each.label, each.value) for each in _noisy_sizes(report))
+    if manifest.promise.is_noisy:
+        shown = tuple((each.label, each.value) for each in figures(report))
         return Table(columns=("", "release"), rows=shown, caption="Counts")
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from queryveil.attacks.suite import Attacks, Attempt
-from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import percent
 from queryveil.reports.blocks import Document, Figure, Paragraph, Section, Table, attacker, count, share
-from queryveil.reports.cost_section import cost, sizes, taken_away
+from queryveil.reports.cost_section import cost, figures, taken_away
 from queryveil.reports.exposure_section import TYPICAL, by_known_terms, exposed, shown, typical
 from queryveil.reports.promise_sections import checking, columns, glossary, judged, not_promised, promised, warnings
 from queryveil.reports.value import Report, State
@@ -46,7 +45,7 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure(report), *sizes(report)),
+        figures=(*_exposure(report), *figures(report)),
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. {_holds_no_text(report)}",
     )
@@ -99,7 +98,7 @@ def _alert(report: Report) -> str:
     """Return what must not be overlooked."""
     n = len(report.manifest.warnings)
     warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
-    is_exact = isinstance(report.manifest.promise, DifferentialPrivacy) and report.measures is not None
+    is_exact = report.manifest.promise.is_noisy and report.measures is not None
     if is_exact:
         warned = f"{warned} {_KEEP_IT}".strip()
     first = {

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from queryveil.attacks.suite import Attacks, Attempt
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
-from queryveil.guarantees import DifferentialPrivacy
 from queryveil.html_tables import percent
 from queryveil.reports.blocks import (
     Block,
@@ -47,7 +46,7 @@ def exposed(report: Report) -> Section:
         # The best of several, chosen once all are known, looks better than any one of them is.
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
         blocks.append(Paragraph(text=best, kind="note"))
-    if isinstance(report.manifest.promise, DifferentialPrivacy) and report.attacks.named("sybil") is not None:
+    if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
         blocks.append(Paragraph(text=f"{named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
         blocks.append(Paragraph(text=_ESTIMATED, kind="note"))

@@ -10,7 +10,6 @@ from queryveil.guarantees import (
     KdeltaAnonymity,
     KmAnonymity,
     Linkability,
-    NoPromise,
     SwapAnonymity,
     TransactionAnonymity,
 )
@@ -67,7 +66,7 @@ def judged(report: Report) -> Section:
         blocks.append(Paragraph(text=_why_none(report), kind="warning"))
         return Section(name="verdict", title="Does it hold?", blocks=tuple(blocks))
     blocks.append(Paragraph(text=verdict.in_words(), kind="plain" if verdict.holds else "warning"))
-    is_swap = isinstance(verdict.promise, SwapAnonymity)
+    is_swap = verdict.promise.needs_original
     checked = _CHECKED_MADE_UP if verdict.is_made_up else _what_was_checked(verdict.promise)
     blocks.append(Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"))
     if not verdict.holds:
@@ -157,7 +156,7 @@ def checking(report: Report) -> Section:
     if files:
         lines = [line for file in files for line in (_sum(file, folder=folder), file.sha256)]
         blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
-    if not isinstance(manifest.promise, NoPromise):
+    if not manifest.promise.promises_nothing:
         blocks += [Paragraph(text=_who_can(report)), Commands(lines=_verify(report))]
     blocks += [
         Paragraph(text="To make this report again, with the original for what attackers find and what it cost:"),
@@ -183,13 +182,13 @@ def glossary() -> Section:
 def _verify(report: Report) -> tuple[str, ...]:
     folder = quote(report.folder)
     with_original = f"queryveil verify {folder} --original LOG{_key(report)}{_taxonomy(report)}"
-    if isinstance(report.manifest.promise, SwapAnonymity):
+    if report.manifest.promise.needs_original:
         return (with_original,)
     return (f"queryveil verify {folder}", with_original)
 
 
 def _who_can(report: Report) -> str:
-    if isinstance(report.manifest.promise, SwapAnonymity):
+    if report.manifest.promise.needs_original:
         return "Only who has the original and the key can judge the promise again (exit code 0: it holds, 1: broken):"
     return (
         "Whoever has the folder can judge the promise again, without the original; who has the original can also look "
@@ -256,7 +255,7 @@ def _sentence_columns(text: str) -> str:
 
 
 def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:
-    if isinstance(manifest.promise, DifferentialPrivacy):
+    if manifest.promise.is_noisy:
         return _noisy_rows(manifest, released=released)
     policy = manifest.columns
     has_users = "user" in released

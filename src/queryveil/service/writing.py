@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from queryveil.data import ROLES, Bytes, Format, Int64s, Layout
 from queryveil.formats.roles import carried_names
 from queryveil.formats.write import arrange, encode_rows
-from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.release import ColumnPolicy, Ids
 
 UInt32s = NDArray[np.uint32]
 
@@ -155,31 +155,15 @@ def _padded(key: bytes, pad: int) -> UInt32s:
     return state
 
 
-def release_time(now: datetime, *, detail: TimeDetail) -> datetime | None:
-    """Cut the time of a release as the policy says.
-
-    >>> release_time(datetime(2026, 3, 4, 15, 16, 17), detail=TimeDetail.HOUR)
-    datetime.datetime(2026, 3, 4, 15, 0)
-    """
-    match detail:
-        case TimeDetail.DROP:
-            return None
-        case TimeDetail.DAY:
-            return now.replace(hour=0, minute=0, second=0, microsecond=0)
-        case TimeDetail.HOUR:
-            return now.replace(minute=0, second=0, microsecond=0)
-        case _:
-            return now
-
-
 def write_lines(
     released: pl.DataFrame, *, layout: Layout, columns: ColumnPolicy, now: datetime, has_header: bool
 ) -> bytes:
     """Write released rows, users already renamed; the time is that of the release, where lines have one."""
-    frame = released.select("user", "query", *columns.keep)
-    time = release_time(now, detail=columns.time) if "time" in layout.names else None
-    if time is not None:
-        frame = frame.with_columns(pl.lit(time, dtype=ROLES["time"]).alias("time"))
+    # Privacy: when a query was asked would lead back to its user.
+    frame = released.drop("time", strict=False)
+    if "time" in layout.names:
+        frame = frame.with_columns(time=pl.lit(now, ROLES["time"]))
+    frame = columns.released_columns(frame)
     if layout.format is Format.JSONL:
         return _json(frame, layout=layout, keep=columns.keep)
     return encode_rows(arrange(frame, layout=layout), layout=layout, begin=0 if has_header else 1)

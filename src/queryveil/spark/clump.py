@@ -15,7 +15,7 @@ from queryveil.errors import BadInput, BadRow
 from queryveil.formats.transactions import arrange_transactions, transactions_layout
 from queryveil.methods import Clump, Partition
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release
-from queryveil.spark.column_release import leave
+from queryveil.spark.column_release import release_rows
 from queryveil.spark.logs import SparkLog
 from queryveil.spark.shards import SHARD, Outcome, Shards, check_shards, mean, merged, run_in_shards, total
 from queryveil.spark.writing import Made, MadeHere, Written
@@ -97,5 +97,5 @@ def _leaving(frame: DataFrame, *, seed: int | None) -> DataFrame:
     """Number the transactions anew over all shards, in an order that does not tell which shard one is from."""
     # To `leave`, a transaction is a user with one row.
     rows = frame.select(F.concat_ws(" ", SHARD, "number").alias("user"), "items")
-    leaving = leave(rows, ColumnPolicy(), seed=seed, protected=("items",))
+    leaving = release_rows(rows, ColumnPolicy(), seed=seed, protected=("items",))
     return leaving.frame.withColumnRenamed("user", "id")

@@ -20,7 +20,7 @@ from queryveil.methods.dp._noise import draw
 from queryveil.methods.dp.dp import by_count, is_url, may_leave
 from queryveil.release import Noise, Release
 from queryveil.rng import generator
-from queryveil.spark.column_release import secret_of
+from queryveil.spark.column_release import derive_secret
 from queryveil.spark.executors import Batches, guarded, speaking
 from queryveil.spark.km_histories import people_of
 from queryveil.spark.logs import SparkLog, as_frame, schema_of
@@ -37,7 +37,7 @@ _ITEMS_AT_ONCE = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Picking:
-    """How a person's few items are picked: by digests that look like chance to whoever does not know the secret.
+    """How a person's few items are picked: by digests that look random to whoever does not know the secret.
 
     Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides.
     """
@@ -86,7 +86,7 @@ class _Tallying:
                 names=names,
                 most=plan.max_items,
                 choose=self.method.choose,
-                secret=secret_of(self.method.seed, f"picks {number}"),
+                secret=derive_secret(self.method.seed, f"picks {number}"),
                 by_blanks=self.by_blanks,
             )
             # Privacy: a later round knows of an earlier one only what was published; picks are made anew.

@@ -16,7 +16,7 @@ from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.release import Counts, Ids, Manifest, Release, TimeDetail
-from queryveil.spark.column_release import digests, leave, secret_of
+from queryveil.spark.column_release import derive_secret, keyed_digests, release_rows
 from queryveil.spark.executors import speaking
 from queryveil.spark.logs import SparkLog
 from queryveil.spark.shards import (
@@ -70,7 +70,7 @@ def _tallied(of: str, before: pl.DataFrame, after: pl.Series, *, secret: bytes) 
     counted = after.to_frame("text").group_by("text").agg(pl.len().alias(_AFTER))
     both = before.join(counted, on="text", how="left")
     # Privacy: a digest will do to tell them apart, and the driver need not see texts.
-    key = pl.Series(digests(both["text"], secret=secret), dtype=pl.Binary)
+    key = pl.Series(keyed_digests(both["text"], secret=secret), dtype=pl.Binary)
     numbers = [pl.col(name).fill_null(0).cast(pl.Int64) for name in (_BEFORE, _AFTER, _PEOPLE)]
     return both.select(pl.lit(of).alias(_OF), key.alias(_KEY), *numbers)
 
@@ -112,7 +112,7 @@ def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int
     rows = inner.anonymize(log.empty).log.frame.to_arrow().schema
     n_users = log.n_users
     found = run_in_shards(
-        partial(_equal, secret=secret_of(method.seed, "tallies")),
+        partial(_equal, secret=derive_secret(method.seed, "tallies")),
         inner,
         log,
         columns=("user", "query", "time", "url", *method.columns.keep),
@@ -122,7 +122,7 @@ def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int
         scratch=scratch,
     )
     released = found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names)
-    leaving = leave(released, method.columns, seed=method.seed, protected=method.protected)
+    leaving = release_rows(released, method.columns, seed=method.seed, protected=method.protected)
     counts = Counts(
         n_rows_before=log.n_rows, n_rows_after=leaving.n_rows, n_users_before=n_users, n_users_after=leaving.n_users
     )

@@ -16,9 +16,9 @@ from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
 from queryveil.methods.km._deletion import term_values
 from queryveil.methods.km._search import Wish, orders
-from queryveil.release import Counts
+from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator
-from queryveil.spark.column_release import leave
+from queryveil.spark.column_release import release_rows
 from queryveil.spark.executors import Batches, guarded, speaking
 from queryveil.spark.km_histories import Vocabulary, count_terms, gather, label, owners_of, people_of, words_of
 from queryveil.spark.km_rounds import Rounds
@@ -89,7 +89,7 @@ def _rewritten(batches: Batches, *, window: str | None, by_blanks: bool, like: p
     word = np.where(found.fill_null(value=False).to_numpy(), histories.terms, -1).astype(np.int32)
     out = rows.with_columns(rewrite(tokens, owners, histories, word, tokens.vocabulary).alias("query"))
     if window is not None:
-        out = out.with_columns(user=who["user"].gather(owners) + "\0" + who["window"].gather(owners).cast(pl.String))
+        out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
     table = out.filter(pl.col("query") != "").to_arrow()
     yield from table.cast(plain(table.schema)).to_batches(65_536)
 
@@ -117,7 +117,7 @@ def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str
         rewritten(rows, kept, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/released")
         released = spark.read.parquet(f"{scratch}/released")
         n_words = count_words(released)
-    leaving = leave(released, method.columns, seed=method.seed)
+    leaving = release_rows(released, method.columns, seed=method.seed)
     n_people_rows = log.n_rows - people.n_bot_rows
     removed = {
         "bad_rows_skipped": log.reading.n_bad_rows_skipped,

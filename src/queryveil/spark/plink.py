@@ -20,7 +20,7 @@ from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.plink._representatives import Representative
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release
 from queryveil.spark.clump import shippable
-from queryveil.spark.column_release import leave
+from queryveil.spark.column_release import release_rows
 from queryveil.spark.executors import guarded_table, speaking
 from queryveil.spark.logs import SparkLog, as_frame, schema_of
 from queryveil.spark.shards import (
@@ -235,7 +235,7 @@ def _leaving(groups: DataFrame, method: Plink) -> DataFrame:
     # To `leave`, a group is a user with one row.
     holders = F.col("holders") if method.strict else F.lit(None).cast("array<bigint>")
     rows = groups.withColumn("holders", holders).select(F.concat_ws(" ", SHARD, "group").alias("user"), *_RELEASED)
-    return leave(rows, ColumnPolicy(), seed=method.seed, protected=_RELEASED).frame
+    return release_rows(rows, ColumnPolicy(), seed=method.seed, protected=_RELEASED).frame
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:

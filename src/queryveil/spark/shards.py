@@ -22,7 +22,7 @@ from queryveil.data import ROLES, Layout, QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.release import Counts, Manifest
 from queryveil.settings import is_whole
-from queryveil.spark.column_release import digests, secret_of
+from queryveil.spark.column_release import derive_secret, keyed_digests
 from queryveil.spark.executors import Batches, guarded, guarded_table, speaking
 from queryveil.spark.logs import SparkLog, arrow_schema, as_frame, plain, schema_of
 
@@ -156,7 +156,7 @@ def run_in_shards(
     it is the local method, and raises what that raises.
     """
     n_shards = check_shards(shards) or max(1, -(-n_users // USERS_A_SHARD))
-    secret = secret_of(method.seed, "shards")
+    secret = derive_secret(method.seed, "shards")
     spark = log.frame.sparkSession
     # Privacy: the seed stays behind; what chance a shard has follows from the secret.
     shipped = spark.sparkContext.broadcast(replace(method, seed=None))
@@ -213,7 +213,7 @@ def placed(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema)
     for batch in batches:
         frame = as_frame(batch)
         users = frame["user"].unique()
-        shard = [int.from_bytes(digest[:8]) % n_shards for digest in digests(users, secret=secret)]
+        shard = [int.from_bytes(digest[:8]) % n_shards for digest in keyed_digests(users, secret=secret)]
         places = pl.DataFrame({"user": users, SHARD: pl.Series(shard, dtype=pl.Int32)})
         out = frame.join(places, on="user", how="left", maintain_order="left")
         yield from out.select(schema.names).to_arrow().cast(schema).to_batches()

@@ -16,7 +16,6 @@ import polars as pl
 from queryveil.checks import verify
 from queryveil.data import QueryLog, Tallies
 from queryveil.errors import NothingPromised, TooFewUsers
-from queryveil.guarantees import DifferentialPrivacy, NoPromise
 from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail, read_release
 
 
@@ -57,7 +56,7 @@ def checks_for(method: Any) -> Iterator[Check]:
     >>> for check in checks_for(Km(k=2, m=2)):
     ...     check.run(tiny_log())
     """
-    for rule in _NOISY_RULES if isinstance(method.promise, DifferentialPrivacy) else _RULES:
+    for rule in _NOISY_RULES if method.promise.is_noisy else _RULES:
         yield Check(name=rule.__name__.strip("_"), run=lambda log, rule=rule: _run(rule, method, log))  # type: ignore[misc]
 
 
@@ -74,7 +73,7 @@ def _the_promise_is_kept(method: Any, log: QueryLog) -> None:
 
 
 def _assert_kept(method: Any, release: Release, *, original: QueryLog) -> None:
-    if isinstance(method.promise, NoPromise):
+    if method.promise.promises_nothing:
         _assert_nothing_promised(release, original=original)
         return
     # Some promises can be judged beside the original only, with the key of the user ids.

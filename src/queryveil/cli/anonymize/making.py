@@ -77,16 +77,17 @@ def on_spark(folder: str) -> str:
 def print_manifest(
     manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None, options: str = ""
 ) -> None:
-    """Return what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
+    """Print what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
     from queryveil.cli.output import print_facts, print_json
-    from queryveil.guarantees import NoPromise, SwapAnonymity
+    from queryveil.release import sizes
 
     if as_json:
         print_json(manifest)
         return
     print_facts(
         {"promise": manifest.promise.in_words()}
-        | _sizes(manifest, n_clicks=n_clicks)
+        | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
+        | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
         | {name.replace("_", " "): _figure(value) for name, value in manifest.measures.items()}
@@ -94,8 +95,8 @@ def print_manifest(
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    check = "" if isinstance(manifest.promise, NoPromise) else f"; check it with: queryveil verify {folder}{options}"
-    if isinstance(manifest.promise, SwapAnonymity):
+    check = "" if manifest.promise.promises_nothing else f"; check it with: queryveil verify {folder}{options}"
+    if manifest.promise.needs_original:
         check += " --original LOG"
     typer.echo(f"\nwritten to {folder}{check}", err=True)
 
@@ -104,47 +105,15 @@ def _figure(value: float) -> int | float:
     return int(value) if value == int(value) and abs(value) >= 1 else value
 
 
-def _sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
-    from queryveil.cli.output import share
-    from queryveil.guarantees import DifferentialPrivacy, Linkability, TransactionAnonymity
-
-    counts = manifest.counts
-    if isinstance(manifest.promise, DifferentialPrivacy):
-        return _noisy_sizes(manifest, n_clicks=n_clicks)
-    users = f"{counts.n_users_after:,} of {counts.n_users_before:,} kept"
-    if isinstance(manifest.promise, Linkability):
-        return {"groups": counts.n_rows_after, "people in them": users}
-    if isinstance(manifest.promise, TransactionAnonymity):
-        return {
-            "transactions": counts.n_rows_after,
-            "made from": f"{counts.n_rows_before:,} rows of {counts.n_users_before:,} users",
-        }
-    if getattr(manifest.promise, "window", None):
-        users = f"{counts.n_users_after:,} ids, one per user and window; {counts.n_users_before:,} users before"
-    else:
-        users += f" ({share(counts.n_users_after, counts.n_users_before)})"
-    n_added = manifest.changed.get("rows_added", 0)
-    n_kept = counts.n_rows_after - n_added
-    rows = f"{n_kept:,} of {counts.n_rows_before:,} kept ({share(n_kept, counts.n_rows_before)})"
-    if n_added:
-        rows = f"{counts.n_rows_after:,}: {rows}, {n_added:,} made up"
-    return {"rows": rows, "users": users}
-
-
-def _noisy_sizes(manifest: Manifest, *, n_clicks: int | None) -> dict[str, object]:
-    """Return what left, and from which counts on; how large the log was is not told."""
-    counts = manifest.counts
-    sizes: dict[str, object] = {"queries": counts.n_rows_after}
-    if n_clicks is not None:
-        sizes["clicks"] = f"{n_clicks:,} {'pair' if n_clicks == 1 else 'pairs'} of a query and a URL"
-    if manifest.parameters.get("synthesized"):
-        sizes = {"rows": f"{counts.n_rows_after:,}, all made up", "users": f"{counts.n_users_after:,}, all made up"}
+def _noise(manifest: Manifest) -> dict[str, str]:
+    """Return the noise of each round, and from which counts on queries were released."""
+    found = {}
     for number, part in enumerate(manifest.noise, start=1):
         spent = f"epsilon {part.epsilon:.4g}, delta {part.delta:.4g}"
-        sizes[f"noise {number}, {part.what}"] = (
+        found[f"noise {number}, {part.what}"] = (
             f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} and more leave ({spent})"
         )
-    return sizes
+    return found
 
 
 def _dropped(report: ColumnReport) -> str:

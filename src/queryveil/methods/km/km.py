@@ -17,7 +17,7 @@ from queryveil.methods.bots import caveats, check_threshold, without_bots
 from queryveil.methods.km._deletion import Target, check_values, parse_target, term_values
 from queryveil.methods.km._generalise import generalise, items_of, loss
 from queryveil.methods.km._search import Wish, choose
-from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.rng import check_seed, generator
 from queryveil.text import Tokens, tokenize
 from queryveil.text.histories import Histories, collect, rewrite
@@ -104,7 +104,7 @@ class Km:
         stays = (texts != "").to_numpy()
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
-            frame = frame.with_columns(pl.col("user") + "\0" + windows_of(frame, self.window).cast(pl.String))
+            frame = frame.with_columns(ids_per_window(frame["user"], windows_of(frame, self.window)))
         out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
 
         n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())

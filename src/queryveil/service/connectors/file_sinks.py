@@ -14,7 +14,7 @@ from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import extension, read_log
 from queryveil.formats.atomic_folders import sync_to_disk
-from queryveil.release import MANIFEST, Counts, DataFile, Manifest, TimeDetail
+from queryveil.release import MANIFEST, Counts, DataFile, Manifest
 from queryveil.service.lines import inside_names
 from queryveil.service.ports import Outgoing
 from queryveil.service.settings import StreamSettings
@@ -199,7 +199,7 @@ class ReleaseSink:
 def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: Stats, n_users: int) -> Manifest:
     columns, inside = settings.columns, list(inside_names(layout))
     names = {role: layout.names.get(role, role) for role in ROLES if role in inside}
-    left = {"user", "query", *columns.keep} | (set() if columns.time is TimeDetail.DROP else {"time"})
+    left = columns.released_names(names)
     is_named = layout.format not in (Format.AOL, Format.EXCITE)
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()

@@ -72,21 +72,21 @@ class IssuedMemory:
         return Recent(generation=recent.generation, n_pieces=recent.n_pieces + 1)
 
 
-PARCELS = "category INT, shard INT, parcel BINARY"
-"""What goes into the pools and what comes out of them, as Spark declares it."""
+PACKED = "category INT, shard INT, events BINARY"
+"""The Spark schema of events on their way into a pool and out of it: many rows in one value."""
 TALLY = -1
 """In place of a category: what was counted before the pools."""
 
 
-def packed(frame: pl.DataFrame) -> bytes:
-    """Return a frame as bytes."""
+def pack(frame: pl.DataFrame) -> bytes:
+    """Return a frame as an Arrow IPC stream."""
     buffer = io.BytesIO()
     frame.write_ipc_stream(buffer)
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> pl.DataFrame:
-    """Return back a frame."""
+def unpack(data: bytes) -> pl.DataFrame:
+    """Read a frame from an Arrow IPC stream."""
     return pl.read_ipc_stream(data)
 
 
@@ -116,7 +116,7 @@ def in_order_of_arrival(events: pl.DataFrame) -> pl.DataFrame:
     return events.sort("time", "place", *rest, nulls_last=True).drop("time", "place")
 
 
-_PARCEL_ROWS = 10_000
+_PACKED_ROWS = 10_000
 
 
 class PoolProcessor(StatefulProcessor):
@@ -151,13 +151,13 @@ class PoolProcessor(StatefulProcessor):
         if category == TALLY:
             counted: Counter[str] = Counter()
             for row in rows:
-                counted.update(msgspec.msgpack.decode(row.parcel, type=dict[str, int]))
+                counted.update(msgspec.msgpack.decode(row.events, type=dict[str, int]))
             self._count(counted)
             return
-        events = in_order_of_arrival(pl.concat([unpacked(row.parcel) for row in rows]))
+        events = in_order_of_arrival(pl.concat([unpack(row.events) for row in rows]))
         released = self._swapped(events, secret=derived(self._secret, f"pool {category} {shard}"))
-        for part in released.iter_slices(_PARCEL_ROWS):
-            yield Row(category=category, shard=shard, parcel=packed(part))
+        for part in released.iter_slices(_PACKED_ROWS):
+            yield Row(category=category, shard=shard, events=pack(part))
 
     def _swapped(self, events: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
         before, recent = self._pool.get(), Recent()

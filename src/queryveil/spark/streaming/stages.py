@@ -1,10 +1,11 @@
-"""The way into the pools: events without identifiers, classified and renamed, in parcels by category and shard."""
+"""The stages of a stream before and after the pools: events in, packed by pool, and released rows out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,24 +15,26 @@ import pyarrow as pa
 from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
 from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
-from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.lines import MAX_EVENT_BYTES
 from queryveil.service.writing import Pseudonyms
 from queryveil.spark.executors import Batches, guarded
-from queryveil.spark.streaming.pools import PARCELS, TALLY, hash_key, packed, places, unpacked
+from queryveil.spark.streaming.pools import PACKED, TALLY, hash_key, pack, places, unpack
 from queryveil.text.classifier import Classifier, Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
-_SCHEMA = pa.schema([("category", pa.int32()), ("shard", pa.int32()), ("parcel", pa.binary())])
+_SCHEMA = pa.schema([("category", pa.int32()), ("shard", pa.int32()), ("events", pa.binary())])
 _HEX_DIGITS = 8
+_OF_POOLS = ("shard", "category")
+"""Columns that every row has besides those of its event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Arriving:
-    """How events are made ready; it goes to the executors as it is.
+class EventsToPools:
+    """Remove identifiers from events, classify them, rename their users and pack those of each pool.
 
     Privacy: key and secret stay inside Python functions. As literals they would stand in Spark's plans and logs.
     """
@@ -43,14 +46,11 @@ class Arriving:
     classifier: Classifier | Kind
     keep: tuple[str, ...] = field(default=())
 
-    def parcels(self, events: DataFrame) -> DataFrame:
-        """Return the parcels of a streaming frame with the columns user and query, and time if there is one."""
-        return events.select(*_columns(events, keep=self.keep)).mapInArrow(self._function(), PARCELS)
+    def pack(self, events: DataFrame) -> DataFrame:
+        """Return the packed events of a streaming frame with columns user and query, and time if there is one."""
+        return events.select(*_columns(events, keep=self.keep)).mapInArrow(guarded(self._pack_batches), PACKED)
 
-    def _function(self) -> Callable[[Batches], Batches]:
-        return guarded(self._ready)
-
-    def _ready(self, batches: Batches) -> Batches:
+    def _pack_batches(self, batches: Batches) -> Batches:
         chosen = self.classifier
         classifier = chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen)
         names = Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=self.key))
@@ -58,9 +58,9 @@ class Arriving:
         for batch in batches:
             events = self._prepared(_frame(batch), classifier, tally)
             if events.height:
-                yield _rows(_apart(events, names=names, key=hash_key(self.secret), shards=self.shards))
+                yield _batch(_by_pool(events, names=names, key=hash_key(self.secret), shards=self.shards))
         if tally:
-            yield _rows(iter([(TALLY, 0, msgspec.msgpack.encode(dict(tally)))]))
+            yield _batch(iter([(TALLY, 0, msgspec.msgpack.encode(dict(tally)))]))
 
     def _prepared(self, events: pl.DataFrame, classifier: Classifier, tally: Counter[str]) -> pl.DataFrame:
         """Leave out what cannot wait in a pool, and count it."""
@@ -95,8 +95,8 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
-def _apart(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int) -> Iterator[tuple[int, int, bytes]]:
-    """Return the events of each pool.
+def _by_pool(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int) -> Iterator[tuple[int, int, bytes]]:
+    """Return category, shard and packed events of each pool.
 
     From here on users have the names that they leave with: no state holds another.
     """
@@ -104,10 +104,10 @@ def _apart(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int
     shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
     events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))
     for (category, number), own in events.partition_by("category", "shard", as_dict=True, include_key=True).items():
-        yield int(category), int(number), packed(own.drop("shard"))
+        yield int(category), int(number), pack(own.drop("shard"))
 
 
-def _rows(rows: Iterator[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def _batch(rows: Iterator[tuple[int, int, bytes]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, type=kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
@@ -124,30 +124,56 @@ def shard_of(user: str, *, shards: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Leaving:
-    """What leaves: the shard, the category, the user that a query was given to, the query, and columns to keep.
+class PoolsToRows:
+    """Unpack what pools release: shard, category, the user that a query was given to, and what `columns` releases.
 
-    With a `time` that is not dropped, also the time of release.
+    Times are those of the release.
     """
 
-    keep: tuple[str, ...]
-    time: TimeDetail
+    columns: ColumnPolicy
 
-    def rows(self, parcels: DataFrame, *, like: DataFrame) -> DataFrame:
-        """Return the rows of parcels; columns to keep have the types that they had in the events."""
+    def unpack(self, packed: DataFrame, *, like: DataFrame) -> DataFrame:
+        """Return released rows; columns to keep have the types that they had in the events."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
         from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
 
-        schema = _schema(like, keep=self.keep)
-        rows = parcels.mapInArrow(_function(to_arrow_schema(schema, timezone="UTC")), schema)
-        kept = [F.col(f"`kept {name}`").alias(name) for name in self.keep]
-        leaving = [F.col(name) for name in ("shard", "category", "user", "query")]
-        if "time" in like.columns and self.time is not TimeDetail.DROP:
-            # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
-            # Privacy: when the query itself was asked would lead back to who did.
-            now = F.current_timestamp()
-            leaving.append((now if self.time is TimeDetail.KEEP else F.date_trunc(self.time, now)).alias("time"))
-        return rows.select(*leaving, *kept)
+        schema = self._schema(like)
+        # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
+        # Privacy: when the query itself was asked would lead back to who did.
+        timed = packed.withColumn("time", F.localtimestamp()) if "time" in like.columns else packed
+        work = partial(_unpack_batches, columns=self.columns, schema=to_arrow_schema(schema, timezone="UTC"))
+        rows = timed.mapInArrow(guarded(work), schema)
+        return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in schema.names else rows
+
+    def _schema(self, like: DataFrame) -> StructType:
+        from pyspark.sql.types import IntegerType, StringType, StructType, TimestampNTZType  # noqa: PLC0415
+
+        types: dict[str, DataType] = {
+            "shard": IntegerType(),
+            "category": StringType(),
+            "user": StringType(),
+            "query": StringType(),
+        }
+        types |= {"time": TimestampNTZType()} if "time" in like.columns else {}
+        types |= {name: like.schema[name].dataType for name in self.columns.keep}
+        schema = StructType()
+        for name in self.columns.released_names(types, protected=_OF_POOLS):
+            schema = schema.add(name, types[name])
+        return schema
+
+
+def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schema) -> Batches:
+    names = pl.Series(CATEGORY_NAMES, dtype=pl.String)
+    for batch in batches:
+        for row in batch.to_pylist():
+            frame = unpack(row["events"])
+            frame = frame.rename({f"kept {name}": name for name in columns.keep}).with_columns(
+                category=names.gather(frame["category"].cast(pl.UInt32)), shard=pl.lit(row["shard"], pl.Int32)
+            )
+            if "time" in row:
+                frame = frame.with_columns(time=pl.lit(row["time"], pl.Datetime("us")))
+            released = columns.released_columns(frame, protected=_OF_POOLS)
+            yield from released.select(schema.names).to_arrow().cast(schema).combine_chunks().to_batches()
 
 
 def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
@@ -157,27 +183,3 @@ def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
     for name in keep:
         if not isinstance(events.schema[name].dataType, AtomicType):
             raise BadParameter("keep", name, allowed="columns of texts, numbers or times; write others as text first")
-
-
-def _schema(like: DataFrame, *, keep: tuple[str, ...]) -> StructType:
-    from pyspark.sql.types import IntegerType, StringType, StructType  # noqa: PLC0415
-
-    schema = StructType().add("shard", IntegerType()).add("category", StringType())
-    schema = schema.add("user", StringType()).add("query", StringType())
-    for name in keep:
-        schema = schema.add(f"kept {name}", like.schema[name].dataType)
-    return schema
-
-
-def _function(schema: pa.Schema) -> Callable[[Batches], Batches]:
-    names = pl.Series(CATEGORY_NAMES, dtype=pl.String)
-
-    def work(batches: Batches) -> Batches:
-        for batch in batches:
-            for shard, parcel in zip(batch["shard"].to_pylist(), batch["parcel"].to_pylist(), strict=True):
-                frame = unpacked(parcel)
-                category = names.gather(frame["category"].cast(pl.UInt32))
-                frame = frame.with_columns(category=category, shard=pl.lit(shard, dtype=pl.Int32))
-                yield from frame.select(schema.names).to_arrow().cast(schema).combine_chunks().to_batches()
-
-    return guarded(work)

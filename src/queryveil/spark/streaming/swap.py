@@ -17,8 +17,8 @@ from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark.executors import insist, speaking, with_settings
 from queryveil.spark.streaming.checkpoints import Checkpoint, Folders
 from queryveil.spark.streaming.counts import StreamCounts, count_profiles, read_counts
-from queryveil.spark.streaming.pools import PARCELS
-from queryveil.spark.streaming.stages import Arriving, Leaving, check_simple
+from queryveil.spark.streaming.pools import PACKED
+from queryveil.spark.streaming.stages import EventsToPools, PoolsToRows, check_simple
 from queryveil.text.classifier import Classifier, Kind
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SwapStream:
         columns = self._columns
         columns.check(events.columns)
         check_simple(events, keep=columns.keep)
-        arriving = Arriving(
+        stage = EventsToPools(
             key=self.key,
             secret=self.secret,
             shards=self.shards,
@@ -128,14 +128,15 @@ class SwapStream:
             classifier=self._shipped,
             keep=columns.keep,
         )
-        parcels = (
-            arriving.parcels(events)
+        released = (
+            stage.pack(events)
             .groupBy("category", "shard")
             .transformWithState(
-                PoolProcessor(self._pools, secret=self.secret), PARCELS, outputMode="Append", timeMode="None"
+                PoolProcessor(self._pools, secret=self.secret), PACKED, outputMode="Append", timeMode="None"
             )
         )
-        return Leaving(keep=columns.keep, time=columns.time).rows(parcels, like=events)
+        # Users are renamed already, and the key need not travel twice.
+        return PoolsToRows(columns=replace(columns, ids=Ids.KEEP, key=None)).unpack(released, like=events)
 
     def start(
         self,

@@ -1,0 +1,29 @@
+"""What a release promises, as values that can be compared, printed and written to a manifest."""
+
+from typing import TypeAlias
+
+from queryveil.guarantees._anonymity import (
+    KdeltaAnonymity,
+    KmAnonymity,
+    Linkability,
+    SwapAnonymity,
+    TransactionAnonymity,
+)
+from queryveil.guarantees._base import parse_window
+from queryveil.guarantees._noise import DifferentialPrivacy, NoPromise
+
+__all__ = [
+    "DifferentialPrivacy",
+    "Guarantee",
+    "KdeltaAnonymity",
+    "KmAnonymity",
+    "Linkability",
+    "NoPromise",
+    "SwapAnonymity",
+    "TransactionAnonymity",
+    "parse_window",
+]
+
+Guarantee: TypeAlias = (
+    KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | DifferentialPrivacy | NoPromise
+)

@@ -1,0 +1,105 @@
+"""Differential privacy, and no promise at all."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from typing import ClassVar
+
+from queryveil.errors import BadParameter
+from queryveil.guarantees._base import Promise
+from queryveil.settings import is_number
+
+_MOST_EPSILON = 100
+_MOST_PICTURED = 10**12
+"""Nobody can picture 1 in more than this."""
+
+
+class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
+    """Whether one person is in the log changes the chance of any outcome by a factor of at most exp(epsilon).
+
+    Two logs are neighbours if one person's rows are added or removed, all of them. The chance of any set of outcomes
+    under one log is at most exp(epsilon) times that under the other, plus `delta`. It is the promise of everything in
+    the release together.
+
+    >>> print(DifferentialPrivacy(epsilon=1.0, delta=1e-5).in_words())
+    With or without any one person's searches, whatever is seen in this release is about as likely: the chances differ
+    by a factor of at most 2.72, but for a part of 1 in 100,000.
+    """
+
+    is_noisy: ClassVar[bool] = True
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if not is_number(value):
+                raise BadParameter(name, repr(value), allowed="a number")
+        if not 0 < self.epsilon <= _MOST_EPSILON:
+            raise BadParameter("epsilon", self.epsilon, allowed=f"above 0 and at most {_MOST_EPSILON}")
+        if not 0 < self.delta < 1:
+            raise BadParameter("delta", self.delta, allowed="above 0 and below 1")
+
+    def in_words(self) -> str:
+        return (
+            "With or without any one person's searches, whatever is seen in this release is about as likely: the "
+            f"chances differ by a factor of at most {_factor(self.epsilon)}, but for a part of {_part(self.delta)}."
+        )
+
+    def not_promised(self) -> tuple[str, ...]:
+        return (
+            "What is true of people in general is learned, also of those who are not in the log.",
+            "Several people who act alike, or one person with several user ids, are not one person here: their "
+            "factors multiply.",
+            "Each further release about the same people adds its epsilon and delta; a ledger keeps count of that.",
+            "Counts are noisy, and a query that is missing may well have been asked.",
+        )
+
+
+class NoPromise(Promise, frozen=True, kw_only=True, tag="none"):
+    """Nothing is promised, and why.
+
+    >>> print(NoPromise(reason="counts were rounded as in the paper").in_words())
+    This release promises nothing: counts were rounded as in the paper.
+    """
+
+    promises_nothing: ClassVar[bool] = True
+
+    reason: str
+
+    def in_words(self) -> str:
+        return f"This release promises nothing: {self.reason}."
+
+    def not_promised(self) -> tuple[str, ...]:
+        return ("Anything: nobody may rely on it that a person cannot be found in this release.",)
+
+
+def _factor(epsilon: float) -> str:
+    """Write exp(epsilon), rounded up, and so never as 1.
+
+    >>> [_factor(epsilon) for epsilon in (0.0001, 0.1, 1, 5, 8, 20)]
+    ['1.00011', '1.11', '2.72', '149', '2,981', '4.86e+08']
+    """
+    factor = Decimal(float(epsilon)).exp()
+    if factor < Decimal("1.1"):
+        return str(1 + _rounded_up(factor - 1, digits=2))
+    if 1000 <= factor < 1_000_000:
+        return f"{factor.to_integral_value(ROUND_CEILING):,}"
+    return f"{float(_rounded_up(factor, digits=3)):.3g}"
+
+
+def _part(delta: float) -> str:
+    """Write delta, rounded up but never to 1: as 1 in so many where that can be pictured.
+
+    >>> [_part(delta) for delta in (1e-5, 7e-7, 1e-100, 0.3, 0.99999)]
+    ['1 in 100,000', '1 in 1,428,571', '1e-100', '0.3', '0.99999']
+    """
+    exact = Decimal(repr(float(delta)))
+    if 10 <= 1 / exact <= _MOST_PICTURED:
+        return f"1 in {int(1 / exact):,}"
+    rounded = _rounded_up(exact, digits=3)
+    return f"{float(rounded if rounded < 1 else exact)!r}"
+
+
+def _rounded_up(value: Decimal, *, digits: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(value.adjusted() - digits + 1), ROUND_CEILING)
