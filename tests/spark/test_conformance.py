@@ -12,7 +12,7 @@ import pytest
 
 from queryveil import Dp, Kdelta, Km, QueryLog, Release, read_release
 from queryveil.spark import Spark
-from queryveil.testing import Check, Elsewhere, checks_for
+from queryveil.testing import Check, OnEngine, checks_for
 
 METHODS = (
     Km(k=2, m=2),
@@ -64,5 +64,5 @@ def test_methods_keep_the_house_rules_on_spark(engine: Spark, method: Any, name:
             release = read_release(Path(folder) / "release")
         return MADE.setdefault(known, release) if method.seed is None else release
 
-    checks: dict[str, Check] = {check.name: check for check in checks_for(Elsewhere(method=method, engine=on_spark))}
+    checks: dict[str, Check] = {check.name: check for check in checks_for(OnEngine(method=method, engine=on_spark))}
     checks[name].run(made_up_log())

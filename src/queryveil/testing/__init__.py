@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queryveil.testing.conformance import Check, Elsewhere, checks_for
+from queryveil.testing.conformance import Check, OnEngine, checks_for
 from queryveil.testing.logs import five_baskets, food, log_of, tiny_log
 
-__all__ = ["Check", "Elsewhere", "checks_for", "five_baskets", "food", "log_of", "tiny_log"]
+__all__ = ["Check", "OnEngine", "checks_for", "five_baskets", "food", "log_of", "tiny_log"]

@@ -28,7 +28,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
+class OnEngine:
     """A method whose work another engine does; `anonymize` gives the release that the engine made."""
 
     method: Any
@@ -49,7 +49,7 @@ def checks_for(method: Any) -> Iterator[Check]:
     promise needs a number of people may raise `TooFewUsers`, but only where no more than k-1 of them remain. Of one
     that promises nothing it is checked that `verify` says so. One that releases noisy counts has no `columns`; of it is
     checked that no query is invented and that the manifest tells nothing of the log. The same rules hold on any engine:
-    give the method as `Elsewhere`.
+    give the method as `OnEngine`.
 
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log
@@ -102,7 +102,7 @@ def _the_written_files_keep_the_promise(method: Any, log: QueryLog) -> None:
 
 
 def _changed(method: Any, **settings: Any) -> Any:
-    if isinstance(method, Elsewhere):
+    if isinstance(method, OnEngine):
         return replace(method, method=replace(method.method, **settings))
     return replace(method, **settings)
 
