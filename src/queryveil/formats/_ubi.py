@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.formats.delimited import structural_faults, tally_records
-from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, decode_lines
+from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, iter_objects
 from queryveil.formats.records import LINES, Tally, split
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import ISO_ZONED, format_of, merge_formats, type_columns
@@ -62,7 +62,7 @@ class UbiReader:
             queries: list[_Query] = []
             clicks: list[_Click] = []
             # Each document is let go at once: a block of nested objects would keep the garbage collector busy.
-            for one in decode_lines(records, wrong=wrong):
+            for one in iter_objects(records, wrong=wrong):
                 kinds.append(_NO_ROW)
                 target = _target(one)
                 if target is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from queryveil.formats.delimited import structural_faults, tally_records
 from queryveil.formats.records import LINES, Records, Tally, split
 from queryveil.formats.roles import add_roles, assign_roles, carried_names, in_role_order
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import REASONS, format_of, merge_formats, type_columns
+from queryveil.formats.values import REASONS, Typed, format_of, merge_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
 JSON_REASONS: Mapping[int, str] = {
@@ -27,7 +28,7 @@ JSON_REASONS: Mapping[int, str] = {
 }
 
 _SCALARS: Mapping[type, pl.DataType] = {bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64()}
-_TEXT = {str, type(None)}
+_TEXT, _WHOLE_NUMBERS = {str, type(None)}, {int, type(None)}
 NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
     "user": (bool, list, dict),
     "query": (bool, int, float, list, dict),
@@ -36,24 +37,98 @@ NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
     "url": (bool, int, float, list, dict),
 }
 
-_decoder = msgspec.json.Decoder()
+_objects = msgspec.json.Decoder(dict[str, Any])
 
 
-def decode_lines(records: Records, *, wrong: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
-    """Return the objects of the sound lines; the other lines' faults go into `wrong`."""
+def iter_objects(
+    records: Records, *, wrong: NDArray[np.uint8], decoder: msgspec.json.Decoder[Any] = _objects
+) -> Iterator[Any]:
+    """Decode the lines without a fault one by one; the faults of the other lines go into `wrong`.
+
+    Parameters
+    ----------
+    records
+        One field per line.
+    wrong
+        A fault code per line, 0 for none; lines that already have one are not decoded.
+    decoder
+        Decodes one line; by default into a dict.
+    """
     data = records.data.tobytes()
     starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
     for i in np.flatnonzero(wrong == 0).tolist():
         line = data[starts[i] : ends[i]]
+        text = line.decode("latin-1") if latin1[i] else line
         try:
-            value = _decoder.decode(line.decode("latin-1") if latin1[i] else line)
+            value = decoder.decode(text)
         except (ValueError, RecursionError):
-            wrong[i] = NOT_JSON
-            continue
-        if isinstance(value, dict):
-            yield value
+            wrong[i] = NOT_OBJECT if _is_json(text) else NOT_JSON
         else:
-            wrong[i] = NOT_OBJECT
+            yield value
+
+
+def decode_lines(
+    records: Records, *, wrong: NDArray[np.uint8], decoder: msgspec.json.Decoder[Any] = _objects
+) -> list[Any]:
+    """Return what `iter_objects` yields, in one call of the decoder where every line is sound."""
+    if len(wrong) and not wrong.any() and not records.is_latin1.any():
+        with suppress(ValueError, RecursionError):
+            objects = decoder.decode_lines(records.data[records.starts[0, 0] : records.ends[-1, 0]].tobytes())
+            if len(objects) == len(wrong):
+                return objects
+    return list(iter_objects(records, wrong=wrong, decoder=decoder))
+
+
+def _is_json(text: str | bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def add_keys(
+    objects: Iterable[dict[str, Any]],
+    *,
+    found: dict[str, None],
+    names: dict[str, str],
+    columns: Mapping[str, str],
+    file: str,
+) -> None:
+    """Add the keys of these objects to `found` and the roles they play to `names`.
+
+    A role once found stays with its key, whatever keys come later. `columns` are the names that a user gave.
+    """
+    for one in objects:
+        if not one.keys() <= found.keys():
+            add_roles(names, [key for key in one if key not in found], columns=columns)
+            found.update(dict.fromkeys(one))
+    assign_roles(list(found), file=file, columns=columns, is_surely_header=False, may_lack=True)
+
+
+def type_roles(values: Mapping[str, list[Any]]) -> Typed:
+    """Return decoded values, by role, as columns of the types of their roles; wrong where one is not text."""
+    text: dict[str, pl.Series] = {}
+    not_text = np.zeros(len(values["user"]), dtype=np.bool_)
+    for role, column in values.items():
+        text[role], is_refused = _text(column, role=role)
+        not_text |= is_refused
+    typed = type_columns(text)
+    typed.wrong[not_text] = NOT_TEXT
+    return typed
+
+
+def _text(values: list[Any], *, role: str) -> tuple[pl.Series, NDArray[np.bool_] | bool]:
+    """Return values as text, and which of them are of a type that this role cannot have."""
+    kinds = set(map(type, values))
+    if kinds <= _TEXT:
+        return pl.Series(values, dtype=pl.String), False
+    if kinds <= _WHOLE_NUMBERS and int not in NEVER_TEXT[role]:
+        # Larger than any column of numbers holds, they still fit as text below.
+        with suppress(OverflowError, TypeError, pl.exceptions.PolarsError):
+            return pl.Series(values, dtype=pl.Int64).cast(pl.String), False
+    is_refused = np.array([isinstance(value, NEVER_TEXT[role]) for value in values])
+    return pl.Series([as_text(value) for value in values], dtype=pl.String), is_refused
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,30 +149,15 @@ class JsonlReader:
         self.compression, self.file = self.compression or stream.compression, stream.name
         for records in split(stream.blocks(), dialect=LINES, n_columns=1):
             wrong = structural_faults(records, n_columns=1)
-            objects = list(decode_lines(records, wrong=wrong))
+            objects = decode_lines(records, wrong=wrong)
             if objects:
                 self._read(objects, wrong=wrong, file=stream.name)
             tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=JSON_REASONS)
 
     def _read(self, objects: list[dict[str, Any]], *, wrong: NDArray[np.uint8], file: str) -> None:
-        for one in objects:
-            if not one.keys() <= self.found.keys():
-                # A role once found stays with its column, whatever keys come later.
-                add_roles(self.names, [key for key in one if key not in self.found], columns=self.columns)
-                self.found.update(dict.fromkeys(one))
-        assign_roles(list(self.found), file=file, columns=self.columns, is_surely_header=False, may_lack=True)
+        add_keys(objects, found=self.found, names=self.names, columns=self.columns, file=file)
         carried = carried_names(list(self.found), names=self.names)
-        text: dict[str, pl.Series] = {}
-        not_text = np.zeros(len(objects), dtype=np.bool_)
-        for role, name in self.names.items():
-            values = [one.get(name) for one in objects]
-            if not set(map(type, values)) <= _TEXT:
-                refused = NEVER_TEXT[role]
-                not_text |= [isinstance(value, refused) for value in values]
-                values = [as_text(value) for value in values]
-            text[role] = pl.Series(values, dtype=pl.String)
-        typed = type_columns(text)
-        typed.wrong[not_text] = NOT_TEXT
+        typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
         for name, inside in carried.items():
             typed.columns[inside] = _typed_series([one.get(name) for one in objects])
         wrong[wrong == 0] = typed.wrong

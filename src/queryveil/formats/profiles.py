@@ -87,7 +87,7 @@ class _Reader:
     def _add_block(self, records: Records, *, file: str) -> None:
         wrong = structural_faults(records, n_columns=1)
         # A fault of decoding is written into `wrong` before the next object comes.
-        objects = list(decode_lines(records, wrong=wrong))
+        objects = decode_lines(records, wrong=wrong)
         for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
             wrong[i] = self._take(one, place=(file, int(records.lines[i])))
         tally_records(self.tally, file=file, records=records, wrong=wrong, reasons=REASONS)

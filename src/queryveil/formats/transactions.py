@@ -17,7 +17,7 @@ from queryveil.data import TRANSACTIONS_SCHEMA, Format, Layout, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats._plain import BLANKS, PlainReader, split_items
 from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, Table, structural_faults, tally_records
-from queryveil.formats.jsonl import JSON_REASONS, as_text, decode_lines
+from queryveil.formats.jsonl import JSON_REASONS, as_text, iter_objects
 from queryveil.formats.layouts import FORMAT_OF_ENDING, JSON_ENDINGS, ending, tabular_format
 from queryveil.formats.read import parse_choice, read_streams
 from queryveil.formats.records import LINES, BadRowPolicy, Tally, first_record, split
@@ -117,7 +117,7 @@ class RowReader:
             wrong = structural_faults(records, n_columns=1)
             ids: list[str | None] = []
             items: list[list[str | None] | None] = []
-            for one in decode_lines(records, wrong=wrong):
+            for one in iter_objects(records, wrong=wrong):
                 ids.append(_scalar(one.get("id")))
                 items.append(_list(one.get("items")))
             # Arrow makes lists of texts much faster than Polars does.

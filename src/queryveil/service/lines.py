@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
-from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -21,50 +20,19 @@ from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, MissingColumn
 from queryveil.formats import delimited
 from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, structural_faults
-from queryveil.formats.jsonl import NEVER_TEXT, NOT_JSON, NOT_TEXT, as_text
+from queryveil.formats.jsonl import NOT_JSON, add_keys, decode_lines, type_roles
 from queryveil.formats.layouts import sniff
 from queryveil.formats.records import LINES, Dialect, Records, split
-from queryveil.formats.roles import add_roles, assign_roles, carried_names, frame_names
+from queryveil.formats.roles import carried_names, frame_names
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
-from queryveil.formats.values import format_of, type_columns
+from queryveil.formats.values import Typed, format_of, type_columns
 from queryveil.service.settings import LINE_FORMATS
 
 _N_LOOKED_AT = 1000
 _KEPT = "kept "
 MAX_EVENT_BYTES = 1 << 12
 """A longer user and query together are no search: full pools of them would be more than a store takes at once."""
-_TEXT = {str, type(None)}
-_WHOLE_NUMBERS = {int, type(None)}
-
-encode = msgspec.json.Encoder().encode
-
-
-def find_json_layout(data: bytes, *, names: Mapping[str, str], source: str) -> Layout | None:
-    """Find which keys play which role; None if no line is an object."""
-    found: dict[str, None] = {}
-    first: dict[str, str] = {}
-    # However much garbage comes before them, these are the lines that can tell.
-    objects = (line for line in data.split(b"\n") if line.lstrip().startswith(b"{"))
-    for line in islice(objects, _N_LOOKED_AT):
-        value = _value(line)
-        if isinstance(value, dict):
-            add_roles(first, [key for key in value if key not in found], columns=names)
-            found.update(dict.fromkeys(value))
-    if not found:
-        return None
-    assign_roles(list(found), file=source, columns=names, is_surely_header=False, may_lack=True)
-    roles = {role: first[role] for role in ROLES if role in first}
-    return Layout(format=Format.JSONL, names=roles, columns=tuple(found), has_header=False)
-
-
-def _value(line: bytes) -> object:
-    """Return what a line holds, also if it is Latin-1; None if it is no JSON."""
-    for text in (line, line.decode("latin-1")):
-        try:
-            return msgspec.json.decode(text)
-        except (ValueError, RecursionError):
-            continue
-    return None
+_encode = msgspec.json.Encoder().encode
 
 
 def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
@@ -81,7 +49,7 @@ def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(shape)
 
 
-def parse_json_lines(
+def _parse_json(
     data: bytes, *, layout: Layout | None, keep: tuple[str, ...]
 ) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
     """Return the events, how many lines there were, the numbers of bad ones, and the kinds of times seen."""
@@ -93,73 +61,26 @@ def parse_json_lines(
         if layout is None:
             wrong[:] = NOT_JSON
         else:
-            frame, more_kinds = _events(records, layout=layout, schema=schema, wrong=wrong)
-            frames.append(frame)
-            kinds.append(more_kinds)
+            typed = _typed(records, layout=layout, others=[name for name in schema if name not in ROLES], wrong=wrong)
+            absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
+            frames.append(typed.frame().with_columns(absent).select(*schema))
+            kinds.append(typed.time_kinds)
         bad.append(records.lines[wrong != 0])
     return pl.concat(frames, rechunk=False), n_read, np.concatenate(bad), np.concatenate(kinds)
 
 
-def _events(
-    records: Records, *, layout: Layout, schema: Mapping[str, pl.DataType], wrong: Bytes
-) -> tuple[pl.DataFrame, Bytes]:
+def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes) -> Typed:
     roles = [role for role in ROLES if role in layout.names]
     outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
-    others = [name for name in schema if name not in ROLES]
     keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
-    events = _decode(records, _decoder(keys), wrong=wrong)
-    text: dict[str, pl.Series] = {}
-    not_text = np.zeros(len(events), dtype=np.bool_)
-    for i, role in enumerate(roles):
-        values = [*map(attrgetter(f"f{i}"), events)]
-        column, is_refused = _text(values, role=role)
-        not_text |= is_refused
-        if role != "url" or role in schema:
-            text[role] = column
-    typed = type_columns(text)
-    typed.wrong[not_text] = NOT_TEXT
+    events = decode_lines(records, wrong=wrong, decoder=_decoder(keys))
+    values = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
+    typed = type_roles(dict(zip(roles, values, strict=False)))
     wrong[wrong == 0] = typed.wrong
-    for i, name in enumerate(others, start=len(roles)):
-        values = [None if value is None else encode(value).decode() for value in map(attrgetter(f"f{i}"), events)]
-        typed.columns[name] = pl.Series(values, dtype=pl.String)
-    absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
-    return typed.frame().with_columns(absent).select(*schema), typed.time_kinds
-
-
-def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
-    """Return values as text, and which of them are nothing that can stand in this role."""
-    kinds = set(map(type, values))
-    if kinds <= _TEXT:
-        return pl.Series(values, dtype=pl.String), False
-    if kinds <= _WHOLE_NUMBERS and int not in NEVER_TEXT[role]:
-        try:
-            return pl.Series(values, dtype=pl.Int64).cast(pl.String), False
-        except (OverflowError, TypeError, pl.exceptions.PolarsError):
-            # Larger than any column of numbers holds; as text it fits.
-            pass
-    refused = np.array([isinstance(value, NEVER_TEXT[role]) for value in values])
-    return pl.Series([as_text(value) for value in values], dtype=pl.String), refused
-
-
-def _decode(records: Records, decoder: msgspec.json.Decoder[Any], *, wrong: Bytes) -> list[Any]:
-    """Return what the sound lines hold; the other lines' faults go into `wrong`."""
-    data = records.data.tobytes()
-    if not wrong.any() and not records.is_latin1.any():
-        try:
-            events = decoder.decode_lines(data)
-        except (ValueError, RecursionError):
-            events = []
-        if len(events) == len(wrong):
-            return events
-    events = []
-    starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
-    for i in np.flatnonzero(wrong == 0).tolist():
-        line = data[starts[i] : ends[i]]
-        try:
-            events.append(decoder.decode(line.decode("latin-1") if latin1[i] else line))
-        except (ValueError, RecursionError):
-            wrong[i] = NOT_JSON
-    return events
+    for name, column in zip(others, values[len(roles) :], strict=True):
+        text = [None if value is None else _encode(value).decode() for value in column]
+        typed.columns[name] = pl.Series(text, dtype=pl.String)
+    return typed
 
 
 def one_line_each(records: Records, *, dialect: Dialect) -> Records:
@@ -264,18 +185,29 @@ def find_layout(
         case Format.EXCITE:
             return delimited.excite_layout()
         case Format.JSONL:
-            return _found_in_json(data, names=names, source=source, is_certain=is_certain)
+            return _json_layout(data, names=names, source=source, is_certain=is_certain)
         case _:
             return delimited.detect_csv(head, format=chosen, columns=names).layout
 
 
-def _found_in_json(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:
+def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:
+    """Find which keys play which role; None if no line is an object."""
+    objects: list[dict[str, Any]] = []
+    for records in split(iter([data]), dialect=LINES, n_columns=1):
+        objects += decode_lines(records, wrong=structural_faults(records, n_columns=1))
+    found: dict[str, None] = {}
+    roles: dict[str, str] = {}
     try:
-        return find_json_layout(data, names=names, source=source)
+        if objects:
+            add_keys(objects[:_N_LOOKED_AT], found=found, names=roles, columns=names, file=source)
     except MissingColumn:
         if is_certain:
             raise
         return None
+    if not found:
+        return None
+    in_order = {role: roles[role] for role in ROLES if role in roles}
+    return Layout(format=Format.JSONL, names=in_order, columns=tuple(found), has_header=False)
 
 
 def inside_names(layout: Layout) -> tuple[str, ...]:
@@ -290,7 +222,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
     """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
     data = data.removeprefix(_BOM)
     if layout is None or layout.format is Format.JSONL:
-        events, n_read, bad, kinds = parse_json_lines(data, layout=layout, keep=keep)
+        events, n_read, bad, kinds = _parse_json(data, layout=layout, keep=keep)
     else:
         events, n_read, bad, kinds = _parse_delimited(data, layout=layout, keep=keep)
     return Parsed(frame=events, n_read=n_read, bad_lines=bad, time_format=format_of(kinds))
