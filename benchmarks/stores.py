@@ -25,7 +25,7 @@ import polars as pl
 
 from queryveil.cli.output import print_table
 from queryveil.service.ports import Commit, Outgoing
-from queryveil.service.stores.profile_blocks import change_blocks, quote
+from queryveil.service.stores._profile_blocks import change_blocks, quote
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 

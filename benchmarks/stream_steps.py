@@ -12,11 +12,10 @@ from queryveil.methods.swap.pools import Pools, PoolSettings
 from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.connectors.file_sources import FilesSource
-from queryveil.service.lines import find_layout, parse
+from queryveil.service.lines import find_layout, parse, write_lines
 from queryveil.service.ports import Commit, Outgoing
 from queryveil.service.settings import StreamSettings
 from queryveil.service.stores.sqlite import SqliteStore
-from queryveil.service.writing import Pseudonyms, write_lines
 from queryveil.text.classifier import Classifier
 from queryveil.text.identifiers import remove_identifiers
 
@@ -91,10 +90,9 @@ class Steps:
             pools.to_bytes()
 
     def name_and_write(self) -> None:
-        names = Pseudonyms(self._columns)
         self._written = []
         for swapped, _ in self._swapped:
-            released = swapped.released.with_columns(names.of(swapped.released["user"]))
+            released = swapped.released.with_columns(self._columns.released_ids(swapped.released["user"]))
             lines = write_lines(released, layout=self._layout, columns=self._columns, now=_NOW, has_header=False)
             self._written.append((released, lines))
 

@@ -15,7 +15,6 @@ from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.ports import Commit
 from queryveil.service.stores.sqlite import SqliteStore
-from queryveil.service.writing import Pseudonyms
 from queryveil.text.classifier import Classifier
 
 Run = Callable[..., CompletedProcess[str]]
@@ -36,8 +35,8 @@ def store(tmp_path: Path, log: Path) -> Path:
     """The profiles of all rows of the log but the last."""
     frame = prepare(read_log(log).frame.head(3), classifier=Classifier()).frame
     (tmp_path / "key").write_bytes(KEY)
-    names = Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=KEY))
-    named = frame.with_columns(names.of(frame["user"]).alias("user"))
+    names = ColumnPolicy(ids=Ids.KEYED, key=KEY)
+    named = frame.with_columns(names.released_ids(frame["user"]).alias("user"))
     state = SqliteStore(tmp_path / "state.db")
     state.open(settings="")
     state.commit(Commit(number=1, position=None, pools=b"", profiles=increments(named)))
@@ -46,7 +45,7 @@ def store(tmp_path: Path, log: Path) -> Path:
 
 
 def pseudonym(user: str) -> str:
-    return str(Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=KEY)).of(pl.Series([user]))[0])
+    return str(ColumnPolicy(ids=Ids.KEYED, key=KEY).released_ids(pl.Series([user]))[0])
 
 
 def test_the_summary_says_how_much_there_is_and_of_whom_nothing(run: Run, store: Path) -> None:

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.writing import Pseudonyms
 
 
 def names_of(users: list[str], *, key: bytes) -> list[str]:
-    return Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=key)).of(pl.Series("user", users, dtype=pl.String)).to_list()
+    return ColumnPolicy(ids=Ids.KEYED, key=key).released_ids(pl.Series("user", users, dtype=pl.String)).to_list()
 
 
 def plainly(users: list[str], *, key: bytes) -> list[str]:
@@ -36,9 +35,9 @@ def test_names_are_the_same_as_the_library_makes_them(users: list[str], key: byt
 
 def test_a_part_of_a_column_is_named_as_the_whole_is() -> None:
     users = pl.Series("user", [f"member{i}" for i in range(50)])
-    names = Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=bytes(32)))
-    assert names.of(users[20:30]).to_list() == names.of(users).to_list()[20:30]
-    assert names.of(pl.concat([users[:3], users[7:9]], rechunk=False)).to_list() == [
-        *names.of(users).to_list()[:3],
-        *names.of(users).to_list()[7:9],
+    names = ColumnPolicy(ids=Ids.KEYED, key=bytes(32))
+    assert names.released_ids(users[20:30]).to_list() == names.released_ids(users).to_list()[20:30]
+    assert names.released_ids(pl.concat([users[:3], users[7:9]], rechunk=False)).to_list() == [
+        *names.released_ids(users).to_list()[:3],
+        *names.released_ids(users).to_list()[7:9],
     ]

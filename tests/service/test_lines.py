@@ -17,9 +17,8 @@ from queryveil.data import Layout
 from queryveil.errors import BadFile, QueryveilError
 from queryveil.formats import read_log
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.lines import Parsed, find_layout, parse, with_time_format
+from queryveil.service.lines import Parsed, find_layout, parse, with_time_format, write_lines
 from queryveil.service.pipeline._workers import slice_lines
-from queryveil.service.writing import Pseudonyms, write_lines
 
 NOW = datetime(2026, 3, 4, 15, 16, 17, 180_000)
 AOL = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\nu1\tred kite\t2006-03-01 07:17:12\t3\thttp://a.example\n"
@@ -209,6 +208,5 @@ def test_pseudonyms_are_those_of_a_release() -> None:
     users = pl.Series("user", ["u1", "u2", "u1", "é", "x" * 200, ""])
     frame = pl.DataFrame({"user": users, "query": [str(i) for i in range(6)]})
     released = policy.apply(frame, np.arange(6, dtype=np.int32), rng=np.random.default_rng(1)).sort("query")
-    names = Pseudonyms(policy)
-    assert names.of(users).to_list() == released["user"].to_list()
-    assert names.of(users[::-1]).to_list() == released["user"].to_list()[::-1]
+    assert policy.released_ids(users).to_list() == released["user"].to_list()
+    assert policy.released_ids(users[::-1]).to_list() == released["user"].to_list()[::-1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queryveil.service.stores.profile_blocks import add_to_lines
+from queryveil.service.stores._profile_blocks import add_to_lines
 
 N_PLACES = 4
 users = st.text("abü[ ", max_size=3)

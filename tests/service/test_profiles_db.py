@@ -16,7 +16,7 @@ from tests.support.commits import SETTINGS, numbered_commit
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.service.ports import Commit
-from queryveil.service.stores.profile_blocks import NAMES
+from queryveil.service.stores._profile_blocks import NAMES
 from queryveil.service.stores.profiles import SCHEMA, ProfileDatabase, compare_profiles, profiles_of_log
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.testing import log_of

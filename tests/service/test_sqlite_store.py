@@ -65,7 +65,7 @@ def test_the_write_ahead_log_is_emptied_while_the_stream_runs(tmp_path: Path) ->
     for number in range(1, 101):
         store.commit(numbered_commit(number))
         # As if a second had passed.
-        store._emptied_at = 0.0
+        store._truncated_at = 0.0
     left = bytes_of(tmp_path)
     store.close()
     # The last commit of all is emptied into the file by the one after it.
@@ -77,7 +77,7 @@ def test_the_write_ahead_log_is_emptied_when_no_commit_comes_any_more(tmp_path: 
     for number in range(1, 4):
         store.commit(numbered_commit(number))
     # As if a second had passed.
-    store._emptied_at = 0.0
+    store._truncated_at = 0.0
     store.maintain()
     left = bytes_of(tmp_path)
     store.close()

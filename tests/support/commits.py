@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from queryveil.service.ports import Commit, Outgoing, Saved
-from queryveil.service.stores.profile_blocks import NAMES
+from queryveil.service.stores._profile_blocks import NAMES
 from queryveil.service.stores.profiles import SCHEMA, ProfileDatabase
 
 SETTINGS = "k=10\nl=2"

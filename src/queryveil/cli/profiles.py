@@ -55,7 +55,6 @@ def profiles(
     """Read the profiles of a stream, also while it runs."""
     from queryveil.release import ColumnPolicy
     from queryveil.service.stores.profiles import ProfileDatabase, compare_profiles, profiles_of_log
-    from queryveil.service.writing import Pseudonyms
     from queryveil.text.classifier import Classifier
 
     if sum(option is not None for option in (user, export, compare)) > 1:
@@ -67,10 +66,10 @@ def profiles(
     if compare is not None:
         tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
         secret = read_key(key or (_key_beside(store) if ids == "keyed" else None))
-        names = Pseudonyms(ColumnPolicy(ids=ids, key=secret))  # type: ignore[arg-type]
+        names = ColumnPolicy(ids=ids, key=secret)  # type: ignore[arg-type]
         chosen = Classifier.from_tables(**tables, kind=classifier)
         log = read(compare, file_format=file_format, columns=columns, bad_rows=bad_rows)
-        before = profiles_of_log(log, classifier=chosen, pseudonyms=names.of, unclassified=unclassified)
+        before = profiles_of_log(log, classifier=chosen, pseudonyms=names.released_ids, unclassified=unclassified)
         found = compare_profiles(before, after=database.table())
         if found.n_users_before and found.n_users_after and not found.n_users_both:
             raise BadInput("no user of the log has a profile here; give the key and the log that the stream had")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
 from operator import attrgetter
@@ -26,6 +27,8 @@ from queryveil.formats.records import LINES, Dialect, Records, split
 from queryveil.formats.roles import carried_names, frame_names
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
 from queryveil.formats.values import Typed, format_of, type_columns
+from queryveil.formats.write import arrange, encode_rows
+from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
 
 _N_LOOKED_AT = 1000
@@ -272,6 +275,39 @@ def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes
 def with_time_format(layout: Layout, time_format: str | None) -> Layout:
     """Note how times are written, once there is one."""
     return layout if layout.time_format or not time_format else replace(layout, time_format=time_format)
+
+
+def write_lines(
+    released: pl.DataFrame, *, layout: Layout, columns: ColumnPolicy, now: datetime, has_header: bool
+) -> bytes:
+    """Write released rows, users already renamed; the time is that of the release, where lines have one."""
+    # Privacy: when a query was asked would lead back to its user.
+    frame = released.drop("time", strict=False)
+    if "time" in layout.names:
+        frame = frame.with_columns(time=pl.lit(now, ROLES["time"]))
+    frame = columns.released_columns(frame)
+    if layout.format is Format.JSONL:
+        return _json_lines(frame, layout=layout, keep=columns.keep)
+    return encode_rows(arrange(frame, layout=layout), layout=layout, begin=0 if has_header else 1)
+
+
+def _json_lines(frame: pl.DataFrame, *, layout: Layout, keep: tuple[str, ...]) -> bytes:
+    arranged = arrange(frame, layout=layout)
+    others = [name for name in keep if name not in ROLES]
+    if not others:
+        return arranged.write_ndjson().encode()
+    # Their values are JSON already.
+    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    raw = {outside.get(name, name) for name in others}
+    lines = []
+    for row in arranged.iter_rows(named=True):
+        given = {
+            name: msgspec.Raw(value.encode()) if name in raw and value is not None else value
+            for name, value in row.items()
+            if name not in raw or value is not None
+        }
+        lines.append(_encode(given) + b"\n")
+    return b"".join(lines)
 
 
 def hide_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:

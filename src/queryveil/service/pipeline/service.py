@@ -15,7 +15,7 @@ from queryveil.data import Format, Layout
 from queryveil.errors import BadInput
 from queryveil.methods.swap.pools import Pools, PoolSettings, Swapped
 from queryveil.methods.swap.preparing import increments
-from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format
+from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format, write_lines
 from queryveil.service.pipeline._committed import Ledger, UserCount
 from queryveil.service.pipeline._delivery import Attempts, Delivery
 from queryveil.service.pipeline._workers import Preparation, Ready, preparation
@@ -34,7 +34,6 @@ from queryveil.service.ports import (
 )
 from queryveil.service.settings import StreamSettings
 from queryveil.service.stats import Stats
-from queryveil.service.writing import Pseudonyms, write_lines
 
 _VERSION = 1
 
@@ -102,7 +101,6 @@ class Service:
         self._pools = Pools(self._pool_settings)
         self._layout: Layout | None = None
         self._users = UserCount()
-        self._names = Pseudonyms(settings.columns)
         self._preparation: Preparation | None = None
         self._when_begun: Callable[[], None] = lambda: None
         for end in (source, sink):
@@ -285,7 +283,7 @@ class Service:
         """Write everything down in one go, until it is written; then hand over what was released."""
         ledger, profiles, outgoing = self._ledger, None, None
         if swapped is not None and swapped.released.height and self._layout is not None:
-            released = swapped.released.with_columns(self._names.of(swapped.released["user"]))
+            released = swapped.released.with_columns(self.settings.columns.released_ids(swapped.released["user"]))
             profiles = increments(released)
             now = datetime.now(UTC).replace(tzinfo=None)
             is_first = ledger.out_number == 0

@@ -2,156 +2,176 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, LiteralString
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-import msgspec
 import polars as pl
 
-from queryveil.errors import BadFile, QueryveilError, StoreBusy, Unreachable
-from queryveil.service.ports import Commit, Outgoing, Saved
-from queryveil.service.settings import check_settings
-from queryveil.service.stores.postgres_server import VERSION, Address, connect, take, telling
+from queryveil.errors import BadFile, BadParameter, MissingExtra, QueryveilError, StoreBusy, Unreachable
+from queryveil.service.stores._sql import SqlStore
 
 if TYPE_CHECKING:
-    from queryveil.service.stores.postgres_server import Connection
+    import psycopg
 
-N_KEYS: Final = 100_000
-"""How many senders' keys are remembered."""
-_PIECE: Final = 8192
-_N_FORGOTTEN: Final = 4
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+VERSION: Final = 1
+_SECONDS_FOR_LOCK: Final = 3.0
 _SECONDS_UNTIL_VACUUM: Final = 60.0
+_ALLOWED: Final = "a URL such as postgresql://user:password@host/database?schema=queryveil"
+
+# The column is called user_id: `user` without quotes is whoever asks, in PostgreSQL.
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS state (
+    id integer PRIMARY KEY CHECK (id = 1), version integer NOT NULL, settings text NOT NULL, number bigint NOT NULL,
+    position text, generation bigint NOT NULL, delivered bigint NOT NULL, n_bytes_out bigint NOT NULL,
+    counts text NOT NULL
+);
+CREATE TABLE IF NOT EXISTS pools (id integer PRIMARY KEY CHECK (id = 1), data bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS outbox (
+    number bigint PRIMARY KEY, byte_offset bigint NOT NULL, data bytea NOT NULL, n_rows bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS issued (id bigint PRIMARY KEY, generation bigint NOT NULL, hashes bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS sent_keys (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL);
+CREATE TABLE IF NOT EXISTS profiles (
+    user_id text NOT NULL, category text NOT NULL, n bigint NOT NULL, PRIMARY KEY (user_id, category)
+) WITH (fillfactor = 80);
+CREATE OR REPLACE VIEW profile_shares AS
+    SELECT user_id, category, n, round(100.0 * n / sum(n) OVER (PARTITION BY user_id), 2) AS percent FROM profiles;
+"""
 
 
-class PostgresStore:
-    """Keep the state on a PostgreSQL server, under a lock that lasts as long as the connection.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresAddress:
+    """Where the server is, and the schema that the tables are in."""
+
+    url: str = field(repr=False)
+    schema: str = "queryveil"
+
+    @classmethod
+    def parse(cls, url: str) -> PostgresAddress:
+        """Take `?schema=` out of a URL; the rest is for the library."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("postgresql", "postgres"):
+            raise BadParameter("store", f"{parts.scheme}:", allowed=_ALLOWED)
+        options = dict(parse_qsl(parts.query))
+        schema = options.pop("schema", "queryveil")
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+            raise BadParameter("schema", schema, allowed="small letters, digits and _")
+        return cls(url=urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
+
+    @property
+    def name(self) -> str:
+        """The server as errors call it, without user or password."""
+        parts = urlsplit(self.url)
+        try:
+            port = f":{parts.port}" if parts.port else ""
+        except ValueError:
+            raise BadParameter("store", "another port", allowed="a URL with a port of digits") from None
+        return f"the PostgreSQL server at {parts.hostname or 'the local socket'}{port}"
+
+    @property
+    def lock(self) -> int:
+        """The number that stands for this schema among the server's advisory locks."""
+        digest = hashlib.sha256(f"queryveil:{self.schema}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+
+class PostgresStore(SqlStore):
+    """Keeps the state on a PostgreSQL server, under a lock that lasts as long as the connection.
 
     A lost connection is made anew by the next commit; the number of the last commit on the server says whether the one
     that was under way has arrived. Privacy: what is deleted stays in the server's files until it uses the space again,
     so its disk is to be as safe as the log itself.
+
+    Parameters
+    ----------
+    url
+        postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME; the schema is created if it is not there.
     """
 
+    _insert_state = f"INSERT INTO state VALUES (1, {VERSION}, ?, 0, NULL, 0, 0, 0, '{{}}')"
+    _row_lock = " FOR UPDATE"
+
     def __init__(self, url: str) -> None:
-        self._address = Address.parse(url)
-        self._connection: Connection | None = None
-        self._is_open = False
-        self._number = 0
+        super().__init__()
+        self._address = PostgresAddress.parse(url)
         self._vacuumed_at = time.monotonic()
 
     def __repr__(self) -> str:
         return f"PostgresStore(schema={self._address.schema!r})"
 
-    def open(self, *, settings: str) -> Saved:
-        """Take the schema for this process alone, and give what it has."""
-        connection = self._connect()
-        try:
-            with telling(self._address):
-                saved = self._read(connection, settings)
-        except BaseException:
-            self.close()
-            raise
-        self._number, self._is_open = saved.number, True
-        return saved
+    @property
+    def _label(self) -> str:
+        return f"schema {self._address.schema} of {self._address.name}"
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> None:
         connection = connect(self._address)
         try:
-            with telling(self._address):
-                take(connection, self._address)
+            with self._errors():
+                _lock(connection, self._address)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
-        return connection
 
-    def _read(self, connection: Connection, settings: str) -> Saved:
-        row = connection.execute(
-            "SELECT settings, number, position, generation, delivered, n_bytes_out, counts FROM state"
-        ).fetchone()
-        if row is None:
-            connection.execute(
-                "INSERT INTO state VALUES (1, %s, %s, 0, NULL, 0, 0, 0, '{}')", (VERSION, settings.replace("\0", ""))
-            )
-            return Saved()
-        if row[1] == 0:
-            # Nothing was made with them yet: a first start may have failed over a mistake in them.
-            connection.execute("UPDATE state SET settings = %s", (settings.replace("\0", ""),))
-            return Saved()
-        check_settings(settings, before=row[0])
-        pools = connection.execute("SELECT data FROM pools").fetchone()
-        outbox = connection.execute("SELECT number, byte_offset, data, n_rows FROM outbox ORDER BY number")
-        return Saved(
-            number=row[1],
-            position=row[2],
-            pools=pools[0] if pools else b"",
-            keys=tuple(key for (key,) in connection.execute("SELECT key FROM sent_keys ORDER BY id")),
-            issued=self._issued(row[3]),
-            outgoing=tuple(Outgoing(number=n, offset=start, data=data, n_rows=m) for n, start, data, m in outbox),
-            delivered=row[4],
-            n_bytes_out=row[5],
-            counts=msgspec.json.decode(row[6], type=dict[str, int]),
-        )
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with translate_errors(self._address):
+            yield
 
-    def _issued(self, generation: int) -> Iterator[tuple[int, bytes]]:
-        """Return the hashes piece by piece: all of them together may be half a gigabyte."""
-        after = 0
-        while self._connection is not None:
-            with telling(self._address):
-                row = self._connection.execute(
-                    "SELECT id, generation, hashes FROM issued WHERE id > %s AND generation >= %s ORDER BY id LIMIT 1",
-                    (after, generation - 1),
-                ).fetchone()
-            if row is None:
-                return
-            after = row[0]
-            yield row[1], row[2]
-
-    def commit(self, commit: Commit) -> None:
-        """Write everything or nothing, to disk. After a failure the same commit may be given again."""
-        if not self._is_open:
-            raise BadFile(f"schema {self._address.schema}", "the store is not open")
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         try:
-            connection = self._connection or self._connect_again()
-            with telling(self._address), connection.transaction():
-                self._write(connection, commit)
+            if self._connection is None:
+                self._connect_again()
+            with self._errors(), self._connection.transaction():
+                yield
         except BaseException:
             # What the server has is asked for anew: the commit may have arrived, and only the answer been lost.
             self._drop()
             raise
-        self._number = max(self._number, commit.number)
-        self._vacuum(connection)
 
-    def _connect_again(self) -> Connection:
+    def _connect_again(self) -> None:
         try:
-            return self._connect()
+            self._connect()
         except StoreBusy:
             # The server may not have noticed yet that the earlier connection is gone.
             raise Unreachable(self._address.name, "it still waits for the earlier connection to end") from None
 
-    def _write(self, connection: Connection, commit: Commit) -> None:
-        row = connection.execute("SELECT number FROM state FOR UPDATE").fetchone()
-        number = row[0] if row else -1
-        if number not in (self._number, commit.number):
-            raise StoreBusy(f"schema {self._address.schema} of {self._address.name}")
-        if commit.number <= number:
-            return
-        if commit.number != number + 1:
-            raise ValueError(f"commit {commit.number} does not follow {number}")
-        _write_state(connection, commit)
-        _write_hashes(connection, commit)
-        if commit.profiles is not None and not commit.profiles.is_empty():
-            _add_to_profiles(connection, commit.profiles)
+    def _execute(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query.replace("?", "%s"), values)
 
-    def _vacuum(self, connection: Connection) -> None:
-        """Let the server use the space of what is gone again: a row is written anew with each commit."""
+    def _execute_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._connection.cursor().executemany(query.replace("?", "%s"), rows)
+
+    def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
+        # PostgreSQL's texts hold every letter but this one.
+        user = pl.col("user").cast(pl.String).str.replace_all("\0", "\ufffd", literal=True)
+        rows = profiles.select(user, pl.col("category").cast(pl.String), pl.col("n").cast(pl.Int64))
+        self._execute("TRUNCATE changes")
+        with self._connection.cursor().copy("COPY changes FROM STDIN WITH (FORMAT csv)") as copy:
+            copy.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
+        # In the order of the key, so that neighbours are written together.
+        self._execute(
+            "INSERT INTO profiles SELECT user_id, category, sum(n) FROM changes GROUP BY 1, 2 ORDER BY 1, 2 "
+            "ON CONFLICT (user_id, category) DO UPDATE SET n = profiles.n + excluded.n"
+        )
+
+    def _after_commit(self) -> None:
+        """Vacuum now and then, so that the server reuses the space of old rows: each commit writes them anew."""
         if time.monotonic() - self._vacuumed_at < _SECONDS_UNTIL_VACUUM:
             return
         self._vacuumed_at = time.monotonic()
         # The commit itself is safe; a lost connection is met again by the next one.
-        with suppress(QueryveilError), telling(self._address):
-            connection.execute("VACUUM state, pools, outbox")
+        with suppress(QueryveilError), self._errors():
+            self._execute("VACUUM state, pools, outbox")
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -159,67 +179,96 @@ class PostgresStore:
             connection.close()
 
     def close(self) -> None:
-        """Return the schema back."""
+        """Unlock the schema and disconnect."""
         self._is_open = False
         if self._connection is not None:
-            with suppress(QueryveilError), telling(self._address):
-                self._connection.execute("SELECT pg_advisory_unlock_all()")
+            with suppress(QueryveilError), self._errors():
+                self._execute("SELECT pg_advisory_unlock_all()")
         self._drop()
 
 
-def _write_state(connection: Connection, commit: Commit) -> None:
-    def execute(text: Any, *values: Any) -> None:
-        connection.execute(text, values)
-
-    execute(
-        "INSERT INTO pools VALUES (1, %s) ON CONFLICT (id) DO UPDATE SET data = excluded.data",
-        commit.pools,
-    )
-    if commit.outgoing is not None:
-        out = commit.outgoing
-        execute("INSERT INTO outbox VALUES (%s, %s, %s, %s)", out.number, out.offset, out.data, out.n_rows)
-        execute("UPDATE state SET n_bytes_out = %s", out.offset + len(out.data))
-    execute("DELETE FROM outbox WHERE number <= %s", commit.delivered)
-    execute(
-        "UPDATE state SET number = %s, position = %s, generation = %s, "
-        "delivered = greatest(delivered, %s), counts = %s",
-        commit.number,
-        commit.position,
-        commit.generation,
-        commit.delivered,
-        msgspec.json.encode(dict(commit.counts)).decode(),
-    )
-    if commit.keys:
-        execute("INSERT INTO sent_keys (key) SELECT unnest(%s::text[])", list(commit.keys))
-        execute("DELETE FROM sent_keys WHERE id <= (SELECT max(id) FROM sent_keys) - %s", N_KEYS)
+def connect(address: PostgresAddress) -> Connection:
+    """Connect; a failure is one line."""
+    try:
+        import psycopg  # noqa: PLC0415 - it is an extra
+    except ImportError:
+        raise MissingExtra("PostgreSQL", extra="service") from None
+    try:
+        connection = psycopg.connect(
+            address.url, autocommit=True, connect_timeout=10, keepalives_idle=10, application_name="queryveil"
+        )
+    except psycopg.ProgrammingError:
+        # Privacy: the library's message quotes a part of the URL, and that may be the password.
+        raise BadParameter("store", "one that cannot be read", allowed=_ALLOWED) from None
+    except psycopg.Error as error:
+        raise _refused(str(error), address) from None
+    try:
+        with translate_errors(address):
+            connection.execute(f"SET search_path TO {address.schema}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _write_hashes(connection: Connection, commit: Commit) -> None:
-    """Add the hashes to the last piece while that is small, or small batches would make millions of rows."""
-    # Some at a time: a whole generation at once would hold up the stream for seconds.
-    connection.execute(
-        "DELETE FROM issued WHERE generation < %s AND id IN (SELECT id FROM issued ORDER BY id LIMIT %s)",
-        (commit.generation - 1, _N_FORGOTTEN),
-    )
-    if not commit.issued:
-        return
-    last = connection.execute("SELECT id, generation, length(hashes) FROM issued ORDER BY id DESC LIMIT 1").fetchone()
-    piece, generation, n_bytes = last or (0, -1, 0)
-    if generation == commit.generation and n_bytes < _PIECE:
-        connection.execute("UPDATE issued SET hashes = hashes || %s WHERE id = %s", (commit.issued, piece))
-    else:
-        connection.execute("INSERT INTO issued VALUES (%s, %s, %s)", (piece + 1, commit.generation, commit.issued))
+def _refused(message: str, address: PostgresAddress) -> QueryveilError:
+    wrong = {
+        "password authentication failed": "a wrong user or password",
+        "no password supplied": "no password",
+        "does not exist": "a user or database that is not there",
+        "pg_hba.conf": "a user whom the server does not let in from here",
+    }
+    for words, got in wrong.items():
+        if words in message:
+            return BadParameter("store", f"{got} ({address.name})", allowed="a PostgreSQL database that may be used")
+    known = ("Connection refused", "failed to resolve host", "timeout", "starting up", "shutting down", "too many")
+    reason = next((words for words in known if words.lower() in message.lower()), "it cannot be reached")
+    return Unreachable(address.name, reason[0].lower() + reason[1:])
 
 
-def _add_to_profiles(connection: Connection, profiles: pl.DataFrame) -> None:
-    # PostgreSQL's texts hold every letter but this one.
-    user = pl.col("user").cast(pl.String).str.replace_all("\0", "\ufffd", literal=True)
-    rows = profiles.select(user, pl.col("category").cast(pl.String), pl.col("n").cast(pl.Int64))
-    connection.execute("TRUNCATE changes")
-    with connection.cursor().copy("COPY changes FROM STDIN WITH (FORMAT csv)") as copy:
-        copy.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
-    # In the order of the key, so that neighbours are written together.
-    connection.execute(
-        "INSERT INTO profiles SELECT user_id, category, sum(n) FROM changes GROUP BY 1, 2 ORDER BY 1, 2 "
-        "ON CONFLICT (user_id, category) DO UPDATE SET n = profiles.n + excluded.n"
-    )
+def _lock(connection: Connection, address: PostgresAddress) -> None:
+    """Lock the tables for this connection alone, and create them if they are not there.
+
+    The server may need a moment to see that the process before is gone.
+    """
+    connection.execute("SET synchronous_commit TO on")
+    end = time.monotonic() + _SECONDS_FOR_LOCK
+    while not _scalar(connection, "SELECT pg_try_advisory_lock(%s)", address.lock):
+        if time.monotonic() > end:
+            raise StoreBusy(f"schema {address.schema} of {address.name}")
+        time.sleep(0.02)
+    if not _scalar(connection, "SELECT to_regclass(%s)", f"{address.schema}.state"):
+        with connection.transaction():
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
+            connection.execute(_SCHEMA)
+    row = connection.execute("SELECT version FROM state").fetchone()
+    if row and row[0] > VERSION:
+        raise BadFile(f"schema {address.schema}", "this store was written by a newer queryveil; update queryveil")
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
+
+
+def _scalar(connection: Connection, question: LiteralString, value: object) -> object:
+    row = connection.execute(question, (value,)).fetchone()
+    return row[0] if row else None
+
+
+@contextmanager
+def translate_errors(address: PostgresAddress) -> Iterator[None]:
+    """Translate errors of the server into one line."""
+    import psycopg  # noqa: PLC0415 - it is an extra
+
+    try:
+        yield
+    except psycopg.Error as error:
+        # Privacy: a server's message may quote values, so only the kind is told.
+        raise _translate(error, address) from None
+
+
+def _translate(error: psycopg.Error, address: PostgresAddress) -> QueryveilError:
+    state = error.sqlstate or ""
+    if state.startswith(("42501", "28")):
+        got = f"a user without rights ({address.name})"
+        return BadParameter("store", got, allowed="a PostgreSQL database in which its user may make tables")
+    reasons = {"53100": "its disk is full", "25006": "it may only be read", "57P": "it is shutting down"}
+    otherwise = f"error {state}" if state else "the connection was lost"
+    return Unreachable(address.name, next((why for code, why in reasons.items() if state.startswith(code)), otherwise))

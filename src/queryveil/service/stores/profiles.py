@@ -16,11 +16,11 @@ import polars as pl
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap.preparing import prepare
-from queryveil.service.stores.postgres_server import Address, connect, telling
-from queryveil.service.stores.profile_blocks import NAMES, quote, read_blocks, unquote
-from queryveil.service.stores.sqlite_file import check_version
-from queryveil.service.stores.sqlite_file import telling as telling_file
-from queryveil.service.stores.sqlite_profiles import read_backlog, read_block_of
+from queryveil.service.stores._profile_blocks import NAMES, quote, read_backlog, read_block_of, read_blocks, unquote
+from queryveil.service.stores.postgres import PostgresAddress, connect
+from queryveil.service.stores.postgres import translate_errors as translate_server_errors
+from queryveil.service.stores.sqlite import check_version
+from queryveil.service.stores.sqlite import translate_errors as translate_file_errors
 from queryveil.text.classifier import Classifier
 
 _SERVERS: Final = ("postgresql://", "postgres://")
@@ -88,9 +88,9 @@ class ProfileDatabase:
         return together.with_columns(unquote(together["user"]))
 
     def _from_server(self, user: str | None = None) -> pl.DataFrame:
-        address = Address.parse(str(self.store))
+        address = PostgresAddress.parse(str(self.store))
         connection = connect(address)
-        with telling(address), connection, connection.cursor() as cursor:
+        with translate_server_errors(address), connection, connection.cursor() as cursor:
             there = cursor.execute("SELECT to_regclass(%s)", (f"{address.schema}.profiles",)).fetchone()
             if not (there and there[0]):
                 raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
@@ -127,7 +127,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Read one moment of a file, whatever is written to it meanwhile."""
     if not path.is_file():
         raise BadFile(path.name, "there is no such store")
-    with telling_file(path):
+    with translate_file_errors(path):
         connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
         try:
             check_version(connection, path)

@@ -2,210 +2,238 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import msgspec
+import polars as pl
 
-from queryveil.errors import BadFile
-from queryveil.service.ports import Commit, Outgoing, Saved
-from queryveil.service.settings import check_settings
-from queryveil.service.stores.sqlite_file import connect, empty_log, explained, let_go, take_file, telling
-from queryveil.service.stores.sqlite_profiles import Backlog, add_to_profiles, read_backlog
+from queryveil.errors import BadFile, QueryveilError, StoreBusy, Unreachable
+from queryveil.service.ports import Saved
+from queryveil.service.stores._profile_blocks import PROFILE_SCHEMA, Backlog, add_to_profiles, read_backlog
+from queryveil.service.stores._sql import SqlStore
 
-N_KEYS: Final = 100_000
-"""How many senders' keys are remembered."""
-_PIECE: Final = 8192
-_N_FORGOTTEN: Final = 4
+APPLICATION: Final = 0x71766C73
+VERSION: Final = 1
+
+_SCHEMA: Final = """
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), settings TEXT NOT NULL, number INTEGER NOT NULL, position TEXT,
+    generation INTEGER NOT NULL, delivered INTEGER NOT NULL, n_bytes_out INTEGER NOT NULL, counts TEXT NOT NULL
+) STRICT;
+CREATE TABLE pools (id INTEGER PRIMARY KEY CHECK (id = 1), data BLOB NOT NULL) STRICT;
+CREATE TABLE outbox (
+    number INTEGER PRIMARY KEY, byte_offset INTEGER NOT NULL, data BLOB NOT NULL, n_rows INTEGER NOT NULL
+) STRICT;
+CREATE TABLE issued (id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, hashes BLOB NOT NULL) STRICT;
+CREATE TABLE sent_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
+"""
+
+_REASONS: Final = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_BUSY": "another program holds it; close that one",
+    "SQLITE_READONLY": "it may not be written to",
+    "SQLITE_CANTOPEN": "it cannot be opened",
+}
+_DAMAGED: Final = "is damaged; restore a copy, or name another --store"
 _SECONDS_IN_WAL: Final = 1.0
 _WAL_BYTES: Final = 32 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Written:
-    """What the next commit has to know of the file: its number, its last piece of hashes, what profiles wait for."""
+class SqliteStore(SqlStore):
+    """Keeps the state in a file that only its owner can read and only one process can use.
 
-    number: int = 0
-    piece: int = 0
-    generation: int = -1
-    hashes: bytes = b""
-    backlog: Backlog = field(default_factory=Backlog)
-
-
-class SqliteStore:
-    """Keep the state in a file that only its owner can read and only one process can use.
-
-    Raw queries wait in the table `pools` alone. What is deleted is overwritten, and the write-ahead log is emptied
+    Raw queries wait in the table `pools` alone. What is deleted is overwritten, and the write-ahead log is truncated
     about a second after a commit, and at the end.
+
+    Parameters
+    ----------
+    path
+        The file; it is created if it is not there.
     """
 
+    _insert_state = "INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}')"
+
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self.path = Path(path)
-        self._connection: sqlite3.Connection | None = None
         self._descriptor: int | None = None
-        self._written = _Written()
-        self._emptied_at = -_SECONDS_IN_WAL
+        # Changes of profiles that are not yet in their blocks: after the last commit, and after the one under way.
+        self._backlog = self._next_backlog = Backlog()
+        self._truncated_at = -_SECONDS_IN_WAL
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path.name!r})"
 
+    @property
+    def _label(self) -> str:
+        return self.path.name
+
     def open(self, *, settings: str) -> Saved:
-        """Take the file for this process alone, and give what it has."""
-        self._descriptor = take_file(self.path)
+        """Take the file for this process alone, and return what it has."""
+        saved = super().open(settings=settings)
         try:
-            self._connection = connect(self.path)
-            with telling(self.path):
-                return self._read(self._connection, settings)
+            with self._errors():
+                self._backlog = self._next_backlog = read_backlog(self._connection)
         except BaseException:
             self.close()
             raise
+        return saved
 
-    def _read(self, connection: sqlite3.Connection, settings: str) -> Saved:
-        row = connection.execute(
-            "SELECT settings, number, position, generation, delivered, n_bytes_out, counts FROM state"
-        ).fetchone()
-        if row is None:
-            connection.execute("INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}')", (settings,))
-            self._written = _Written()
-            return Saved()
-        if row[1] == 0:
-            # Nothing was made with them yet: a first start may have failed over a mistake in them.
-            connection.execute("UPDATE state SET settings = ?", (settings,))
-            self._written = _read_written(connection)
-            return Saved()
-        check_settings(settings, before=row[0])
-        _, number, position, generation, delivered, n_bytes_out, counts = row
-        pools = connection.execute("SELECT data FROM pools").fetchone()
-        self._written = _read_written(connection)
-        outbox = connection.execute("SELECT number, byte_offset, data, n_rows FROM outbox ORDER BY number")
-        return Saved(
-            number=number,
-            position=position,
-            pools=pools[0] if pools else b"",
-            keys=tuple(key for (key,) in connection.execute("SELECT key FROM sent_keys ORDER BY id")),
-            issued=self._issued(generation),
-            outgoing=tuple(Outgoing(number=n, offset=start, data=data, n_rows=m) for n, start, data, m in outbox),
-            delivered=delivered,
-            n_bytes_out=n_bytes_out,
-            counts=msgspec.json.decode(counts, type=dict[str, int]),
-        )
+    def _connect(self) -> None:
+        self._descriptor = _lock_file(self.path)
+        self._connection = _connect(self.path)
 
-    def _issued(self, generation: int) -> Iterator[tuple[int, bytes]]:
-        """Return the hashes piece by piece: all of them together may be half a gigabyte."""
-        after = 0
-        while self._connection is not None:
-            with telling(self.path):
-                row = self._connection.execute(
-                    "SELECT id, generation, hashes FROM issued WHERE id > ? AND generation >= ? ORDER BY id LIMIT 1",
-                    (after, generation - 1),
-                ).fetchone()
-            if row is None:
-                return
-            after = row[0]
-            yield row[1], row[2]
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with translate_errors(self.path):
+            yield
 
-    def commit(self, commit: Commit) -> None:
-        """Write everything or nothing, to disk. After a failure the same commit may be given again."""
-        connection = self._connection
-        if connection is None:
-            raise BadFile(self.path.name, "the store is not open")
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            written = self._write(connection, commit)
-            connection.execute("COMMIT")
+            self._execute("BEGIN IMMEDIATE")
+            yield
+            self._execute("COMMIT")
         except BaseException as error:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            if self._connection.in_transaction:
+                self._next_backlog = self._backlog
+                with suppress(sqlite3.Error):
+                    self._execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
                 # Where the disk is full, the write-ahead log itself may be what fills it.
-                self._empty_log(connection, now=True)
+                self._truncate_wal(now=True)
                 # Privacy: the library's message may quote a value.
-                raise explained(error, self.path) from None
+                raise _translate(error, self.path) from None
             raise
-        self._written = written
-        self._empty_log(connection)
 
-    def _write(self, connection: sqlite3.Connection, commit: Commit) -> _Written:
-        (number,) = connection.execute("SELECT number FROM state").fetchone()
-        # A commit that was cut short just after it was written looks like a failure, and is there all the same.
-        before = self._written if number == self._written.number else _read_written(connection)
-        if commit.number <= number:
-            return before
-        if commit.number != number + 1:
-            raise ValueError(f"commit {commit.number} does not follow {number}")
-        _write_state(connection, commit)
-        written = _write_hashes(connection, commit, before=replace(before, number=commit.number))
-        if commit.profiles is None or commit.profiles.is_empty():
-            return written
-        backlog = add_to_profiles(connection, commit.profiles, backlog=written.backlog)
-        return replace(written, backlog=backlog)
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        found: sqlite3.Cursor = self._connection.execute(query, values)
+        return found
 
-    def _empty_log(self, connection: sqlite3.Connection, *, now: bool = False) -> None:
+    def _execute_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._connection.executemany(query, rows)
+
+    def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
+        self._next_backlog = add_to_profiles(self._connection, profiles, backlog=self._backlog)
+
+    def _after_commit(self) -> None:
+        # A commit that was interrupted just after it was written comes again, and its backlog is this one too.
+        self._backlog = self._next_backlog
+        self._truncate_wal()
+
+    def maintain(self) -> None:
+        """Truncate the write-ahead log after the last commits: an idle stream has no next one that would do it."""
+        if self._connection is not None:
+            self._truncate_wal()
+
+    def _truncate_wal(self, *, now: bool = False) -> None:
         """Privacy: the write-ahead log has what waited in the pools earlier, so it does not grow old."""
         # The commit itself is safe; a disk that fails here is met again by the next one.
         with suppress(sqlite3.Error, OSError):
             n_bytes = Path(f"{self.path}-wal").stat().st_size
-            is_due = n_bytes > _WAL_BYTES or time.monotonic() - self._emptied_at > _SECONDS_IN_WAL
+            is_due = n_bytes > _WAL_BYTES or time.monotonic() - self._truncated_at > _SECONDS_IN_WAL
             if n_bytes and (is_due or now):
-                self._emptied_at = time.monotonic()
-                empty_log(connection)
-
-    def maintain(self) -> None:
-        """Empty the write-ahead log of the last commits, as a quiet stream has no next one that would do it."""
-        if self._connection is not None:
-            self._empty_log(self._connection)
+                self._truncated_at = time.monotonic()
+                _truncate_wal(self._connection)
 
     def close(self) -> None:
-        """Empty the write-ahead log and give the file back."""
+        """Truncate the write-ahead log, and unlock the file."""
         connection, descriptor = self._connection, self._descriptor
         self._connection = self._descriptor = None
-        let_go(connection, descriptor)
+        self._is_open = False
+        # The lock goes last: closing its descriptor earlier would drop SQLite's own locks.
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                _truncate_wal(connection)
+            connection.close()
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _read_written(connection: sqlite3.Connection) -> _Written:
-    (number,) = connection.execute("SELECT number FROM state").fetchone()
-    last = connection.execute("SELECT id, generation, hashes FROM issued ORDER BY id DESC LIMIT 1").fetchone()
-    piece, generation, hashes = last or (0, -1, b"")
-    backlog = read_backlog(connection)
-    return _Written(number=number, piece=piece, generation=generation, hashes=hashes, backlog=backlog)
+def _lock_file(path: Path) -> int:
+    """Open the file for its owner alone, create it if it is not there, lock it, and return its descriptor."""
+    try:
+        # Privacy: the mode holds from the start, so that nobody else can open it before it is set.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadFile(path.name, f"the store cannot be opened: {error.strerror}") from None
+    try:
+        os.fchmod(descriptor, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise StoreBusy(path.name) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise BadFile(path.name, f"the store cannot be used: {error.strerror}") from None
+    return descriptor
 
 
-def _write_state(connection: sqlite3.Connection, commit: Commit) -> None:
-    execute = connection.execute
-    execute("INSERT OR REPLACE INTO pools VALUES (1, ?)", (commit.pools,))
-    if commit.outgoing is not None:
-        out = commit.outgoing
-        execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", (out.number, out.offset, out.data, out.n_rows))
-        execute("UPDATE state SET n_bytes_out = ?", (out.offset + len(out.data),))
-    execute("DELETE FROM outbox WHERE number <= ?", (commit.delivered,))
-    counts = msgspec.json.encode(dict(commit.counts)).decode()
-    execute(
-        "UPDATE state SET number = ?, position = ?, generation = ?, delivered = max(delivered, ?), counts = ?",
-        (commit.number, commit.position, commit.generation, commit.delivered, counts),
-    )
-    if commit.keys:
-        connection.executemany("INSERT INTO sent_keys (key) VALUES (?)", ((key,) for key in commit.keys))
-        execute("DELETE FROM sent_keys WHERE id <= (SELECT max(id) FROM sent_keys) - ?", (N_KEYS,))
+def _connect(path: Path) -> sqlite3.Connection:
+    """Connect for writing, and create the tables if there are none."""
+    with translate_errors(path):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
+    try:
+        with translate_errors(path):
+            check_version(connection, path)
+            # Profiles change many rows of a page at once: large pages take half the time of small ones.
+            connection.execute("PRAGMA page_size=16384")
+            for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=0"):
+                connection.execute(f"PRAGMA {setting}").fetchall()
+            connection.execute("PRAGMA cache_size=-65536")
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION}; {_SCHEMA}{PROFILE_SCHEMA}"
+                    f"PRAGMA user_version={VERSION}; COMMIT;"
+                )
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _write_hashes(connection: sqlite3.Connection, commit: Commit, *, before: _Written) -> _Written:
-    """Add the hashes to the last piece while that is small, or small batches would make millions of rows."""
-    # Some at a time: a whole generation at once would hold up the stream for seconds.
-    connection.execute(
-        "DELETE FROM issued WHERE generation < ? AND id IN (SELECT id FROM issued ORDER BY id LIMIT ?)",
-        (commit.generation - 1, _N_FORGOTTEN),
-    )
-    if not commit.issued:
-        return before
-    if before.generation == commit.generation and len(before.hashes) < _PIECE:
-        piece, hashes = before.piece, before.hashes + commit.issued
-        connection.execute("UPDATE issued SET hashes = ? WHERE id = ?", (hashes, piece))
-    else:
-        piece, hashes = before.piece + 1, commit.issued
-        connection.execute("INSERT INTO issued VALUES (?, ?, ?)", (piece, commit.generation, hashes))
-    return replace(before, piece=piece, generation=commit.generation, hashes=hashes)
+def check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise unless the database is empty or a store of this version."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if n_tables and application != APPLICATION:
+        raise BadFile(path.name, "this is a database of another program; name another store")
+    if version > VERSION:
+        raise BadFile(path.name, "this store was written by a newer queryveil; update queryveil")
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Translate errors of SQLite into one line about the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # Privacy: the message of the library may quote a value, so only its kind is told.
+        raise _translate(error, path) from None
+
+
+def _translate(error: sqlite3.Error, path: Path) -> QueryveilError:
+    """Return our error: a file that is no store stays wrong, all else may pass."""
+    kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    if kind.startswith("SQLITE_NOTADB"):
+        return BadFile(path.name, "this is no SQLite database; name another store")
+    if kind.startswith("SQLITE_CORRUPT"):
+        return BadFile(path.name, _DAMAGED)
+    reason = next((words for start, words in _REASONS.items() if kind.startswith(start)), f"disk error ({kind})")
+    return Unreachable(path.name, reason)
+
+
+def _truncate_wal(connection: sqlite3.Connection) -> None:
+    """Checkpoint the write-ahead log and truncate it, unless a reader still needs it."""
+    try:
+        connection.execute("PRAGMA busy_timeout=50")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.execute("PRAGMA busy_timeout=5000")

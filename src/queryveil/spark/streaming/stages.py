@@ -17,7 +17,6 @@ from queryveil.errors import BadParameter
 from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.lines import MAX_EVENT_BYTES
-from queryveil.service.writing import Pseudonyms
 from queryveil.spark.executors import Batches, guarded
 from queryveil.spark.streaming.pools import PACKED, TALLY, hash_key, pack, places, unpack
 from queryveil.text.classifier import Classifier, Kind
@@ -53,7 +52,7 @@ class EventsToPools:
     def _pack_batches(self, batches: Batches) -> Batches:
         chosen = self.classifier
         classifier = chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen)
-        names = Pseudonyms(ColumnPolicy(ids=Ids.KEYED, key=self.key))
+        names = ColumnPolicy(ids=Ids.KEYED, key=self.key)
         tally: Counter[str] = Counter()
         for batch in batches:
             events = self._prepared(_frame(batch), classifier, tally)
@@ -95,12 +94,14 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
-def _by_pool(events: pl.DataFrame, *, names: Pseudonyms, key: UInt64s, shards: int) -> Iterator[tuple[int, int, bytes]]:
+def _by_pool(
+    events: pl.DataFrame, *, names: ColumnPolicy, key: UInt64s, shards: int
+) -> Iterator[tuple[int, int, bytes]]:
     """Return category, shard and packed events of each pool.
 
     From here on users have the names that they leave with: no state holds another.
     """
-    events = events.with_columns(names.of(events["user"]))
+    events = events.with_columns(names.released_ids(events["user"]))
     shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
     events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))
     for (category, number), own in events.partition_by("category", "shard", as_dict=True, include_key=True).items():
