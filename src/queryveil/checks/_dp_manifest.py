@@ -1,4 +1,4 @@
-"""Does a manifest of noisy counts agree with itself and with what was released, and tell nothing else?"""
+"""Check that the manifest of a dp release is consistent, matches the release, and reveals nothing else."""
 
 from __future__ import annotations
 

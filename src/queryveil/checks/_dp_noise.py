@@ -1,4 +1,4 @@
-"""What noisy counts give away about one person, worked out from how the noise was added.
+"""Compute the delta of noisy counts at an epsilon from the mechanism, scale and threshold of the noise.
 
 A person has a part in at most n counts. Of these, j are new: without the person there is no such count, with them it
 leaves with a chance q. The others are there either way, and one higher with the person; in the worst case they are so

@@ -1,4 +1,4 @@
-"""What a witness of noisy counts says in words."""
+"""The messages of witnesses about noisy counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Is the noise on released counts enough for what is promised? Worked out again, from what the manifest says.
+"""Verify differential privacy: recompute delta from the noise that the manifest states, and check the counts.
 
-Python and Polars each bring tables of letters of their own, and the older ones lack the lower case of some letters
-(Garay, Beria Erfe, a few of Latin). A query counts as asked, and as tidy, if it is so by either of them.
+Python and Polars each have Unicode tables of their own, and older ones lack the lower case of some letters (Garay,
+Beria Erfe, a few of Latin). A query counts as asked, and as in normal form, if it is so by either of them.
 """
 
 from __future__ import annotations

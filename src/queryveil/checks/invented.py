@@ -1,6 +1,6 @@
-"""Does a release hold anything that its original does not? Deleting terms never adds, nor does moving them up.
+"""Find what a released log has and its original does not: deleting and generalising terms never adds any.
 
-A node is written as one word between angle brackets, `<body_of_water>`; one that has nothing below it may go without.
+A node is written as one word between angle brackets, `<body_of_water>`; a leaf may be written without them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Tree(Protocol):
-    """A taxonomy; that of `queryveil.text` is one, but nothing of it is needed here.
+    """A taxonomy, such as that of `queryveil.text`, which is not imported here.
 
     Its nodes are numbered from the root, which is 0 and has the parent -1; a parent has a smaller number than its
     children.
@@ -45,7 +45,7 @@ class Tree(Protocol):
 
 
 def nodes_named(names: pl.Series, *, tree: Tree) -> Ints:
-    """Return the nodes that have exactly these names, -1 for what is no name."""
+    """Return the nodes that have exactly these names, -1 where there is none."""
     known = pl.DataFrame({"name": tree.names}).with_row_index("node")
     asked = names.to_frame("name").join(known, on="name", how="left", maintain_order="left")
     return asked["node"].cast(pl.Int64).fill_null(-1).to_numpy().copy()
@@ -58,7 +58,7 @@ def nodes_of(words: pl.Series, *, tree: Tree) -> Ints:
 
 
 def counts_below(counts: Ints, *, tree: Tree) -> Ints:
-    """Add up what stands at each node and below it."""
+    """Return the sum of the counts at each node and below it."""
     below = counts.tolist()
     parents = tree.parent.tolist()
     for node in range(len(parents) - 1, 0, -1):
@@ -67,12 +67,12 @@ def counts_below(counts: Ints, *, tree: Tree) -> Ints:
 
 
 def is_marked() -> pl.Expr:
-    """Tell which terms, in the column `term`, are written as nodes."""
+    """Return an expression for which terms, in the column `term`, are written as nodes."""
     return pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")
 
 
 def accounted_for(terms: pl.DataFrame, *, before: Histories, tree: Tree) -> pl.Series:
-    """Tell which terms are nodes with at least as many users and occurrences of the original at them and below.
+    """Return which terms are nodes with at least as many users and occurrences of the original at them and below.
 
     `terms` has the columns `term`, `n_users` and `n_occurrences`.
     """
@@ -119,14 +119,14 @@ def _below(before: Histories, *, nodes: Ints, tree: Tree) -> tuple[Ints, Ints]:
 def invented(
     log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None
 ) -> tuple[int, list[Witness]]:
-    """Count what the released log has more of than the original, and point at it.
+    """Return the number and witnesses of what the released log has in excess of the original.
 
-    Users have new ids, so they cannot be matched. What can be seen: a term that is not in the original, or has more
-    users or more occurrences than there; more users or more rows. Under a promise with windows a user of the
-    original counts once per window, for that is how ids are given out anew.
+    Users have new ids and cannot be matched. What can be checked: a term that is not in the original, or has more users
+    or more occurrences than there; more users or more rows. Under a promise with windows a user of the original counts
+    once per window, because ids are assigned anew in each.
 
-    Under a promise about items, nodes of the `taxonomy` may stand for what is below them; without it they are not
-    judged. The original is cut at blanks only if it is a transaction file.
+    Under a promise about items, nodes of the `taxonomy` may represent what is below them; without it they are not
+    checked. The original is split at blanks only if its terms are items.
     """
     by_blanks = promise.items and original.terms_are_items
     released = _counted(log, window=None, by_blanks=promise.items)

@@ -1,4 +1,4 @@
-"""The verb: judge a release, whatever it promises."""
+"""Verify any release: choose the checker by the type of its promise, and read the original that it needs."""
 
 from __future__ import annotations
 
@@ -51,12 +51,21 @@ def verify(
     key: bytes | None = None,
     classifier: Classifier | None = None,
 ) -> Verdict:
-    """Judge the promise of a release, given as a value or as its folder.
+    """Return the verdict on the promise of a release.
 
-    With the `original`, or its file, also look for what the release holds and the original does not: a log where a log
-    was released, transactions where transactions were, a log or profiles where groups of profiles were. Where terms or
-    items have moved up in a `taxonomy`, this needs that taxonomy. Where queries have changed hands, nothing can be
-    judged without the original, the `key` if user ids are keyed, and the `classifier` if it was one of your own.
+    Parameters
+    ----------
+    release
+        The release, or its folder.
+    original
+        What it was made from, or its file: a log, transactions for a release of transactions, a log or profiles for
+        groups. With it, anything that only the release has is a violation. Required for swap.
+    taxonomy
+        The taxonomy in which terms or items were generalised; needed to compare them with the original.
+    key
+        The key of keyed user ids; needed for swap.
+    classifier
+        The classifier that swap used, if it has tables of your own.
     """
     folder = None if isinstance(release, Release) else str(release)
     release = release if isinstance(release, Release) else read_release(release)
@@ -134,10 +143,20 @@ def judge(
     clusters: str = "",
     noise: Sequence[Noise] = (),
 ) -> Verdict:
-    """Judge any promise of released data.
+    """Return the verdict on a promise about released data, without the original.
 
-    `time_unit` is what the times of a log were rounded to; `clusters` are the manifest's `query_clusters`, and `noise`
-    is its noise.
+    Parameters
+    ----------
+    data
+        The released data.
+    promise
+        The guarantee.
+    time_unit
+        What the times of a log were rounded to.
+    clusters
+        The manifest's `query_clusters`, for kdelta.
+    noise
+        The manifest's noise, for dp.
     """
     match promise, data:
         case NoPromise(), _:

@@ -1,4 +1,4 @@
-"""Does a log keep k-delta-anonymity?"""
+"""Verify k-delta-anonymity of a log: equal shares of k users, and clusters no wider than delta."""
 
 from __future__ import annotations
 
@@ -16,12 +16,22 @@ from queryveil.progress import step
 def verify_kdelta(
     log: QueryLog, promise: KdeltaAnonymity, *, clusters: str, original: QueryLog | None = None, additions: bool = True
 ) -> Verdict:
-    """Judge the promise, exactly and fast.
+    """Return the verdict on k-delta-anonymity, exactly.
 
-    `clusters` says which queries count as the same: `query_clusters` of the manifest, not needed if users are promised
-    to have the same texts. Violations are clusters wider
-    than delta and distinct vectors of shares that fewer than k users have. With the `original` log also look for a
-    query with a URL that it does not have, and for more users; without `additions` also for one in more rows.
+    Violations are clusters wider than delta and distinct vectors of shares that fewer than k users have.
+
+    Parameters
+    ----------
+    log
+        The released log.
+    promise
+        The guarantee.
+    clusters
+        `query_clusters` of the manifest; not used if users are promised to have the same texts.
+    original
+        The original log; with it, (query, URL) pairs that it does not have and surplus users are violations too.
+    additions
+        Whether rows may have been added; if not, a pair in more rows than in the original is a violation too.
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "2"], "query": ["tea", "tea", "teas"], "url": ["t.example"] * 3})
     >>> verify_kdelta(log, KdeltaAnonymity(k=2, delta=0.5), clusters="1 1").in_words()
@@ -46,7 +56,7 @@ def verify_kdelta(
 
 
 def _rare_shares(objects: Objects, *, k: int) -> tuple[int, list[Witness]]:
-    """Count the distinct vectors of shares that fewer than k users have."""
+    """Return the number and witnesses of the distinct vectors of shares that fewer than k users have."""
     rare = (
         pl.DataFrame({"shares": _shares(objects), "row": first_rows(objects.user)})
         .group_by("shares")
@@ -62,9 +72,9 @@ def _rare_shares(objects: Objects, *, k: int) -> tuple[int, list[Witness]]:
 
 
 def _shares(objects: Objects) -> pl.Series:
-    """Return for each user a list of cells, ascending, each followed by the user's rows in it.
+    """Return per user a list of cells, ascending, each followed by the number of the user's rows in it.
 
-    The numbers of rows are divided by what divides all of a user's: then they are equal if and only if the shares are.
+    The numbers are divided by their greatest common divisor: then they are equal if and only if the shares are.
     """
     cell = objects.cluster_of[objects.query] * objects.n_urls + objects.url
     counted = (

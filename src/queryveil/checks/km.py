@@ -1,4 +1,4 @@
-"""Does a log keep (k, m)-anonymity? Judged fast, and by force."""
+"""Verify (k, m)-anonymity of a log: every combination of up to m terms has k users, in each window."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from queryveil.progress import step
 
 
 def why_windows_blur(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
-    """Return why the windows of a promise cannot be told apart in this log, if so.
+    """Return why the windows of a promise cannot be distinguished in this log, or None.
 
-    Then the promise is judged over the whole log. A log that keeps it within its windows keeps it there too, because
-    whoever shares a combination within a window shares it in the log; the reverse is not so.
+    Then the promise is verified over the whole log. A log that keeps it within its windows keeps it there too, because
+    users who share a combination within a window share it in the log; the reverse does not hold.
     """
     if time_unit is not None and time_unit <= timedelta(0):
         raise BadParameter("time_unit", time_unit, allowed="longer than nothing")
@@ -68,19 +68,19 @@ def linked_windows(log: QueryLog, windows: pl.Series) -> tuple[int, list[Witness
 
 
 def linked_witness(n_windows: int, *, first_rows: list[int]) -> Witness:
-    """Point at a user id that stands in several windows."""
+    """Return the witness of a user id that occurs in several windows."""
     return Witness(kind="linked_windows", size=0, support=n_windows, needed=1, rows=tuple(first_rows[:2]), positions=())
 
 
 _N_STEPS = 20
 _SMALL = 100_000
-"""A line shorter than this is done in one step: starting the threads would take longer than the work."""
+"""A shorter line is processed in one step: starting the threads would take longer than the work."""
 
 
 def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None = None) -> Verdict:
-    """Judge the promise, exactly and fast.
+    """Return the verdict on (k, m)-anonymity, exactly.
 
-    `time_unit` is what the log's times were rounded to. Combinations are judged by rising size, up to the first size
+    `time_unit` is what the log's times were rounded to. Combinations are checked by rising size, up to the first size
     that has violations.
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "3"], "query": ["red kettle", "kettle, red!", "kettle"]})
@@ -111,7 +111,7 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class _Rare:
-    """A combination or history with too few users: its items, and a place of its first user in the line."""
+    """A combination or history with too few users: its items, and a position of its first user in the line."""
 
     support: int
     items: tuple[int, ...]
@@ -120,7 +120,7 @@ class _Rare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """How many are rare, and the rarest of them."""
+    """The number of rare combinations or histories, and the rarest of them."""
 
     kind: Kind
     n: int
@@ -132,7 +132,7 @@ class _Found:
 
 
 def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _Found:
-    """Find the combinations with fewer than k users, of the smallest size that has any."""
+    """Return the combinations with fewer than k users, of the smallest size that has any."""
     longest = int(np.diff(histories.starts).max(initial=1)) - 1
     found = _rare_items(histories, k=promise.k)
     if found.n or longest < 2:
@@ -147,7 +147,7 @@ def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _Found:
 
 
 def _rare_items(histories: Histories, *, k: int) -> _Found:
-    """Size 1; items are numbered by rising support, so the rarest come first."""
+    """Return the items with fewer than k users; items are numbered by rising support, so the rarest come first."""
     n = int(np.count_nonzero(histories.support < k))
     rarest = [
         _Rare(support=int(histories.support[item]), items=(item,), place=int(np.argmax(histories.line == item)))
@@ -173,7 +173,7 @@ def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, si
 
 
 def _rare_histories(histories: Histories, *, k: int) -> _Found:
-    """For m=None: the non-empty histories that fewer than k users have, each as a whole."""
+    """Return the non-empty histories that fewer than k users have, each as a whole (m=None)."""
     starts = histories.starts.tolist()
     n_users, first_place = Counter[bytes](), dict[bytes, int]()
     for start, end in pairwise(starts):

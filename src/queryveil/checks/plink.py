@@ -1,4 +1,4 @@
-"""Do groups of profiles keep p-linkability? Judged fast, and by force."""
+"""Verify p-linkability of groups of profiles, as in the paper or strictly for every term."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from queryveil.guarantees import Linkability
 
 
 def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: bool) -> tuple[int, list[Witness]]:
-    """Count the terms that more people hold than did, and the members that are too many.
+    """Return the number and witnesses of terms with more holders than in the original, and of surplus members.
 
-    A group that has a term has at least one holder of it; with `strict` as many as it says.
+    A group that has a term has at least one holder of it; with `strict` as many as it states.
     """
     before = _read(original)
     released = _released(groups, strict=strict, any_case=isinstance(original, Profiles))
@@ -52,7 +52,7 @@ def known_holders() -> pl.Expr:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Before:
-    """How many users there were, and of each `term` how many held it (`n_before`)."""
+    """The number of users of the original, and for each `term` the number of its holders (`n_before`)."""
 
     n_users: int
     terms: pl.DataFrame
@@ -72,9 +72,9 @@ def _read(original: QueryLog | Profiles) -> _Before:
 
 
 def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
-    """Return the distinct terms (`term`), at least how many hold each (`n`), and the first place of each.
+    """Return the distinct terms (`term`), the least number of holders (`n`), and the first place of each.
 
-    Terms of profiles are compared without case, blanks and ways to write an accent; those of a log are tokens already.
+    Terms of profiles are compared in normal form; those of a log are tokens already.
     """
     n_terms = pl.col("terms").list.len()
     said = known_holders() if strict else pl.lit(None, pl.List(pl.Int64))
@@ -100,12 +100,12 @@ Found: TypeAlias = tuple[int, list[Witness]]
 
 
 def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryLog | Profiles | None = None) -> Verdict:
-    """Judge the promise, exactly and fast.
+    """Return the verdict on p-linkability, exactly.
 
     As in the paper, violations are groups whose size is less than an average profile divided by p. With `strict` they
-    are terms with a larger share of holders than p, and groups that do not say how many hold each term. A group whose
-    counts cannot all be true is a violation too. With the `original`, a log or profiles, also look for terms that it
-    does not have, or has not as often, and for more members than it has users.
+    are terms with a larger share of holders than p, and groups that do not state the holders of each term. A group
+    whose counts contradict each other is a violation too. With the `original`, a log or profiles, so are terms that it
+    does not have, or has with fewer holders, and more members than it has users.
 
     >>> from queryveil.data import GROUPS_SCHEMA
     >>> rows = [(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], [3, 1])]
@@ -137,7 +137,7 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
 
 
 def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
-    """Find the groups whose counts cannot all be true."""
+    """Return the groups whose counts contradict each other."""
     members, size, n_terms = (pl.col(name).cast(pl.Int128) for name in ("members", "size", "n_terms"))
     is_wrong = (size < n_terms) | (size > members * n_terms)
     if strict:
@@ -150,7 +150,7 @@ def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
 
 
 def _unproven(frame: pl.DataFrame) -> Found:
-    """Find the groups that do not say how many members hold each term."""
+    """Return the groups that do not state how many members hold each term."""
     frame = frame.with_columns(none=pl.lit(0))
     return _groups(
         frame.filter(pl.col("holders").is_null()), kind="missing_holders", support="none", needed=pl.col("n_terms")
@@ -158,7 +158,7 @@ def _unproven(frame: pl.DataFrame) -> Found:
 
 
 def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
-    """Find the groups that are smaller than |U|avg / p, where |U|avg is the average profile size."""
+    """Return the groups that are smaller than |U|avg / p, where |U|avg is the average profile size."""
     if frame.height == 0:
         return 0, []
     average = Fraction(sum(frame["size"].to_list()), sum(frame["members"].to_list()))
@@ -178,7 +178,7 @@ def _groups(frame: pl.DataFrame, *, kind: Kind, support: str, needed: pl.Expr) -
 
 
 def _linked_terms(frame: pl.DataFrame, *, p: Fraction) -> Found:
-    """Find the terms that more than the share p of a group's members hold."""
+    """Return the terms that more than the share p of a group's members hold."""
     most = [p.numerator * members // p.denominator for members in frame["members"].to_list()]
     terms = (
         frame.with_columns(most=pl.Series(most, dtype=pl.Int64), position=pl.int_ranges(1, pl.col("n_terms") + 1))

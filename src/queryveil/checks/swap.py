@@ -1,4 +1,4 @@
-"""Did queries change hands as promised? Judged fast, and by force."""
+"""Verify swap: pools of k events and l users, nobody assigned an own query, no surplus rows or texts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ NO_TIMES = "the release does not tell after which events rows left, so each pool
 
 
 def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
-    """Point at a row that breaks a rule."""
+    """Return the witness of a row that breaks a rule."""
     return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,), positions=())
 
 
 def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str, ...]:
-    """Return how many events must have been suppressed before the end, given what of each pool was never released.
+    """Return a note on the events that full pools must have suppressed, given how many of each were never released.
 
     >>> full_pools([12, 3, 0], max_pool=10)
     ('full pools have lost at least 2 events, which are judged as if they had stayed',)
@@ -50,7 +50,7 @@ def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str
 
 
 class OwnQueries(NamedTuple):
-    """How many rows pair a user with a query of their own, and some of them."""
+    """The number of rows that pair a user with a query of their own, and witnesses."""
 
     n: int
     witnesses: list[Witness]
@@ -59,7 +59,7 @@ class OwnQueries(NamedTuple):
 def own_queries(
     users: Numbered, texts: Numbered, *, earliest: Ints, latest: Ints, remembered: int | None
 ) -> OwnQueries:
-    """Find rows whose user issued the query: ever, or for certain among the last `remembered` events when it left.
+    """Return rows whose user issued the query: ever, or certainly among the last `remembered` events before release.
 
     `users` and `texts` number those of the arrivals, and then those of the rows.
     """
@@ -83,7 +83,7 @@ def own_queries(
 
 
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
-    """Leave the rows whose pair is remembered at every arrival from the earliest to the latest.
+    """Return the rows whose pair is remembered at every arrival from the earliest to the latest.
 
     A pair that is issued again before it is forgotten stays remembered: such issues are one chain, up to its `end`.
     """
@@ -104,15 +104,15 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
     return found.filter(pl.col("end") >= pl.col("latest")).select(own.columns)
 
 
-def leaving_order(came: Codes, left: Codes, latest: Ints) -> Ints:
+def release_order(came: Codes, left: Codes, latest: Ints) -> Ints:
     """Return an order of rows that keeps the promise if any does; `came` and `left` number users within their pool.
 
-    Rows go by their latest arrival, after which the pool holds most. Of those with the same one it does not matter who
-    is first: once all have left the same events remain, and before that more. What matters is how many users wait when
-    the last one leaves: those who remain, and that one. So a user of whom nothing remains goes last.
+    Rows are ordered by their latest arrival, after which the pool holds most. Among rows with the same one the first
+    does not matter: once all are released the same events remain, and before that more. What matters is how many users
+    wait when the last one is released: those who remain, and that one. So a user without remaining events goes last.
 
     >>> came, left = np.array([0, 0, 1], np.int32), np.array([1, 0], np.int32)
-    >>> leaving_order(came, left, np.array([2, 2])).tolist()
+    >>> release_order(came, left, np.array([2, 2])).tolist()
     [1, 0]
     """
     n = came.size + 1
@@ -133,21 +133,23 @@ _KINDS: dict[int, Kind] = {
 
 
 def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrivals) -> Verdict:
-    """Judge the promise beside what came in.
+    """Return the verdict on the promise of swap, given the events that arrived.
 
-    When a row left is known only as far as its time tells, so what is looked for is a schedule that keeps the promise.
-    After a given arrival, what waits for a row is what came less the rows before it, whenever those left; and the
-    later the arrival, the more events, users and texts wait. So if any schedule allows a row, the earliest one does,
-    in which each row leaves as soon as it can and no later than in truth: a row that it cannot place is a violation.
-    Rows in no order are put into the one that `leaving_order` gives; if any order is allowed, that one is.
+    The moment of a release is known only as far as its time shows it, so this searches for a schedule that keeps the
+    promise. After a given arrival, the waiting events are those that arrived less the rows released before, whenever
+    that was; and the later the arrival, the more events, users and texts wait. So if any schedule allows a row, the
+    earliest one does, in which each row is released as soon as possible and no later than in truth: a row that it
+    cannot place is a violation. Rows in no order are put into that of `release_order`; if any order is allowed, that
+    one is.
 
     Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
-    has had as many rows of this category as queries of it; the text has left as often as it came; or the user
-    issued the query, with other blanks, case or accents too. On a stream the last counts only if it is certain: if
-    wherever the row left between its earliest and its latest arrival, the query was among the last remembered events.
+    already has as many rows of this category as queries of it; the text was released as often as it arrived; or the
+    user issued the query, possibly with other blanks, case or accents. On a stream the last counts only if it is
+    certain: wherever between its earliest and latest arrival the row was released, the query was among the remembered
+    events.
 
-    Which events were suppressed is not known. They are judged as if they had stayed, so nothing is called broken that
-    is not, but a pool that was full and lost events may have been smaller than it seems.
+    Which events were suppressed is not known. They are treated as if they had stayed, so no false violation is
+    reported, but a pool that was full and lost events may have been smaller than it seems.
 
     >>> came = pl.DataFrame({"user": ["1", "2", "3"], "query": ["tea", "rye", "oats"], "category": [0, 0, 0]})
     >>> released = QueryLog.from_frame({"user": ["2"], "query": ["tea"]})
@@ -159,7 +161,7 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     step("numbers")
     numbers = _number(released, original)
     latest = latest_arrivals(released, original=original)
-    order = np.arange(latest.size) if original.in_order else leaving_order(numbers.came[1], numbers.left[1], latest)
+    order = np.arange(latest.size) if original.in_order else release_order(numbers.came[1], numbers.left[1], latest)
     latest = latest[order]
     step("pools")
     earliest, broken = replay(
@@ -194,7 +196,7 @@ def _at(order: Ints, values: Ints) -> Ints:
 
 
 class _Numbers(NamedTuple):
-    """Arrivals and rows as the kernel takes them; `users` and `texts` are those of the arrivals, then of the rows."""
+    """Arrivals and rows as the kernel takes them; `users` and `texts` number the arrivals, then the rows."""
 
     came: Codes
     left: Codes
@@ -220,7 +222,7 @@ def _number(released: QueryLog, original: Arrivals) -> _Numbers:
 
 
 def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
-    """Return what could not be judged."""
+    """Return notes on what could not be verified."""
     without_times = released.n_rows > 0 and not has_times(released, original=original)
     pool = numbers.left[0]
     n_left = np.bincount(pool[pool >= 0], minlength=numbers.n_pools)
@@ -229,7 +231,7 @@ def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[s
 
 
 def _witnesses(broken: Ints) -> list[Witness]:
-    """Return those that a verdict keeps."""
+    """Return the witnesses that a verdict keeps."""
     kinds = [_KINDS[kind] for kind in range(len(_KINDS))]
     by_name = np.argsort(np.argsort(np.array(kinds)))
     rows, kind, there, needed = broken.T

@@ -1,10 +1,9 @@
-"""Queries cut into terms, as the promise defines them.
+"""The checkers' own tokeniser: queries to terms as the promise defines them, and values to numbers.
 
 A term is a run of letters, marks and digits of any script in the lower-cased query, in Unicode's composed form (NFC);
-everything else separates.
-A code point that this Python does not know yet counts as part of a term.
+everything else separates. A code point that this Python does not know yet counts as part of a term.
 
-Where a promise is about items, a term is whatever stands between blanks (space, tab, line ends), just as it is written.
+Where a promise is about items, a term is a run of characters between blanks (space, tab, line ends), unchanged.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Tokens:
 
 
 def tokenise(queries: pl.Series, *, items: bool = False) -> Tokens:
-    """Cut queries into terms; the numbers do not depend on the order of the queries."""
+    """Return the terms of queries as numbers, which do not depend on the order of the queries."""
     lengths, codes, words = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], [pl.Series([], dtype=pl.String)]
     n_words = 0
     for lists in _term_lists(queries, items=items):
@@ -88,7 +87,7 @@ class Numbered:
 
 
 def number(values: pl.Series) -> Numbered:
-    """Number the distinct values by their first appearance."""
+    """Return the values as numbers, assigned by first appearance."""
     frame = values.to_frame("value")
     distinct = frame.unique(maintain_order=True).with_row_index("code")
     codes = frame.join(distinct, on="value", how="left", nulls_equal=True, maintain_order="left")["code"]

@@ -1,8 +1,8 @@
-"""Is every transaction one of k identical ones? Judged fast, and by force.
+"""Verify that every transaction is one of k identical ones, and that the original accounts for its items.
 
-Transactions have new ids, so they cannot be matched. What can be seen: there are no more transactions and no more items
-than before, every item is known, and for every node of the taxonomy no more items stand at it or below it than before,
-because an item that moves up leaves the nodes below and never enters one.
+Transactions have new ids and cannot be matched. What can be checked: there are no more transactions and no more items
+than before, every item is known, and no node of the taxonomy has more items at it or below it than before, because an
+item that is generalised leaves the nodes below and never enters one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Ungrounded(NamedTuple):
 
 
 def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: Tree | None) -> Ungrounded:
-    """Count what the release has more of than the original, and point at it.
+    """Return what the release has in excess of the original.
 
     Items count once per distinct item that is neither a node nor an item of the original, per distinct item outside the
     taxonomy that there is more of, and per node that has more at it and below it while none of its children has.
@@ -61,7 +61,7 @@ def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: 
 
 
 def _counted(transactions: Transactions) -> pl.DataFrame:
-    """Return the distinct items (`item`), how often each stands there (`n`) and where first (`row`, `position`)."""
+    """Return the distinct items (`item`), their number (`n`) and the first place of each (`row`, `position`)."""
     rows = transactions.frame.with_row_index("row", offset=1)
     lengths = rows["items"].list.len()
     places = rows.select("row", pl.int_ranges(1, lengths + 1).alias("position"), pl.col("items").alias("item"))
@@ -72,7 +72,7 @@ def _counted(transactions: Transactions) -> pl.DataFrame:
 
 
 def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> pl.DataFrame:
-    """Return the items that there is too much of: `support`, `needed`, and a place."""
+    """Return the items in excess of the original: `support`, `needed`, and a place."""
     joined = released.join(before.select("item", n_before="n"), on="item", how="left", maintain_order="left")
     # A word that is no name may stay if the original has it, wherever the taxonomy puts it.
     is_from_before = joined["n_before"].is_not_null().to_numpy()
@@ -114,10 +114,10 @@ def verify_transactions(
     original: Transactions | None = None,
     taxonomy: Tree | None = None,
 ) -> Verdict:
-    """Judge the promise: every bag of items, the empty one too, is held by at least k transactions.
+    """Return the verdict: every bag of items, also the empty one, occurs in at least k transactions.
 
-    Violations are distinct bags with fewer. With the `original` transactions also look for what a release cannot hold
-    if items have only moved up in the `taxonomy` or gone; see `verify.generalised`.
+    Violations are distinct bags with fewer. With the `original` transactions so is what cannot result from generalising
+    items in the `taxonomy` and suppressing them; see `ungrounded`.
 
     >>> baskets = Transactions.from_frame({"items": [["milk", "tea"], ["tea", "milk"], ["tea"]]})
     >>> verify_transactions(baskets, TransactionAnonymity(k=2)).in_words()

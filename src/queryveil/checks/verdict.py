@@ -1,4 +1,4 @@
-"""What a checker found, without any text of the log."""
+"""The result of verification: a verdict with witnesses that contain no text of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release promises, as values that can be compared, printed and written to a manifest."""
+"""Privacy guarantees as values that can be compared, printed and written to a manifest."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Promises that hide a person among others: what they share, and how many they are."""
+"""Guarantees of k-anonymity in its variants: km, transactions, k-delta, p-linkability and swap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ _USERS_ARE_IDS = "User ids are counted, not people: one person with several ids 
 
 
 class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaults=True):
-    """Any combination of up to m terms of a user stands in the histories of at least k users.
+    """Any combination of up to m terms of a user occurs in the histories of at least k users.
 
-    With `m=None` each history as a whole is identical to those of at least k-1 other users.
-    With a `window` the histories are those of one window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC), and no
-    user id goes from one window to the next.
-    With `items` terms are separated by blanks only, and upper and lower case differ: items of transaction files, or
-    nodes of a taxonomy in `<angle_brackets>`, may stand among them.
+    Parameters
+    ----------
+    k
+        The least number of users.
+    m
+        The most terms of a combination; None: each whole history is identical to those of at least k-1 other users.
+    window
+        The length of a window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC). Histories are those of one
+        window, and no user id occurs in two.
+    items
+        Whether terms are separated by blanks only and upper and lower case differ, as for items of transaction files
+        and nodes of a taxonomy in `<angle_brackets>`.
 
     >>> KmAnonymity(k=10, m=3)
     KmAnonymity(k=10, m=3)
@@ -71,8 +78,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 class TransactionAnonymity(Promise, frozen=True, kw_only=True, tag="transactions"):
     """Every transaction is identical, as a bag of items, to at least k-1 others.
 
-    The order of items does not matter, but how often each stands there does. A transaction without items is a bag like
-    any other: there are none of them, or at least k.
+    The order of items does not matter, but their multiplicity does. A transaction without items is a bag like any
+    other: there are none of them, or at least `k`.
 
     >>> print(TransactionAnonymity(k=5).in_words())
     Every transaction in this release has exactly the same items, as often, as at least 4 others.
@@ -192,11 +199,11 @@ class Linkability(Promise, frozen=True, kw_only=True, tag="plink"):
 
 
 class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_defaults=True):
-    """Queries change hands within a pool of their category, and nobody is given a query of their own.
+    """Queries are exchanged within a pool of their category, and nobody is assigned a query of their own.
 
-    An event leaves only from a pool of its category in which at least k events wait, with at least l distinct users
-    among them. No released row pairs a user with a query text that this user issued: anywhere in the log, or, on a
-    stream, before the release and among the last `remembered` events. Nobody has more rows in a category than before.
+    An event is released only from a pool of its category in which at least `k` events wait, with at least `l` distinct
+    users among them. No released row pairs a user with a query text that this user issued: anywhere in the log, or, on
+    a stream, before the release and among the last `remembered` events. Nobody has more rows in a category than before.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody

@@ -1,4 +1,4 @@
-"""What every promise can say of itself, and how the lengths of windows are written."""
+"""The interface of all guarantees, and the lengths of windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differential privacy, and no promise at all."""
+"""Differential privacy, and the absence of a guarantee."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ _MOST_PICTURED = 10**12
 
 
 class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
-    """Whether one person is in the log changes the chance of any outcome by a factor of at most exp(epsilon).
+    """User-level (epsilon, delta)-differential privacy of everything in the release together.
 
-    Two logs are neighbours if one person's rows are added or removed, all of them. The chance of any set of outcomes
-    under one log is at most exp(epsilon) times that under the other, plus `delta`. It is the promise of everything in
-    the release together.
+    Two logs are neighbours if all rows of one person are added or removed. The probability of any set of outcomes under
+    one log is at most exp(`epsilon`) times that under the other, plus `delta`.
 
     >>> print(DifferentialPrivacy(epsilon=1.0, delta=1e-5).in_words())
     With or without any one person's searches, whatever is seen in this release is about as likely: the chances differ

@@ -1,4 +1,4 @@
-"""What the tests of queryveil use and authors of further methods may use too."""
+"""For authors of methods: conformance checks, example logs and Hypothesis strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house rules that every method passes, as checks that run on any log."""
+"""Conformance checks: the rules that every method must pass, runnable on any log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnEngine:
-    """A method whose work another engine does; `anonymize` gives the release that the engine made."""
+    """A method run by another engine; `anonymize` returns the release that the engine made."""
 
     method: Any
     engine: Callable[[Any, QueryLog], Release]
@@ -46,10 +46,10 @@ def checks_for(method: Any) -> Iterator[Check]:
     """Return the house rules for a method that takes `anonymize(log)` and has the settings `columns` and `seed`.
 
     Run each on logs of your choice, for example on those of `queryveil.testing.strategies.logs()`. A method whose
-    promise needs a number of people may raise `TooFewUsers`, but only where no more than k-1 of them remain. Of one
-    that promises nothing it is checked that `verify` says so. One that releases noisy counts has no `columns`; of it is
-    checked that no query is invented and that the manifest tells nothing of the log. The same rules hold on any engine:
-    give the method as `OnEngine`.
+    promise needs a number of people may raise `TooFewUsers`, but only where no more than k-1 of them remain. For one
+    without a promise the checks make sure that `verify` says so. One that releases noisy counts has no `columns`; for
+    it they check that no query is invented and that the manifest reveals nothing about the log. The same checks hold on
+    any engine: pass the method as `OnEngine`.
 
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log

@@ -1,4 +1,4 @@
-"""Small made-up logs."""
+"""Small example logs, transactions and a taxonomy."""
 
 from __future__ import annotations
 
