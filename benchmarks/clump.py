@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from tests.support.plain_clump import plain_clump
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import Rows, pointers
 from queryveil.methods.clump._greedy import Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
 from queryveil.text.taxonomy import Taxonomy
@@ -24,30 +24,29 @@ BMS = Path(__file__).resolve().parents[1] / ".." / "shared" / "data" / "bms-webv
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Transactions:
-    """Transactions as compressed rows, and their taxonomy."""
+    """The items of transactions, and their taxonomy."""
 
-    row_ptr: Int64s
-    items: Int32s
+    items: Rows[np.int32]
     tree: Taxonomy
 
     @property
     def n(self) -> int:
-        return len(self.row_ptr) - 1
+        return self.items.n_rows
 
     def clump(self, k: int, *, refine: bool = True) -> Clustering:
         tree = self.tree
         rng = np.random.default_rng(SEED)
-        return clump(self.row_ptr, self.items, tree.parent, tree.loss, k=k, refine=refine, rng=rng)
+        return clump(self.items, tree.parent, tree.loss, k=k, refine=refine, rng=rng)
 
     def paper(self, k: int) -> Clustering:
         tree = self.tree
         return clump(
-            self.row_ptr, self.items, tree.parent, tree.loss,
+            self.items, tree.parent, tree.loss,
             k=k, lcg="paper", rule="least", refine=False, rng=np.random.default_rng(SEED),
         )  # fmt: skip
 
     def partition(self, k: int) -> Clustering:
-        return partition(self.row_ptr, self.items, self.tree.parent, self.tree.loss, k=k)
+        return partition(self.items, self.tree.parent, self.tree.loss, k=k)
 
 
 def made_up(n_rows: int, *, mean_length: float) -> Transactions:
@@ -69,7 +68,7 @@ def made_up(n_rows: int, *, mean_length: float) -> Transactions:
     node = np.where(rng.random(len(row)) < 0.4, topical, common)
     row_node = np.unique(row * tree.n_nodes + node)
     ptr = np.searchsorted(row_node, np.arange(n_rows + 1) * tree.n_nodes)
-    return Transactions(row_ptr=ptr, items=(row_node % tree.n_nodes).astype(np.int32), tree=tree)
+    return Transactions(items=Rows(ptr, (row_node % tree.n_nodes).astype(np.int32)), tree=tree)
 
 
 def bms() -> Transactions:
@@ -77,16 +76,15 @@ def bms() -> Transactions:
     baskets = pl.Series(BMS.read_text().splitlines()).str.split(" ")
     names = baskets.explode()
     tree = Taxonomy.balanced(names, fan_out=5)
-    ptr = np.concatenate([[0], np.cumsum(baskets.list.len().to_numpy())]).astype(np.int64)
-    return Transactions(row_ptr=ptr, items=tree.find_all(names), tree=tree)
+    return Transactions(items=Rows(pointers(baskets.list.len().to_numpy()), tree.find_all(names)), tree=tree)
 
 
 def against_plain_python(*, n_rows: int = 100, k: int = 5) -> None:
     """Compare algorithm 1 with plain Python on few transactions, over only their nouns and what is above."""
     some = made_up(n_rows, mean_length=21)
-    tree, number = some.tree.restricted_to(np.unique(some.items))
-    small = Transactions(row_ptr=some.row_ptr, items=number[some.items].astype(np.int32), tree=tree)
-    bags = [tuple(small.items[a:b].tolist()) for a, b in zip(small.row_ptr, small.row_ptr[1:], strict=False)]
+    tree, number = some.tree.restricted_to(np.unique(some.items.values))
+    small = Transactions(items=Rows(some.items.ptr, number[some.items.values].astype(np.int32)), tree=tree)
+    bags = [tuple(items) for items in small.items.to_lists()]
     parent = tree.parent.tolist()
     seconds = take_turns({"algorithm 1": lambda: small.paper(k), "default": lambda: small.clump(k)}, rounds=5)
     seconds |= take_turns(
@@ -107,7 +105,7 @@ def growth(*, k: int = 5) -> None:
         }
         seconds = take_turns(runs, rounds=2)
         per_row = [f"{took / n * 1e6:.0f} µs" for took in seconds.values()]
-        rows.append((n, f"{len(data.items) / n:.1f}", *per_row))
+        rows.append((n, f"{len(data.items.values) / n:.1f}", *per_row))
     print_table(["transactions", "length", "default", "paper", "partition"], rows, title=f"time each at k={k}")
     print()
 
@@ -131,21 +129,17 @@ def quality(name: str, data: Transactions, *, ks: tuple[int, ...]) -> None:
             if way in ("paper", "default"):
                 rows.append((k, f"{way}, no duplicates", *_measures(data, _deduplicated(found), papers), ""))
     header = ["k", "", "GGD", "of paper", "NCP", "NCP of sets", "length", "level", "time"]
-    print_table(header, rows, title=f"{name}: {data.n:,} transactions of {len(data.items) / data.n:.1f}")
+    print_table(header, rows, title=f"{name}: {data.n:,} transactions of {len(data.items.values) / data.n:.1f}")
     print()
 
 
 def _deduplicated(found: Clustering) -> Clustering:
-    ptr, items = without_duplicates(found.released_ptr, found.released)
-    return Clustering(cluster_of=found.cluster_of, released_ptr=ptr, released=items, distortion=0.0)
+    return replace(found, released=without_duplicates(found.released))
 
 
 def _measures(data: Transactions, found: Clustering, papers: float) -> tuple[str, ...]:
     tree = data.tree
-    c = cost(
-        found.cluster_of, found.released_ptr, found.released,
-        row_ptr=data.row_ptr, items=data.items, parent=tree.parent, loss=tree.loss, level=tree.level,
-    )  # fmt: skip
+    c = cost(found, data.items, parent=tree.parent, loss=tree.loss, level=tree.level)
     return (
         f"{c.distortion:,.0f}", f"{c.distortion / papers:.3f}", f"{c.ncp:.4f}", f"{c.set_ncp:.4f}",
         f"{c.average_length:.2f}", f"{c.average_level:.2f}",

@@ -42,9 +42,7 @@ def against_plain_python(*, users: int = 1500, k: int = 5, m: int = 3) -> None:
     small = histories_of(users)
     names = [str(t) for t in range(small.n_terms)]
     utility = dict(zip(names, small.frequency().tolist(), strict=True))
-    sets = [
-        frozenset(names[t] for t in small.terms[a:b]) for a, b in zip(small.row_ptr, small.row_ptr[1:], strict=False)
-    ]
+    sets = [frozenset(names[t] for t in terms) for terms in small.user_terms.to_lists()]
     seconds = take_turns({"ours": lambda: anonymize(small, k=k, m=m)}, rounds=5)
     seconds |= take_turns({"plain Python": lambda: paper_delete(sets, utility, k=k, m=m)}, rounds=1)
     print_ratios(f"{users:,} users, k={k}, m={m}: ours against the paper's algorithm", seconds, ours="ours")
@@ -54,7 +52,7 @@ def against_mining(large: Histories, *, k: int = 10) -> None:
     """Compare with only listing the frequent sets of size 3 of the same log."""
     from fim import eclat, fpgrowth  # noqa: PLC0415
 
-    rows = [large.terms[a:b].tolist() for a, b in zip(large.row_ptr, large.row_ptr[1:], strict=False)]
+    rows = large.user_terms.to_lists()
     seconds = take_turns(
         {
             "ours, k=10, m=3": lambda: anonymize(large, k=k, m=3),

@@ -57,7 +57,7 @@ def against_plain_python(*, users: int = 300, a: int = 1) -> None:
     """Compare algorithm 1 with plain Python on few profiles."""
     small = made_up(users)
     vectors = augmented(small, NOUNS, a=a)
-    own, above = _dicts(small.ptr, small.terms, small.weights), _dicts(vectors.ptr, vectors.nodes, vectors.weights)
+    own, above = _dicts(*small.user_terms, small.weights), _dicts(*vectors.user_nodes, vectors.weights)
     seconds = take_turns({"ours": lambda: group(small, vectors)}, rounds=5)
     seconds |= take_turns(
         {"plain Python": lambda: plain_groups(own, above, p=as_written(0.4), strict=False, aversion=AVERSION)}, rounds=1

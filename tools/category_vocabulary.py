@@ -121,12 +121,12 @@ def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
                 raise SystemExit(f"WordNet has no {noun}")
             votes[nodes[int(sense or 1) - 1], number] = 1
     is_root = votes.max(axis=1) > 0
-    ptr, above = wordnet.hypernyms
+    above = wordnet.hypernyms
     # Further hypernyms may stand behind their children: a few rounds carry everything down.
     for _ in range(4):
         for node in range(len(votes)):
-            if not is_root[node] and ptr[node + 1] > ptr[node]:
-                votes[node] = votes[above[ptr[node] : ptr[node + 1]]].mean(axis=0)
+            if not is_root[node] and len(above.row(node)):
+                votes[node] = votes[above.row(node)].mean(axis=0)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), 1)
     return votes
 
@@ -144,10 +144,10 @@ def without_people(wordnet: WordNet, node_votes: Shares) -> Shares:
 def votes_of_words(words: Iterable[str], wordnet: WordNet, node_votes: Shares) -> dict[str, Shares]:
     """Give each word the votes of its senses, the first counting most; the rest of 1 is for no vote."""
     words = list(words)
-    ptr, nodes = wordnet.lexicon.all_senses(pl.Series(words))
+    found = wordnet.lexicon.all_senses(pl.Series(words))
     out = {}
     for i, word in enumerate(words):
-        senses = nodes[ptr[i] : ptr[i + 1]]
+        senses = found.row(i)
         if len(senses):
             worth = 1 / np.arange(1, len(senses) + 1, dtype=np.float32) ** 1.5
             out[word] = (node_votes[senses] * worth[:, None]).sum(axis=0) / worth.sum()

@@ -157,11 +157,11 @@ def test_an_empty_release_exposes_nobody() -> None:
 def test_wrong_terms_are_different_and_never_the_target_s_own() -> None:
     paired = Paired.pseudonymised(synthesize(users=50, seed=3).log)
     attacker = KnownTerms(n_known=2, n_wrong=3)
-    targets = np.flatnonzero(np.diff(paired.before.row_ptr) >= 2)
-    ptr, known = attacker._known(paired.before, targets, generator(4))
-    for place, target in enumerate(targets):
-        own = set(paired.before.terms[paired.before.row_ptr[target] : paired.before.row_ptr[target + 1]].tolist())
-        mine = known[ptr[place] : ptr[place + 1]].tolist()
+    targets = np.flatnonzero(paired.before.user_terms.lengths >= 2)
+    known = attacker._known(paired.before, targets, generator(4))
+    for place, target in enumerate(targets.tolist()):
+        own = set(paired.before.user_terms.row(target).tolist())
+        mine = known.row(place).tolist()
         assert len(set(mine)) == len(mine) == 5
         assert [term in own for term in mine] == [True, True, False, False, False]
 
@@ -191,14 +191,11 @@ def test_all_that_is_known_of_everybody_finds_whom_the_plain_one_finds(
     # The same draws, by hand.
     rng = generator(1)
     targets = np.sort(rng.choice(attacker._eligible(paired), size=exposure.n_targets, replace=False))
-    ptr, known = attacker._known(paired.before, targets, rng)
-    candidates = [
-        {str(term) for term in paired.after.terms[paired.after.row_ptr[c] : paired.after.row_ptr[c + 1]]}
-        for c in range(paired.n_candidates)
-    ]
+    known = attacker._known(paired.before, targets, rng)
+    candidates = [{str(term) for term in terms} for terms in paired.after.user_terms.to_lists()]
     expected = 0.0
     for place, target in enumerate(targets):
-        terms = [str(term) for term in known[ptr[place] : ptr[place + 1]]]
+        terms = [str(term) for term in known.row(place)]
         named = plain_named(terms, candidates, eccentricity=ECCENTRICITY)
         if named is not None:
             expected += float(paired.who.chance(np.array([named]), user=np.array([target]))[0])

@@ -14,6 +14,7 @@ from tests.support.plain_judging import plain_likeness, plain_membership
 from queryveil.attacks.attacker import Given
 from queryveil.attacks.membership import Likeness, Membership, above, gains, statistic
 from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, TokenHash
 from queryveil.pairing import Paired, pseudonymised
@@ -114,8 +115,8 @@ def test_the_most_like_is_as_like_as_the_plain_one_says(
         n_users=len(candidates) + 1,
     )
     like = Likeness.of(pseudonymised(log_of({})), after=after, n_holders=np.array(n_holders), n_people=9)
-    ptr = np.cumsum([0, *map(len, own)]).astype(np.int64)
-    found = like.of_each(ptr, own=np.array([i for each in own for i in sorted(each)], np.int64))
+    ptr, values = Rows.from_lists([sorted(each) for each in own])
+    found = like.of_each(Rows(ptr, values.astype(np.int64)))
     plain = [
         plain_likeness(each, [set(range(5)), *candidates], n_holders=n_holders, n_people=9, foreign=0.001, lost=0.02)
         for each in own

@@ -10,6 +10,7 @@ from tests.support.plain_attacks import plain_alone, plain_likeliest, plain_name
 
 from queryveil.attacks._naming_kernels import alone_with_few, name_best
 from queryveil.attacks.scoring import BY_ACCIDENT, Postings, name_likeliest_candidates
+from queryveil.data.rows import Rows
 
 LETTERS = "abcdefg"
 HISTORIES = st.lists(st.sets(st.sampled_from(LETTERS)), max_size=9)
@@ -22,9 +23,9 @@ def postings_of(candidates: list[set[str]]) -> Postings:
     return Postings.paired(things, holders=holders.astype(np.int32), n_things=len(LETTERS), n_holders=len(candidates))
 
 
-def compressed(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    flat = [thing for row in rows for thing in row]
-    return np.cumsum([0, *map(len, rows)]).astype(np.int64), np.array(flat, np.int64)
+def compressed(rows: list[list[int]]) -> Rows[np.int64]:
+    ptr, values = Rows.from_lists(rows)
+    return Rows(ptr, values.astype(np.int64))
 
 
 def numbers(own: set[str]) -> list[int]:
@@ -37,8 +38,8 @@ def test_who_is_named_is_whom_the_plain_one_names(
 ) -> None:
     postings = postings_of(candidates)
     weight = 1 / np.log(np.maximum(2, postings.support))
-    ptr, things = compressed([numbers(each) for each in known])
-    named = name_best(ptr, things, postings.ptr, postings.holders, weight, postings.n_holders, eccentricity)
+    things = compressed([numbers(each) for each in known])
+    named = name_best(*things, *postings.by_thing, weight, postings.n_holders, eccentricity)
     plain = [plain_named(sorted(each), candidates, eccentricity=eccentricity) for each in known]
     assert named.tolist() == [-1 if number is None else number for number in plain]
 
@@ -54,8 +55,8 @@ def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
     thing = np.repeat(np.arange(len(LETTERS)), postings.support)
     pairs = zip(thing.tolist(), postings.holders.tolist(), strict=True)
     counts = np.array([candidates[holder].count(LETTERS[letter]) for letter, holder in pairs], np.int64)
-    ptr, things = compressed([[LETTERS.index(letter) for letter in known]] * 200)
-    named = name_likeliest_candidates(ptr, known=things, postings=postings, counts=counts, rng=np.random.default_rng(1))
+    things = compressed([[LETTERS.index(letter) for letter in known]] * 200)
+    named = name_likeliest_candidates(things, postings=postings, counts=counts, rng=np.random.default_rng(1))
     plain = plain_likeliest(known, candidates, by_accident=BY_ACCIDENT)
     assert set(named.tolist()) == set(plain or [-1])
 
@@ -65,8 +66,8 @@ def test_who_is_alone_with_a_pair_or_triple_is_whom_the_plain_one_finds(
     candidates: list[set[str]], own: list[set[str]]
 ) -> None:
     postings = postings_of(candidates)
-    own_ptr, things = compressed([numbers(each) for each in own])
-    ptr, alone = alone_with_few(own_ptr, things, postings.ptr, postings.holders, len(candidates))
+    things = compressed([numbers(each) for each in own])
+    ptr, alone = alone_with_few(*things, *postings.by_thing, len(candidates))
     found = [set(alone[ptr[i] : ptr[i + 1]].tolist()) for i in range(len(own))]
     assert found == [plain_alone(each, candidates) for each in own]
     assert len(alone) == sum(map(len, found))
@@ -85,9 +86,9 @@ def test_histories_of_sixty_terms_and_more_are_searched_to_the_last_triple(n_own
     rows = [list(range(n_own)), *([thing for thing in range(n_own) if thing != gone] for gone in last)]
     pairs = np.array([(thing, number) for number, row in enumerate(rows) for thing in row])
     postings = Postings.paired(pairs[:, 0], holders=pairs[:, 1].astype(np.int32), n_things=n_own, n_holders=len(rows))
-    ptr, alone = alone_with_few(*compressed([list(range(n_own))]), postings.ptr, postings.holders, len(rows))
+    ptr, alone = alone_with_few(*compressed([list(range(n_own))]), *postings.by_thing, len(rows))
     assert alone.tolist() == [0]
     for few in combinations(last, 2):
         shorter = [thing for thing in range(n_own) if thing not in last or thing in few]
-        ptr, alone = alone_with_few(*compressed([shorter]), postings.ptr, postings.holders, len(rows))
+        ptr, alone = alone_with_few(*compressed([shorter]), *postings.by_thing, len(rows))
         assert ptr.tolist() == [0, 0]

@@ -75,8 +75,7 @@ def test_it_holds_for_nodes_of_a_taxonomy_and_within_windows_too(log: QueryLog) 
         Km(k=2, m=3, window="1d", seed=1),
     ):
         paired = Paired.of(log, release=method.anonymize(log))
-        ptr, _ = alone_with_own(paired, users=np.arange(paired.n_users))
-        assert not ptr.any()
+        assert not alone_with_own(paired, users=np.arange(paired.n_users)).ptr.any()
 
 
 def test_it_holds_on_a_log_of_thousands() -> None:
@@ -114,12 +113,12 @@ def test_all_are_found_whom_the_plain_one_finds(log: QueryLog, release: QueryLog
         return
     paired = Paired.of(log, release=released(release.with_frame(release.frame.filter(there))))
     users = np.arange(paired.n_users)
-    ptr, alone = alone_with_own(paired, users=users)
+    alone = alone_with_own(paired, users=users)
     before, after = (
-        [{str(term) for term in side.terms[side.row_ptr[i] : side.row_ptr[i + 1]]} for i in range(side.n_users)]
+        [{str(term) for term in terms} for terms in side.user_terms.to_lists()]
         for side in (paired.before, paired.after)
     )
-    assert [set(alone[ptr[u] : ptr[u + 1]].tolist()) for u in users] == [plain_alone(own, after) for own in before]
+    assert [set(found) for found in alone.to_lists()] == [plain_alone(own, after) for own in before]
 
 
 def test_of_a_long_history_the_rarest_terms_are_tried() -> None:
@@ -128,9 +127,7 @@ def test_of_a_long_history_the_rarest_terms_are_tried() -> None:
     paired = paired_histories(histories, histories)
     assert len(paired.before.terms) > 3 * MOST_TERMS
     # The bot is alone with own and mine; u2 and u3 share what they have with it.
-    ptr, alone = alone_with_own(paired, users=np.arange(4))
-    assert ptr.tolist() == [0, 1, 1, 1, 1]
-    assert alone.tolist() == [0]
+    assert alone_with_own(paired, users=np.arange(4)).to_lists() == [[0], [], [], []]
 
 
 def test_swapped_rows_give_few_away() -> None:

@@ -61,7 +61,7 @@ class Noisy:
 def test_queries_are_put_side_by_side_with_their_terms_and_are_nobody() -> None:
     log = log_of({"u1": ["Red  wine", "jaguar"], "u2": ["red wine"]})
     paired = Paired.of(log, release=released_tallies({"red wine": 3, "blue jaguar": 2}))
-    assert (paired.n_users, paired.n_candidates, len(paired.who.users)) == (2, 2, 0)
+    assert (paired.n_users, paired.n_candidates, len(paired.who.users.values)) == (2, 2, 0)
     words = [paired.vocabulary.gather(paired.after.terms).to_list(), paired.after.entry_user.tolist()]
     assert sorted(zip(*words, strict=True)) == [("blue", 1), ("jaguar", 1), ("red", 0), ("wine", 0)]
 
@@ -70,7 +70,7 @@ def test_made_up_users_are_nobody_even_if_an_id_is_in_the_log() -> None:
     log = log_of({"1": ["red wine"], "2": ["red wine"]})
     paired = Paired.of(log, release=synthesized(released_tallies({"red wine": 2}), n_users=5, seed=1))
     assert paired.n_candidates == 5
-    assert not len(paired.who.users)
+    assert not len(paired.who.users.values)
 
 
 def test_everybody_who_seeks_people_is_told_that_there_are_none(made: QueryLog) -> None:

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.plain_clump import ancestors, losses, plain_clump, plain_ggd, plain_lcg
 
-from queryveil.data import Floats, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data import Floats, Int32s
+from queryveil.data.rows import Rows, group
 from queryveil.errors import BadParameter
 from queryveil.methods.clump import _greedy as clump_core
 from queryveil.methods.clump._exchange_kernels import WORK_ROWS, exchange
@@ -32,10 +32,8 @@ def bag(text: str) -> tuple[int, ...]:
     return tuple(NAMES.index(name) for name in text.split())
 
 
-def arrays(bags: Bags, parent: list[int]) -> tuple[Int64s, Int32s, Int32s, Floats]:
-    ptr = np.cumsum([0] + [len(items) for items in bags]).astype(np.int64)
-    flat = np.array([item for items in bags for item in items], np.int32)
-    return ptr, flat, np.array(parent, np.int32), np.array(losses(parent))
+def arrays(bags: Bags, parent: list[int]) -> tuple[Rows[np.int32], Int32s, Floats]:
+    return Rows.from_lists(bags), np.array(parent, np.int32), np.array(losses(parent))
 
 
 def run(bags: Bags, parent: list[int], *, k: int, seed: int = 0, **settings: Any) -> Clustering:
@@ -43,8 +41,7 @@ def run(bags: Bags, parent: list[int], *, k: int, seed: int = 0, **settings: Any
 
 
 def releases(found: Clustering) -> list[tuple[int, ...]]:
-    pairs = zip(found.released_ptr, found.released_ptr[1:], strict=False)
-    return [tuple(found.released[a:b].tolist()) for a, b in pairs]
+    return [tuple(items) for items in found.released.to_lists()]
 
 
 def as_sets(found: Clustering) -> dict[frozenset[int], tuple[int, ...]]:
@@ -93,7 +90,7 @@ def test_algorithm_1_assigns_as_plain_python_does(
     settings: dict[str, Any] = {"lcg": "carry" if carry else "paper", "rule": "rise" if by_rise else "least"}
     found = run(bags, parent, k=k, r=r, refine=False, **settings)
     expected = plain_clump(bags, parent, k=k, r=r, carry=carry, by_rise=by_rise)
-    assert [np.flatnonzero(found.cluster_of == c).tolist() for c in range(found.n_clusters)] == [
+    assert [np.flatnonzero(found.cluster_of == c).tolist() for c in range(found.released.n_rows)] == [
         sorted(members) for members, _ in expected
     ]
     assert releases(found) == [release for _, release in expected]
@@ -107,7 +104,7 @@ def test_algorithm_1_assigns_as_plain_python_does(
 def test_every_cluster_has_k_members_and_releases_their_lcg(case: tuple[list[int], Bags, int], seed: int) -> None:
     parent, bags, k = case
     found = run(bags, parent, k=k, seed=seed)
-    assert np.bincount(found.cluster_of, minlength=found.n_clusters).min() >= k
+    assert np.bincount(found.cluster_of, minlength=found.released.n_rows).min() >= k
     for c, release in enumerate(releases(found)):
         members = [bags[t] for t in np.flatnonzero(found.cluster_of == c)]
         assert release == plain_lcg(members, parent, carry=True)
@@ -128,9 +125,9 @@ def test_gathering_and_swapping_keep_k_and_swapping_never_adds_distortion(
     case: tuple[list[int], Bags, int], seed: int
 ) -> None:
     parent, bags, k = case
-    ptr, flat, parents, loss = arrays(bags, parent)
+    items, parents, loss = arrays(bags, parent)
     rng = np.random.default_rng(seed)
-    vectors = vectors_of(close(ptr, flat, parents), parents, loss, at_least=k)
+    vectors = vectors_of(close(items, parents), parents, loss, at_least=k)
     gathered = gather_near(vectors, k=k, rng=rng)
     refined = refine_clusters(gathered, vectors, k=k, rng=rng)
     for cluster_of in (gathered, refined):
@@ -143,18 +140,15 @@ def test_swapping_reports_the_gain_it_makes_and_stops_where_no_single_swap_or_mo
     case: tuple[list[int], Bags, int], seed: int
 ) -> None:
     parent, bags, k = case
-    ptr, flat, parents, loss = arrays(bags, parent)
+    items, parents, loss = arrays(bags, parent)
     # A tree with a single leaf loses nothing anywhere: there is nothing to refine.
     assume(loss[0] == 1)
-    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
+    v = vectors_of(close(items, parents), parents, loss, at_least=1)
     n_clusters = len(bags) // k
     before = np.random.default_rng(seed).permutation(np.arange(len(bags)) % n_clusters).astype(np.int32)
     after = before.copy()
     work = np.zeros((2, WORK_ROWS, len(v.weight)), np.int32)
-    gain = exchange(
-        np.arange(n_clusters), np.array([0, n_clusters]), *group(before, n_clusters), v.ptr, v.nodes, v.under,
-        v.weight, k, work, after,
-    )  # fmt: skip
+    gain = exchange(np.arange(n_clusters), np.array([0, n_clusters]), group(before, n_clusters), v, k, work, after)
     total = plain_total(after, bags, parent)
     assert plain_total(before, bags, parent) - total == pytest.approx(gain, abs=1e-6)
     for a in range(len(bags)):
@@ -180,14 +174,12 @@ def plain_total(cluster_of: Int32s, bags: Bags, parent: list[int]) -> float:
 
 def test_a_cluster_of_more_members_than_leavers_still_counts_its_gains_right() -> None:
     parent, bags = made_up(60)
-    ptr, flat, parents, loss = arrays(bags, parent)
-    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
+    items, parents, loss = arrays(bags, parent)
+    v = vectors_of(close(items, parents), parents, loss, at_least=1)
     before = (np.arange(60) % 3).astype(np.int32)
     after = before.copy()
     work = np.zeros((1, WORK_ROWS, len(v.weight)), np.int32)
-    gain = exchange(
-        np.arange(3), np.array([0, 3]), *group(before, 3), v.ptr, v.nodes, v.under, v.weight, 15, work, after
-    )
+    gain = exchange(np.arange(3), np.array([0, 3]), group(before, 3), v, 15, work, after)
     assert gain > 0
     assert np.bincount(after).min() >= 15
     # A member that is not among the leavers is judged as if nothing were gained by its leaving: the gain is a floor.
@@ -203,7 +195,7 @@ def test_large_sets_skip_the_comparison_and_keep_k(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(clump_core, "COMPARE_UP_TO", 0)
     parent, bags = made_up(403)
     found = run(bags, parent, k=5)
-    assert found.n_clusters <= 80
+    assert found.released.n_rows <= 80
     assert np.bincount(found.cluster_of).min() >= 5
     assert found.distortion == pytest.approx(plain_total(found.cluster_of, bags, parent))
 
@@ -217,9 +209,9 @@ def test_a_seed_repeats_the_outcome() -> None:
 
 def test_blocks_hold_every_row_once_in_steps_of_k() -> None:
     parent, bags = made_up(403)
-    ptr, flat, parents, loss = arrays(bags, parent)
-    v = vectors_of(close(ptr, flat, parents), parents, loss, at_least=1)
-    rows, ends = split(np.arange(403), v.ptr, v.nodes, v.under, v.weight, 50, 7, np.random.default_rng(1).random(9))
+    items, parents, loss = arrays(bags, parent)
+    v = vectors_of(close(items, parents), parents, loss, at_least=1)
+    rows, ends = split(np.arange(403), v, 50, 7, np.random.default_rng(1).random(9))
     assert sorted(rows.tolist()) == list(range(403))
     assert ends[0] == 0
     assert ends[-1] == 403
@@ -267,10 +259,10 @@ def test_without_duplicates_each_item_is_released_once_and_the_rest_counts_as_su
     bags = [bag("orange apple"), bag("orange banana milk"), bag("banana apple beef")]
     found = run(bags, FOOD, k=3, **PAPER)
     assert releases(found) == [bag("fruit fruit")]
-    ptr, items = without_duplicates(found.released_ptr, found.released)
-    assert items.tolist() == list(bag("fruit"))
-    row_ptr, _, _, loss = arrays(bags, FOOD)
-    distortion = total_distortion(found.cluster_of, ptr, items, row_ptr=row_ptr, loss=loss)
+    released = without_duplicates(found.released)
+    assert released.to_lists() == [list(bag("fruit"))]
+    items, _, loss = arrays(bags, FOOD)
+    distortion = total_distortion(found.cluster_of, released, n_items=len(items.values), loss=loss)
     assert distortion == pytest.approx(3 * 2 / 7 + 5)
 
 
@@ -279,14 +271,11 @@ def test_without_duplicates_each_item_is_released_once_and_the_rest_counts_as_su
 def test_the_measures_are_those_of_their_definitions(case: tuple[list[int], Bags, int]) -> None:
     parent, bags, k = case
     found = run(bags, parent, k=k)
-    row_ptr, flat, parents, loss = arrays(bags, parent)
+    bagged, parents, loss = arrays(bags, parent)
     level = np.array([len(list(ancestors(node, parent))) for node in range(len(parent))], np.int32)
-    measured = cost(
-        found.cluster_of, found.released_ptr, found.released,
-        row_ptr=row_ptr, items=flat, parent=parents, loss=loss, level=level,
-    )  # fmt: skip
+    measured = cost(found, bagged, parent=parents, loss=loss, level=level)
     mine = [releases(found)[c] for c in found.cluster_of]
-    n_items, n_released = max(1, len(flat)), max(1, sum(map(len, mine)))
+    n_items, n_released = max(1, len(bagged.values)), max(1, sum(map(len, mine)))
     assert measured.distortion == pytest.approx(found.distortion)
     assert measured.ncp == pytest.approx(
         sum(sum(loss[g] for g in release) + len(b) - len(release) for b, release in zip(bags, mine, strict=True))

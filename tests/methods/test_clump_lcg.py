@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_clump import ancestors, losses, plain_ggd, plain_lcg
 
-from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import Rows
 from queryveil.methods.clump._greedy import lcg
 from queryveil.methods.clump._greedy_kernels import close
 
@@ -23,14 +23,8 @@ def bag(text: str) -> tuple[int, ...]:
     return tuple(NAMES.index(name) for name in text.split())
 
 
-def compressed(bags: list[tuple[int, ...]]) -> tuple[Int64s, Int32s]:
-    ptr = np.cumsum([0] + [len(items) for items in bags]).astype(np.int64)
-    return ptr, np.array([item for items in bags for item in items], np.int32)
-
-
 def lcg_of(bags: list[tuple[int, ...]], parent: list[int], mode: str) -> tuple[int, ...]:
-    ptr, items = compressed(bags)
-    return tuple(lcg(ptr, items, np.array(parent, np.int32), mode=mode).tolist())  # type: ignore[arg-type]
+    return tuple(lcg(Rows.from_lists(bags), np.array(parent, np.int32), mode=mode).tolist())  # type: ignore[arg-type]
 
 
 @st.composite
@@ -149,7 +143,7 @@ def test_under_every_node_a_carried_lcg_has_as_many_items_as_the_least_transacti
 @given(trees_with_bags())
 def test_a_closure_counts_the_items_at_and_below_each_ancestor(case: tuple[list[int], list[tuple[int, ...]]]) -> None:
     parent, bags = case
-    ptr, nodes, own, under = close(*compressed(bags), np.array(parent, np.int32))
+    ptr, nodes, own, under = close(Rows.from_lists(bags), np.array(parent, np.int32))
     for t, items in enumerate(bags):
         mine = slice(ptr[t], ptr[t + 1])
         assert nodes[mine].tolist() == sorted({a for item in items for a in ancestors(item, parent)}, reverse=True)

@@ -25,9 +25,8 @@ def gathered(rows: list[tuple[int, int]]) -> Contributions:
 def test_everybodys_distinct_items_are_gathered_with_how_often_they_are_there(rows: list[tuple[int, int]]) -> None:
     own = gathered(rows)
     found = {
-        (person, int(own.items[place])): int(own.times[place])
-        for person in range(len(own.row_ptr) - 1)
-        for place in range(own.row_ptr[person], own.row_ptr[person + 1])
+        (int(person), int(item)): int(times)
+        for person, item, times in zip(own.items.row_of_entry, own.items.values, own.times, strict=True)
     }
     assert found == Counter((person, item) for person, item in rows if item >= 0)
 

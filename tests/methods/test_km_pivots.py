@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.plain_km import combinations_of, largest_set, plain_build
 
 from queryveil.data import Int32s
+from queryveil.data.rows import Rows
 from queryveil.methods.km._deletion import Labelled, build, delete, label, restore
 from queryveil.methods.km._pivot_kernels import restorable
 from queryveil.methods.km.combinations import count_in_frequent
@@ -27,11 +28,9 @@ thresholds = st.integers(2, 4)
 
 def compressed(sets: list[frozenset[str]]) -> Histories:
     rows = [sorted(TERMS.index(term) for term in terms) for terms in sets]
-    flat = [term for row in rows for term in row]
     return Histories(
-        row_ptr=np.cumsum([0] + [len(row) for row in rows]).astype(np.int64),
-        terms=np.array(flat, np.int32),
-        counts=np.ones(len(flat), np.int32),
+        user_terms=Rows.from_lists(rows),
+        counts=np.ones(sum(map(len, rows)), np.int32),
         n_terms=len(TERMS),
     )
 
@@ -47,8 +46,7 @@ def sets_of(labelled: Labelled, alive: np.ndarray) -> list[frozenset[str]]:
 
 def built_sets(histories: Histories, order: Int32s, *, k: int, m: int) -> list[frozenset[str]]:
     kept = histories.keep(build(histories, order, k=k, m=m))
-    rows = zip(kept.row_ptr, kept.row_ptr[1:], strict=False)
-    return [frozenset(TERMS[t] for t in kept.terms[a:b]) for a, b in rows]
+    return [frozenset(TERMS[t] for t in row) for row in kept.user_terms.to_lists()]
 
 
 def violations(sets: list[frozenset[str]], *, k: int, m: int) -> list[tuple[str, ...]]:
@@ -152,16 +150,14 @@ def test_users_who_stand_alone_are_those_with_a_rare_combination(sets: list[froz
 def test_a_log_with_long_histories_keeps_the_promise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_terms, n_users = 60, 200
-    rows = [np.unique(rng.zipf(1.3, rng.integers(1, 40)) % n_terms) for _ in range(n_users)]
+    rows = [np.unique(rng.zipf(1.3, rng.integers(1, 40)) % n_terms).tolist() for _ in range(n_users)]
     large = Histories(
-        row_ptr=np.cumsum([0] + [len(row) for row in rows]).astype(np.int64),
-        terms=np.concatenate(rows).astype(np.int32),
+        user_terms=Rows.from_lists(rows),
         counts=np.ones(sum(map(len, rows)), np.int32),
         n_terms=n_terms,
     )
     kept = large.keep(build(large, np.argsort(-large.support()).astype(np.int32), k=5, m=3))
-    rows = [kept.terms[a:b].tolist() for a, b in zip(kept.row_ptr, kept.row_ptr[1:], strict=False)]
-    support = Counter(c for row in rows for size in (1, 2, 3) for c in combinations(row, size))
+    support = Counter(c for row in kept.user_terms.to_lists() for size in (1, 2, 3) for c in combinations(row, size))
     assert min(support.values(), default=5) >= 5
 
 

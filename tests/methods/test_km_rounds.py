@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queryveil.data import Bools, Int8s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group, pointers
 from queryveil.methods.km._deletion import build
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
 from queryveil.text.histories import Histories
@@ -15,9 +15,8 @@ N_TERMS = 8
 
 
 def histories_of(rows: list[set[int]]) -> Histories:
-    terms = np.array([term for row in rows for term in sorted(row)], np.int32)
-    row_ptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
-    return Histories(row_ptr=row_ptr, terms=terms, counts=np.ones_like(terms), n_terms=N_TERMS)
+    user_terms = Rows.from_lists([sorted(row) for row in rows])
+    return Histories(user_terms=user_terms, counts=np.ones_like(user_terms.values), n_terms=N_TERMS)
 
 
 def in_rounds(histories: Histories, *, k: int, m: int, n_shards: int) -> Bools:
@@ -25,7 +24,7 @@ def in_rounds(histories: Histories, *, k: int, m: int, n_shards: int) -> Bools:
     kept = np.ones(len(histories.terms), np.int8)
     is_open = np.ones(N_TERMS, np.int8)
     for _ in range(10 * N_TERMS):
-        shard, _, begins, places = share_out(histories.row_ptr, histories.terms, kept, is_open, n_shards)
+        shard, _, begins, places = share_out(*histories.user_terms, kept, is_open, n_shards)
         after = kept.copy()
         for mine in range(n_shards):
             decide(
@@ -57,14 +56,13 @@ def decide(
     if not parts:
         return
     mine = np.concatenate(parts)
-    row_ptr = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.int64)
-    entry_row = np.repeat(np.arange(len(parts), dtype=np.int32), np.diff(row_ptr))
-    labels, kept = histories.terms[mine], before[mine].copy()
-    posting_ptr, postings = group(labels, N_TERMS)
+    rows = Rows(pointers([len(part) for part in parts]), histories.terms[mine])
+    kept = before[mine].copy()
     pivots = np.array([p for p in range(shard, N_TERMS, n_shards) if is_open[p]], np.int32)
     work = np.zeros((2, N_TERMS), np.int32)
-    settle_labels(pivots, row_ptr, labels, entry_row, posting_ptr, postings, kept, k, m, work)
-    own = labels % n_shards == shard
+    entry_row = rows.row_of_entry.astype(np.int32)
+    settle_labels(pivots, *rows, entry_row, *group(rows.values, N_TERMS), kept, k, m, work)
+    own = rows.values % n_shards == shard
     after[mine[own]] = kept[own]
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_clump import ancestors, losses, plain_partition
 
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.clump._greedy import Clustering
 from queryveil.methods.clump._partition import balance, partition
@@ -24,16 +25,13 @@ def bag(text: str) -> tuple[int, ...]:
 
 
 def run(bags: Bags, parent: list[int], *, k: int) -> Clustering:
-    ptr = np.cumsum([0] + [len(items) for items in bags]).astype(np.int64)
-    flat = np.array([item for items in bags for item in items], np.int32)
-    return partition(ptr, flat, np.array(parent, np.int32), np.array(losses(parent)), k=k)
+    return partition(Rows.from_lists(bags), np.array(parent, np.int32), np.array(losses(parent)), k=k)
 
 
 def classes(found: Clustering) -> list[tuple[list[int], frozenset[int]]]:
-    pairs = zip(found.released_ptr, found.released_ptr[1:], strict=False)
     return [
-        (np.flatnonzero(found.cluster_of == c).tolist(), frozenset(found.released[a:b].tolist()))
-        for c, (a, b) in enumerate(pairs)
+        (np.flatnonzero(found.cluster_of == c).tolist(), frozenset(items))
+        for c, items in enumerate(found.released.to_lists())
     ]
 
 

@@ -89,7 +89,7 @@ def test_every_user_is_in_one_group_and_every_group_is_large_enough(
     groups = members(group_of)
     assert sorted(user for group in groups for user in group) == list(range(found.n_users))
     for group in groups:
-        assert average / int(found.sizes[group].sum()) <= Fraction(str(p))
+        assert average / int(found.user_terms.lengths[group].sum()) <= Fraction(str(p))
         assert not strict or len(group) >= 1 / p
 
 
@@ -119,7 +119,7 @@ def test_small_profiles_get_larger_groups_until_the_bound_holds() -> None:
     large = {f"large{i}": {f"word{i}{j}": 1.0 for j in range(10)} for i in range(3)}
     found = numbered(Profiles.from_dicts(small | large))
     group_of = grouped(found, augmented(found, PLANT, a=1), p=0.4, strict=False, rng=np.random.default_rng(0))
-    sizes = [int(found.sizes[group].sum()) for group in members(group_of)]
+    sizes = [int(found.user_terms.lengths[group].sum()) for group in members(group_of)]
     assert min(sizes) >= 60 / 33 / 0.4
     assert max(len(group) for group in members(group_of)) >= 5
 

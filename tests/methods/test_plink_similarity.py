@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support import plain_plink
 
 from queryveil import Profiles, Taxonomy
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.plink._similarity import augmented, similarity, synsets
 from queryveil.methods.plink.profiles import Weights, profiles_of
@@ -36,9 +36,8 @@ def tree() -> Taxonomy:
     """Return the tree above, with words of several senses."""
     grown = Taxonomy.from_pairs(PARENTS.items())
     words = sorted(SENSES)
-    nodes = [grown.find(name) for word in words for name in SENSES[word]]
-    ptr = np.cumsum([0, *(len(SENSES[word]) for word in words)])
-    return replace(grown, lexicon=Lexicon(words=pl.Series(words), sense_ptr=ptr, nodes=np.array(nodes, np.int32)))
+    nodes = Rows.from_lists([[grown.find(name) for name in SENSES[word]] for word in words])
+    return replace(grown, lexicon=Lexicon(words=pl.Series(words), word_nodes=nodes))
 
 
 TREE = tree()
@@ -127,10 +126,8 @@ def test_senses_and_similarities_are_those_of_plain_python(people: list[dict[str
 def test_all_senses_of_a_column_are_those_of_each_word() -> None:
     nouns = Taxonomy.wordnet()
     words = pl.Series(["java", "zzyzx", "Kittens", "", "programming language", "riding", "mice", "java"])
-    ptr, nodes = nouns.all_senses(words)
-    found = [nodes[ptr[i] : ptr[i + 1]].tolist() for i in range(len(words))]
-    assert found == [nouns.senses(word).tolist() for word in words]
+    assert nouns.all_senses(words).to_lists() == [nouns.senses(word).tolist() for word in words]
     cut, _ = nouns.restricted_to([nouns.find("coffee")])
-    ptr, nodes = cut.all_senses(words)
-    assert [nodes[ptr[i] : ptr[i + 1]].tolist() for i in range(len(words))] == [cut.senses(w).tolist() for w in words]
-    assert np.diff(ptr)[0] == 1
+    found = cut.all_senses(words)
+    assert found.to_lists() == [cut.senses(word).tolist() for word in words]
+    assert found.lengths[0] == 1

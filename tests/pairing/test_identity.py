@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_alike
 
+from queryveil.data.rows import Rows
 from queryveil.pairing import Who, by_id, by_overlap, nobody
 from queryveil.release import keyed
 
@@ -19,11 +20,7 @@ CELLS = st.lists(st.sets(st.sampled_from("abcdefg")), max_size=8)
 
 
 def who_of(*people: list[int]) -> Who:
-    return Who(
-        ptr=np.cumsum([0, *map(len, people)]).astype(np.int64),
-        users=np.array([user for each in people for user in each], np.int32),
-        exact=False,
-    )
+    return Who(users=Rows.from_lists(people), exact=False)
 
 
 def cells_of(owners: list[set[str]]) -> pl.DataFrame:
@@ -77,14 +74,13 @@ def test_keyed_ids_are_those_of_a_release() -> None:
 def test_who_did_most_alike_is_whom_the_plain_one_finds(candidates: list[set[str]], users: list[set[str]]) -> None:
     who = by_overlap(cells_of(candidates), users=cells_of(users), n_candidates=len(candidates), n_users=len(users))
     assert not who.exact
-    found = [who.users[who.ptr[i] : who.ptr[i + 1]].tolist() for i in range(len(candidates))]
-    assert found == [plain_alike(each, users) for each in candidates]
+    assert who.users.to_lists() == [plain_alike(each, users) for each in candidates]
 
 
 def test_things_done_twice_count_once() -> None:
     twice = pl.DataFrame({"owner": [0, 0, 0], "cell": ["a", "a", "a"]})
     who = by_overlap(twice, users=cells_of([{"a"}, {"a", "b"}]), n_candidates=1, n_users=2)
-    assert who.users.tolist() == [0, 1]
+    assert who.users.to_lists() == [[0, 1]]
 
 
 def test_groups_are_nobody() -> None:

@@ -25,13 +25,11 @@ KEY, OTHER_KEY = b"opensesame-opensesame", b"closesesame-closesesame"
 
 
 def words(paired: Paired, histories: Histories, number: int) -> set[str]:
-    terms = histories.terms[histories.row_ptr[number] : histories.row_ptr[number + 1]]
-    return set(paired.vocabulary.gather(terms.tolist()).to_list())
+    return set(paired.vocabulary.gather(histories.user_terms.row(number)).to_list())
 
 
 def people(paired: Paired, candidate: int) -> list[str]:
-    mine = paired.who.users[paired.who.ptr[candidate] : paired.who.ptr[candidate + 1]]
-    return paired.users.gather(mine.tolist()).to_list()
+    return paired.users.gather(paired.who.users.row(candidate)).to_list()
 
 
 def renamed(release: Release) -> tuple[Release, dict[str, str]]:
@@ -223,7 +221,7 @@ def test_groups_are_no_people() -> None:
     log = synthesize(users=40, seed=3).log
     paired = Paired.of(log, release=Plink(seed=1).anonymize(log))
     assert paired.n_candidates > 0
-    assert len(paired.who.users) == 0
+    assert len(paired.who.users.values) == 0
     assert len(paired.after.terms) > 0
 
 

@@ -140,9 +140,7 @@ def test_times_are_of_the_sizes_the_log_has() -> None:
 
 def test_the_first_transactions_are_measured_alone(runs: Runs) -> None:
     whole = runs.material
-    part = Material(
-        row_ptr=whole.row_ptr[:101], nodes=whole.nodes[: whole.row_ptr[100]], taxonomy=whole.taxonomy, notes=()
-    )
+    part = Material(nodes=whole.nodes.take(np.arange(100)), taxonomy=whole.taxonomy, notes=())
     assert runs.cost(Run(method=Method.CLUMP1, k=5, size=100)) == Runs(part, seed=3).cost(
         Run(method=Method.CLUMP1, k=5)
     )
@@ -152,9 +150,9 @@ def test_the_tree_has_only_what_occurs_and_what_is_above() -> None:
     log = log_of({f"u{i}": ["dog cat", "dog zzzunknown"] for i in range(20)})
     material = gather(log, users=None, seed=0)
     names = material.taxonomy.names
-    assert set(names.gather(np.unique(material.nodes)).to_list()) == {"dog", "cat"}
+    assert set(names.gather(np.unique(material.nodes.values)).to_list()) == {"dog", "cat"}
     assert material.taxonomy.n_leaves[0] == 2
-    assert np.diff(material.row_ptr).tolist() == [2] * 20
+    assert material.nodes.lengths.tolist() == [2] * 20
     assert "the log was given: 20 transactions, one per user with a noun, 2.00 nouns long" in material.notes[0]
     assert "53,058 and 20.93" in material.notes[0]
     assert "the 2 nouns that occur" in material.notes[1]

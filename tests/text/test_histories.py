@@ -32,7 +32,7 @@ def written(tokens: Tokens, owners: Int32s, histories: Histories, marks: Bools) 
 
 
 def as_counters(tokens: Tokens, histories: Histories) -> list[dict[str, int]]:
-    ptr = histories.row_ptr.tolist()
+    ptr = histories.user_terms.ptr.tolist()
     return [
         {tokens.vocabulary[int(histories.terms[i])]: int(histories.counts[i]) for i in range(ptr[u], ptr[u + 1])}
         for u in range(histories.n_users)
@@ -51,8 +51,7 @@ def test_collect_counts_the_terms_of_each_user_as_a_dict_would(given_rows: Rows)
     tokens, _, histories = read(given_rows)
     assert as_counters(tokens, histories) == [dict(counter) for counter in plainly(given_rows)]
     for user in range(N_USERS):
-        terms = histories.terms[histories.row_ptr[user] : histories.row_ptr[user + 1]]
-        assert (np.diff(terms) > 0).all()
+        assert (np.diff(histories.user_terms.row(user)) > 0).all()
 
 
 @given(rows)

@@ -28,8 +28,8 @@ def series(texts: list[str]) -> pl.Series:
 
 def words_of(tokens: Tokens) -> list[list[str]]:
     vocabulary = tokens.vocabulary.to_list()
-    bounds = tokens.query_ptr.tolist()
-    by_query = [[vocabulary[t] for t in tokens.terms[bounds[q] : bounds[q + 1]]] for q in range(len(tokens.queries))]
+    by_query = [[vocabulary[t] for t in terms] for terms in tokens.query_terms.to_lists()]
+    assert tokens.row_terms().to_lists() == [tokens.query_terms.row(q).tolist() for q in tokens.row_query]
     return [by_query[q] for q in tokens.row_query]
 
 
@@ -99,7 +99,7 @@ def test_terms_are_numbered_once_each_and_none_is_empty(texts: list[str]) -> Non
     assert len(set(vocabulary)) == len(vocabulary) == tokens.n_terms
     assert "" not in vocabulary
     assert set(tokens.terms.tolist()) == set(range(tokens.n_terms))
-    assert tokens.query_ptr[-1] == len(tokens.terms)
+    assert tokens.query_terms.ptr[-1] == len(tokens.terms)
 
 
 @given(queries)

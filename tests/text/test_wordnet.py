@@ -157,11 +157,11 @@ def test_a_column_finds_what_single_words_find(words: list[str]) -> None:
 
 
 def test_the_first_hypernym_is_the_trees_and_the_others_are_kept(nouns: Taxonomy) -> None:
-    counts = np.diff(nouns.hypernym_ptr)
+    counts = nouns.node_hypernyms.lengths
     assert counts[0] == 0
     assert (counts[1:] >= 1).all()
     assert counts.sum() == 82_114 + 2_313
-    assert (nouns.hypernym_nodes[nouns.hypernym_ptr[1:-1]] == nouns.parent[1:]).all()
+    assert (nouns.node_hypernyms.values[nouns.node_hypernyms.ptr[1:-1]] == nouns.parent[1:]).all()
     # A dog is a canine first, and a domestic animal too.
     dog = [str(nouns.names[int(node)]) for node in nouns.hypernyms(nouns.find("dog"))]
     assert dog == ["canine (carnivore)", "domestic animal"]

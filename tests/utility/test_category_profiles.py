@@ -10,6 +10,7 @@ from tests.support.plain_utility import plain_jensen_shannon
 from tests.support.releases import released
 
 from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.methods import Km, Swap
 from queryveil.pairing import Paired, Who
 from queryveil.release import ColumnPolicy, Ids, Release
@@ -71,7 +72,7 @@ def test_the_distance_is_that_of_the_definition(rows: list[tuple[list[int], list
 
 
 def test_one_of_two_look_alikes_gone_is_half_of_each() -> None:
-    who = Who(ptr=np.array([0, 2]), users=np.array([0, 1], np.int32), exact=False)
+    who = Who(users=Rows.from_lists([[0, 1]]), exact=False)
     counts, there = merged(np.array([[3, 1]]), who=who, n_users=2, is_cut=False)
     assert counts.tolist() == [[3, 1], [3, 1]]
     assert there.tolist() == [0.5, 0.5]
@@ -85,7 +86,7 @@ def test_who_may_be_gone_is_unchanged_and_near_in_part() -> None:
 
 
 def test_the_windows_of_a_user_make_one_profile() -> None:
-    who = Who(ptr=np.array([0, 1, 2]), users=np.array([0, 0], np.int32), exact=True)
+    who = Who(users=Rows.from_lists([[0], [0]]), exact=True)
     counts, there = merged(np.array([[3, 1], [0, 2]]), who=who, n_users=1, is_cut=True)
     assert (counts.tolist(), there.tolist()) == ([[3, 3]], [1])
 

@@ -19,7 +19,7 @@ from queryveil.attacks.scoring import (
     no_people,
 )
 from queryveil.data import Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.pairing import Paired
 from queryveil.rng import generator
 
@@ -63,15 +63,15 @@ class Clock(Seeker):
         unit = paired.release.manifest.columns.time.unit or timedelta(microseconds=1)
         moment, user = _moments(paired.original.frame["time"], owner=paired.user, unit=unit)
         released, candidate = _moments(paired.release.data.frame["time"], owner=paired.candidate, unit=unit)
-        row_ptr, rows = group(user, paired.n_users)
-        targets = draw_targets(np.flatnonzero(np.diff(row_ptr)), n_targets=self.n_targets, rng=rng)
-        ptr, drawn = draw_each(row_ptr, rows=targets, n=self.n_known, rng=rng)
+        user_rows = group(user, paired.n_users)
+        targets = draw_targets(np.flatnonzero(user_rows.lengths), n_targets=self.n_targets, rng=rng)
+        drawn = draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
         distinct, code = np.unique(released, return_inverse=True)
         postings = Postings.paired(code, holders=candidate, n_things=len(distinct), n_holders=paired.n_candidates)
         # In the order of the postings: by moment, then by candidate.
         _, counts = np.unique(code * max(1, paired.n_candidates) + candidate, return_counts=True)
-        ptr, known = _there(ptr, moment[rows[drawn]], distinct)
-        named = name_likeliest_candidates(ptr, known=known, postings=postings, counts=counts, rng=rng)
+        known = _places(Rows(drawn.ptr, moment[drawn.values]), distinct)
+        named = name_likeliest_candidates(known, postings=postings, counts=counts, rng=rng)
         return Exposure.counted(
             attacker=self.name,
             knows=f"the times of {self.n_known} of a person's queries",
@@ -90,9 +90,9 @@ def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64
     return exact // (unit // timedelta(microseconds=1)), owner[there]
 
 
-def _there(ptr: Int64s, moments: Int64s, distinct: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the known moments that the release has at all, by their places among `distinct`."""
-    place = np.searchsorted(distinct, moments)
+def _places(moments: Rows[np.int64], distinct: Int64s) -> Rows[np.int64]:
+    """Return the places among `distinct` of the known moments that the release has."""
+    place = np.searchsorted(distinct, moments.values)
     there = place < len(distinct)
-    there[there] = distinct[place[there]] == moments[there]
-    return np.concatenate([[0], np.cumsum(there)]).astype(np.int64)[ptr], place[there]
+    there[there] = distinct[place[there]] == moments.values[there]
+    return Rows(moments.ptr, place).keep(there)

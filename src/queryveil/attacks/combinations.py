@@ -83,7 +83,7 @@ def decoys(log: QueryLog, *, like: Combinations, rng: np.random.Generator) -> Co
     """
     tokens = _tokens(log)
     index = _Index(tokens)
-    common = np.argsort(-np.diff(index.ptr), kind="stable")[:_N_COMMON]
+    common = np.argsort(-index.queries.lengths, kind="stable")[:_N_COMMON]
     texts, rows, taken = [], [], list[set[int]]()
     sizes = _n_distinct(tokens)[tokens.row_query[like.rows]]
     for row, size in zip(like.rows.tolist(), sizes.tolist(), strict=True):
@@ -145,7 +145,7 @@ def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
 def terms_of(tokens: Tokens, row: int) -> Int64s:
     """Return the distinct terms of a row."""
     query = tokens.row_query[row]
-    return np.unique(tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]).astype(np.int64)
+    return np.unique(tokens.query_terms.row(query)).astype(np.int64)
 
 
 class _Rows:
@@ -153,14 +153,12 @@ class _Rows:
 
     def __init__(self, tokens: Tokens, owner: Int32s) -> None:
         self._owner, self._index = owner, _Index(tokens)
-        self._ptr, self._places = group(tokens.row_query, len(tokens.queries))
+        self._rows = group(tokens.row_query, len(tokens.queries))
 
     def rows(self, terms: Int64s) -> Int64s:
         """Return the rows that have all of some terms; none if there are no terms."""
         queries = self._index.queries_with(terms).tolist() if len(terms) else []
-        return np.concatenate(
-            [np.empty(0, np.int64), *(self._places[self._ptr[q] : self._ptr[q + 1]] for q in queries)]
-        )
+        return np.concatenate([np.empty(0, np.int64), *map(self._rows.row, queries)])
 
     def owners(self, terms: Int64s) -> Int32s:
         """Return those whose rows have all of some terms."""
@@ -171,20 +169,15 @@ class _Index:
     """The distinct queries that hold each term."""
 
     def __init__(self, tokens: Tokens) -> None:
-        query = np.repeat(np.arange(len(tokens.queries)), np.diff(tokens.query_ptr))
-        self.ptr, places = group(tokens.terms, tokens.n_terms)
-        self.queries = query[places]
+        self.queries = tokens.query_terms.transpose(tokens.n_terms)
 
-    def queries_with(self, terms: Int64s) -> Int64s:
+    def queries_with(self, terms: Int64s) -> Int32s:
         """Return the queries that hold all of some terms."""
-        by_length = sorted(terms.tolist(), key=lambda term: int(self.ptr[term + 1] - self.ptr[term]))
-        found: Int64s = np.unique(self._of(by_length[0]))
+        by_length = sorted(terms.tolist(), key=lambda term: len(self.queries.row(term)))
+        found = np.unique(self.queries.row(by_length[0]))
         for term in by_length[1:]:
-            found = found[np.isin(found, self._of(term))]
+            found = found[np.isin(found, self.queries.row(term))]
         return found
-
-    def _of(self, term: int) -> Int64s:
-        return self.queries[self.ptr[term] : self.ptr[term + 1]]
 
 
 def _in_groups(combinations: Combinations, groups: Groups) -> Int64s:
@@ -226,8 +219,7 @@ def _tokens(log: QueryLog) -> Tokens:
 
 def _n_distinct(tokens: Tokens) -> Int64s:
     """Count the distinct terms of each query."""
-    query = np.repeat(np.arange(len(tokens.queries)), np.diff(tokens.query_ptr))
-    pairs = np.unique(query.astype(np.int64) * max(1, tokens.n_terms) + tokens.terms)
+    pairs = np.unique(tokens.query_terms.row_of_entry * max(1, tokens.n_terms) + tokens.terms)
     return np.bincount(pairs // max(1, tokens.n_terms), minlength=len(tokens.queries)).astype(np.int64)
 
 

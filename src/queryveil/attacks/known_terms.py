@@ -20,6 +20,7 @@ from queryveil.attacks.scoring import (
     no_terms,
 )
 from queryveil.data import Int64s
+from queryveil.data.rows import Rows
 from queryveil.pairing import Paired
 from queryveil.rng import generator
 from queryveil.text.histories import Histories
@@ -72,16 +73,14 @@ class KnownTerms(Seeker):
         """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
         targets = draw_targets(self._eligible(paired), n_targets=self.n_targets, rng=rng)
-        ptr, known = self._known(paired.before, targets, rng)
+        known = self._known(paired.before, targets, rng)
         postings, covering = Postings.of(paired.after), covering_of(paired)
         if self.cautious:
-            ptr, known = as_items(ptr, terms=known, covering=covering)
-            named = name_candidates(ptr, known=known, postings=postings, eccentricity=ECCENTRICITY)
+            known = as_items(known, covering=covering)
+            named = name_candidates(known, postings=postings, eccentricity=ECCENTRICITY)
         else:
             once = np.ones(len(postings.holders), np.int64)
-            named = name_likeliest_candidates(
-                ptr, known=known, postings=postings, counts=once, rng=rng, covering=covering
-            )
+            named = name_likeliest_candidates(known, postings=postings, counts=once, rng=rng, covering=covering)
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
         return Exposure.counted(
             attacker=self.name,
@@ -95,17 +94,16 @@ class KnownTerms(Seeker):
         )
 
     def _eligible(self, paired: Paired) -> Int64s:
-        return np.flatnonzero(np.diff(paired.before.row_ptr) >= self.n_known)
+        return np.flatnonzero(paired.before.user_terms.lengths >= self.n_known)
 
-    def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
+    def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
         """Draw what is known of each target, true terms first."""
-        _, entries = draw_each(before.row_ptr, rows=targets, n=self.n_known, rng=rng)
-        known = before.terms[entries].reshape(len(targets), self.n_known)
+        drawn = draw_each(before.user_terms, of=targets, n=self.n_known, rng=rng)
+        known = drawn.values.reshape(len(targets), self.n_known)
         known = np.concatenate([known, _wrong(before, targets, n=self.n_wrong, rng=rng)], axis=1)
         ptr = np.arange(len(targets) + 1, dtype=np.int64) * known.shape[1]
         # Where everybody has everything, fewer wrong ones can be had: -1 stands for them.
-        there = known.ravel() >= 0
-        return np.concatenate([[0], np.cumsum(there)]).astype(np.int64)[ptr], known.ravel()[there].astype(np.int64)
+        return Rows(ptr, known.ravel().astype(np.int64)).keep(known.ravel() >= 0)
 
 
 def _wrong(before: Histories, targets: Int64s, *, n: int, rng: np.random.Generator) -> Int64s:

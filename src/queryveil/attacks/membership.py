@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -10,13 +10,14 @@ from numba import njit
 
 from queryveil.attacks.attacker import Given, Seeker
 from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import Covering, Postings, as_items, draw_targets, no_people, unreadable
+from queryveil.attacks.scoring import Postings, as_items, draw_targets, no_people, unreadable
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.pairing import Paired
 from queryveil.release import Release
 from queryveil.rng import generator
-from queryveil.text.histories import Histories, collect, spread
+from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode, tokenize
 
 
@@ -34,13 +35,13 @@ def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
 def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bool) -> Floats:
     """Return the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain.
 
-    >>> one = Histories(row_ptr=np.array([0, 1]), terms=np.array([0], np.int32), counts=np.array([1]), n_terms=2)
+    >>> one = Histories(user_terms=Rows.from_lists([[0]]), counts=np.array([1]), n_terms=2)
     >>> statistic(one, users=np.array([0]), gain=np.array([0.25, -0.5]), weighted=False).tolist()
     [0.75]
     """
     own = np.bincount(histories.entry_user, weights=gain[histories.terms], minlength=histories.n_users)[users]
     if weighted:
-        return np.asarray(own / np.sqrt(np.maximum(1, np.diff(histories.row_ptr)[users])), np.float64)
+        return np.asarray(own / np.sqrt(np.maximum(1, histories.user_terms.lengths[users])), np.float64)
     # Shares lie between 0 and 1: a term that is not the user's own adds pop - released, and one that is the opposite.
     return np.asarray(2 * own - gain.sum(), np.float64)
 
@@ -165,26 +166,20 @@ class Likeness:
         rare = -np.log(np.maximum(n_holders, 0.5) / n_people)
         gain = rare + np.log(np.maximum(kept, _LEAST_KEPT)) - lost - np.log(foreign)
         return cls(
-            postings=Postings.of(_widened(after, n_terms=len(n_holders))),
+            postings=Postings.of(replace(after, n_terms=len(n_holders))),
             gain=np.maximum(gain, _NEARLY_NOTHING),
             lost=lost,
-            handicap=np.diff(after.row_ptr) * np.log(foreign),
+            handicap=after.user_terms.lengths * np.log(foreign),
         )
 
-    def of_each(self, own_ptr: Int64s, *, own: Int64s) -> Floats:
-        """Return the likeness of the most similar candidate to each person, whose terms come as compressed rows."""
-        best = most_like(
-            own_ptr, own, self.postings.ptr, self.postings.holders, self.gain, self.handicap, least=_NOBODY
-        )
-        row = np.repeat(np.arange(len(own_ptr) - 1), np.diff(own_ptr))
-        return np.asarray(best + np.bincount(row, weights=self.lost[own], minlength=len(best)), np.float64)
+    def of_each(self, own: Rows[np.int64]) -> Floats:
+        """Return the likeness of the most similar candidate to each person, given the terms of each."""
+        best = most_like(*own, *self.postings.by_thing, self.gain, self.handicap, least=_NOBODY)
+        lost = np.bincount(own.row_of_entry, weights=self.lost[own.values], minlength=len(best))
+        return np.asarray(best + lost, np.float64)
 
     def __repr__(self) -> str:
         return f"Likeness(n_candidates={len(self.handicap)})"
-
-
-def _widened(histories: Histories, *, n_terms: int) -> Histories:
-    return Histories(row_ptr=histories.row_ptr, terms=histories.terms, counts=histories.counts, n_terms=n_terms)
 
 
 FALSE_POSITIVES = 0.01
@@ -245,15 +240,12 @@ class Membership(Seeker):
         outside = others[:MOST_NON_MEMBERS]
         if self.by_candidate and no_people(paired) is None:
             covering = None if paired.cover is None else paired.cover.covering(vocabulary)
-            _, items = _rows(public, users=known, covering=covering)
-            n_holders = np.bincount(items, minlength=len(vocabulary))
+            items = as_items(public.terms_of(known), covering=covering)
+            n_holders = np.bincount(items.values, minlength=len(vocabulary))
             like = Likeness.of(paired.release, after=paired.after, n_holders=n_holders, n_people=len(known))
             of_outside, of_targets = (
-                like.of_each(ptr, own=own)
-                for ptr, own in (
-                    _rows(public, users=outside, covering=covering),
-                    _rows(paired.before, users=targets, covering=covering),
-                )
+                like.of_each(as_items(own, covering=covering))
+                for own in (public.terms_of(outside), paired.before.terms_of(targets))
             )
         else:
             population = share_of(public, users=known, n_terms=len(vocabulary))
@@ -269,13 +261,6 @@ class Membership(Seeker):
             n_found=int((of_targets > above(of_outside)).sum()),
             n_by_chance=FALSE_POSITIVES * len(targets),
         )
-
-
-def _rows(histories: Histories, *, users: Int64s, covering: Covering | None) -> tuple[Int64s, Int64s]:
-    """Return what may stand for the terms of some users, as compressed rows."""
-    row, entries = spread(histories.row_ptr, rows=users)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
-    return as_items(ptr, terms=histories.terms[entries].astype(np.int64), covering=covering)
 
 
 def above(outside: Floats) -> float:
@@ -294,5 +279,5 @@ def _public(paired: Paired, log: QueryLog) -> tuple[Histories, pl.Series]:
     own = collect(tokens, user, n_users=len(users))
     both = pl.concat([paired.vocabulary.rename(""), tokens.vocabulary.rename("")])
     number, vocabulary = encode(both)
-    terms = number[len(paired.vocabulary) :][own.terms]
-    return Histories(row_ptr=own.row_ptr, terms=terms, counts=own.counts, n_terms=len(vocabulary)), vocabulary
+    terms = Rows(own.user_terms.ptr, number[len(paired.vocabulary) :][own.terms])
+    return replace(own, user_terms=terms, n_terms=len(vocabulary)), vocabulary

@@ -11,10 +11,11 @@ from queryveil.attacks.attacker import Given, Seeker
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import Postings, as_items, covering_of, draw_targets, found_by_chance, no_terms
 from queryveil.data import Int64s, Transactions
+from queryveil.data.rows import Rows
 from queryveil.pairing import Paired
 from queryveil.pairing.identity import distinct_bags
 from queryveil.rng import generator
-from queryveil.text.histories import Histories, spread
+from queryveil.text.histories import Histories
 
 MOST_TERMS = 60
 """Of a longer history only so many terms are tried, those that fewest of the release have."""
@@ -44,10 +45,10 @@ class RarePair(Seeker):
     def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
         """Look for a pair or triple that gives each target away."""
         targets = draw_targets(_eligible(paired), n_targets=self.n_targets, rng=generator(self.seed))
-        ptr, alone = alone_with_own(paired, users=targets)
-        row = np.repeat(np.arange(len(targets)), np.diff(ptr))
+        alone = alone_with_own(paired, users=targets)
+        row = alone.row_of_entry
         found = np.zeros(len(targets))
-        np.maximum.at(found, row, paired.who.chance(alone, user=targets[row]))
+        np.maximum.at(found, row, paired.who.chance(alone.values, user=targets[row]))
         return Exposure.counted(
             attacker=self.name,
             knows="the two or three terms of a person that tell most",
@@ -55,18 +56,17 @@ class RarePair(Seeker):
             n_targets=len(targets),
             n_found=round(float(found.sum())),
             # Different pairs may lead to different candidates, and one is enough; a blind guesser has as many guesses.
-            n_by_chance=found_by_chance(paired, users=targets, n_guesses=np.maximum(1, np.diff(ptr))),
+            n_by_chance=found_by_chance(paired, users=targets, n_guesses=np.maximum(1, alone.lengths)),
         )
 
 
-def alone_with_own(paired: Paired, *, users: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the candidates who alone have some pair or triple of each user's own terms, as compressed rows."""
+def alone_with_own(paired: Paired, *, users: Int64s) -> Rows[np.int64]:
+    """Return for each user the candidates who alone have some pair or triple of the user's own terms."""
     if isinstance(paired.release.data, Transactions) and _all_have_twins(paired.after):
-        return np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64)
+        return Rows(np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64))
     postings = Postings.of(paired.after)
-    own_ptr, own = _rarest(paired, postings, users)
-    ptr, alone = alone_with_few(own_ptr, own, postings.ptr, postings.holders, paired.n_candidates)
-    return ptr, alone.astype(np.int64)
+    ptr, alone = alone_with_few(*_rarest(paired, postings, users), *postings.by_thing, paired.n_candidates)
+    return Rows(ptr, alone.astype(np.int64))
 
 
 def _all_have_twins(after: Histories) -> bool:
@@ -76,20 +76,12 @@ def _all_have_twins(after: Histories) -> bool:
 
 
 def _eligible(paired: Paired) -> Int64s:
-    return np.flatnonzero(np.diff(paired.before.row_ptr) >= 2)
+    return np.flatnonzero(paired.before.user_terms.lengths >= 2)
 
 
-def _rarest(paired: Paired, postings: Postings, users: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the rarest of all that may stand for the terms of each user in the release, as compressed rows."""
-    row, entries = spread(paired.before.row_ptr, rows=users)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(users)))]).astype(np.int64)
-    terms = paired.before.terms[entries].astype(np.int64)
-    ptr, terms = as_items(ptr, terms=terms, covering=covering_of(paired))
-    row = np.repeat(np.arange(len(users)), np.diff(ptr))
-    support = postings.support[terms]
-    row, terms, support = row[support > 0], terms[support > 0], support[support > 0]
-    order = np.lexsort((support, row))
-    lengths = np.bincount(row, minlength=len(users))
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    ptr = np.concatenate([[0], np.cumsum(np.minimum(lengths, MOST_TERMS))]).astype(np.int64)
-    return ptr, terms[order][rank < MOST_TERMS]
+def _rarest(paired: Paired, postings: Postings, users: Int64s) -> Rows[np.int64]:
+    """Return the rarest of all that may stand for the terms of each user in the release."""
+    items = as_items(paired.before.terms_of(users), covering=covering_of(paired))
+    items = items.keep(postings.support[items.values] > 0)
+    order = np.lexsort((postings.support[items.values], items.row_of_entry))
+    return Rows(items.ptr, items.values[order]).keep(items.place_in_row < MOST_TERMS)

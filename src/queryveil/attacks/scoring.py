@@ -4,50 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from queryveil.attacks._naming_kernels import name_best, name_likeliest
 from queryveil.data import Int32s, Int64s, QueryLog, Transactions
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Paired, moves_up
-from queryveil.text.histories import Histories, spread
+from queryveil.text.histories import Histories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Postings:
-    """Thing t is held by `holders[ptr[t]:ptr[t + 1]]`, ascending, of `n_holders` in all."""
+    """The holders of each thing, in ascending order, of `n_holders` in all."""
 
-    ptr: Int64s
-    holders: Int32s
+    by_thing: Rows[np.int32]
     n_holders: int
 
     @classmethod
     def of(cls, histories: Histories) -> Postings:
         """Turn histories round.
 
-        >>> pair = Histories(row_ptr=np.array([0, 2, 3]), terms=np.array([0, 1, 1], np.int32),
-        ...     counts=np.ones(3, np.int32), n_terms=2)
+        >>> pair = Histories(user_terms=Rows.from_lists([[0, 1], [1]]), counts=np.ones(3, np.int32), n_terms=2)
         >>> Postings.of(pair).of_thing(1).tolist()
         [0, 1]
         """
-        ptr, places = group(histories.terms, histories.n_terms)
-        return cls(ptr=ptr, holders=histories.entry_user[places], n_holders=histories.n_users)
+        return cls(by_thing=histories.user_terms.transpose(histories.n_terms), n_holders=histories.n_users)
 
     @classmethod
     def paired(cls, things: Int64s, *, holders: Int32s, n_things: int, n_holders: int) -> Postings:
         """Take things with their holders beside them; the same pair may come more than once."""
         pairs = np.unique(things.astype(np.int64) * n_holders + holders)
-        support = np.bincount(pairs // max(1, n_holders), minlength=n_things)
-        ptr = np.concatenate([[0], np.cumsum(support)]).astype(np.int64)
-        return cls(ptr=ptr, holders=(pairs % max(1, n_holders)).astype(np.int32), n_holders=n_holders)
+        thing, holder = np.divmod(pairs, max(1, n_holders))
+        by_thing = Rows.from_entries(thing, holder.astype(np.int32), n_rows=n_things)
+        return cls(by_thing=by_thing, n_holders=n_holders)
+
+    @property
+    def holders(self) -> Int32s:
+        """The holders of all things, one after another."""
+        return self.by_thing.values
 
     @property
     def support(self) -> Int64s:
         """How many hold each thing."""
-        return np.diff(self.ptr)
+        return self.by_thing.lengths
 
     @property
     def sizes(self) -> Int64s:
@@ -56,7 +58,7 @@ class Postings:
 
     def of_thing(self, thing: int) -> Int32s:
         """Return those who hold a thing."""
-        return self.holders[self.ptr[thing] : self.ptr[thing + 1]]
+        return self.by_thing.row(thing)
 
     def of_all(self, things: Int64s) -> Int32s:
         """Return those who hold every one of some things, at least one."""
@@ -81,11 +83,11 @@ class Postings:
         return self.holders[:0] if found is None else found
 
     def __repr__(self) -> str:
-        return f"Postings(n_things={len(self.ptr) - 1}, n_holders={self.n_holders})"
+        return f"Postings(n_things={self.by_thing.n_rows}, n_holders={self.n_holders})"
 
 
-Covering: TypeAlias = tuple[Int64s, Int64s]
-"""The items that may stand for each term, as compressed rows."""
+Covering: TypeAlias = Rows[np.int64]
+"""The items that may stand for each term."""
 BY_ACCIDENT = 0.1
 """So many of the things known of a person are taken to be wrong, or no longer in the release."""
 
@@ -118,21 +120,19 @@ def draw_targets(eligible: Int64s, *, n_targets: int, rng: np.random.Generator) 
     return np.sort(rng.choice(eligible, size=min(n_targets, len(eligible)), replace=False))
 
 
-def draw_each(row_ptr: Int64s, *, rows: Int64s, n: int, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
-    """Draw up to n entries of each of some compressed rows; give them as compressed rows, by their places.
+def draw_each(rows: Rows[Any], *, of: Int64s, n: int, rng: np.random.Generator) -> Rows[Any]:
+    """Draw up to n values of each of some rows.
 
-    >>> ptr, entries = draw_each(np.array([0, 2, 3]), rows=np.array([0, 1]), n=2, rng=np.random.default_rng(1))
-    >>> ptr.tolist(), sorted(entries.tolist())
-    ([0, 2, 3], [0, 1, 2])
+    >>> drawn = draw_each(Rows.from_lists([[4, 7], [5]]), of=np.array([0, 1]), n=2, rng=np.random.default_rng(1))
+    >>> [sorted(row) for row in drawn.to_lists()]
+    [[4, 7], [5]]
     """
-    row, entries = spread(row_ptr, rows=rows)
-    order = np.lexsort((rng.random(len(entries)), row))
-    lengths = row_ptr[rows + 1] - row_ptr[rows]
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.concatenate([[0], np.cumsum(np.minimum(lengths, n))]).astype(np.int64), entries[order][rank < n]
+    ptr, values = some = rows.take(of)
+    order = np.lexsort((rng.random(len(values)), some.row_of_entry))
+    return Rows(ptr, values[order]).keep(some.place_in_row < n)
 
 
-def name_candidates(known_ptr: Int64s, *, known: Int64s, postings: Postings, eccentricity: float) -> Int64s:
+def name_candidates(known: Rows[np.int64], *, postings: Postings, eccentricity: float) -> Int64s:
     """Name the candidate who fits best what is known of each target, -1 for none.
 
     What few hold counts more: the weight of a thing is 1/log of how many hold it. The best must stand out by
@@ -141,15 +141,12 @@ def name_candidates(known_ptr: Int64s, *, known: Int64s, postings: Postings, ecc
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one holds weighs as much as what two hold, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, postings.support))
-    return name_best(
-        known_ptr, known.astype(np.int64), postings.ptr, postings.holders, weight, postings.n_holders, eccentricity
-    )
+    return name_best(*known, *postings.by_thing, weight, postings.n_holders, eccentricity)
 
 
 def name_likeliest_candidates(
-    known_ptr: Int64s,
+    known: Rows[np.int64],
     *,
-    known: Int64s,
     postings: Postings,
     counts: Int64s,
     rng: np.random.Generator,
@@ -162,19 +159,17 @@ def name_likeliest_candidates(
     thing may stand there as any of its items, and an item stands for each thing below it as often as that is asked.
     """
     of_holder = np.bincount(postings.holders, weights=counts, minlength=postings.n_holders)
-    thing = np.repeat(np.arange(len(postings.ptr) - 1), postings.support)
-    of_thing = np.bincount(thing, weights=counts, minlength=len(postings.ptr) - 1)
+    thing = postings.by_thing.row_of_entry
+    of_thing = np.bincount(thing, weights=counts, minlength=postings.by_thing.n_rows)
     if covering is None:
-        item_ptr, items = np.arange(len(known) + 1), known.astype(np.int64)
+        items = Rows(np.arange(len(known.values) + 1), known.values)
     else:
-        below, above = spread(covering[0], rows=np.arange(len(of_thing)))
-        of_thing = np.bincount(covering[1][above], weights=of_thing[below], minlength=len(of_thing))
-        entry, places = spread(covering[0], rows=known)
-        item_ptr, items = _ptr(entry, n=len(known)), covering[1][places]
+        of_thing = np.bincount(covering.values, weights=of_thing[covering.row_of_entry], minlength=len(of_thing))
+        items = covering.take(known.values)
     own, anybody = counts / of_holder[postings.holders], of_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    pick = rng.random(len(known_ptr) - 1)
-    return name_likeliest(known_ptr, item_ptr, items, postings.ptr, postings.holders, odds, postings.n_holders, pick)
+    pick = rng.random(known.n_rows)
+    return name_likeliest(known.ptr, *items, *postings.by_thing, odds, postings.n_holders, pick)
 
 
 def covering_of(paired: Paired) -> Covering | None:
@@ -182,24 +177,19 @@ def covering_of(paired: Paired) -> Covering | None:
     return None if paired.cover is None else paired.cover.covering(paired.vocabulary)
 
 
-def as_items(ptr: Int64s, *, terms: Int64s, covering: Covering | None) -> tuple[Int64s, Int64s]:
-    """Turn compressed rows of terms into rows of the items that may stand for them, each once.
+def as_items(terms: Rows[np.int64], *, covering: Covering | None) -> Rows[np.int64]:
+    """Turn rows of terms into rows of the items that may stand for them, each once.
 
-    >>> covering = np.array([0, 1, 3, 3]), np.array([0, 0, 1])
-    >>> [part.tolist() for part in as_items(np.array([0, 2, 3]), terms=np.array([0, 1, 2]), covering=covering)]
-    [[0, 2, 2], [0, 1]]
+    >>> as_items(Rows.from_lists([[0, 1], [2]]), covering=Rows.from_lists([[0], [0, 1], []])).to_lists()
+    [[0, 1], []]
     """
     if covering is None:
-        return ptr, terms
-    entry, places = spread(covering[0], rows=terms)
-    row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))[entry]
-    n_items = max(1, len(covering[0]) - 1)
-    row, items = np.divmod(np.unique(row * n_items + covering[1][places]), n_items)
-    return _ptr(row, n=len(ptr) - 1), items
-
-
-def _ptr(row: Int64s, *, n: int) -> Int64s:
-    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.int64)
+        return terms
+    found = covering.take(terms.values)
+    row = terms.row_of_entry[found.row_of_entry]
+    n_items = max(1, covering.n_rows)
+    row, items = np.divmod(np.unique(row * n_items + found.values), n_items)
+    return Rows.from_entries(row, items, n_rows=terms.n_rows)
 
 
 def found_by_chance(paired: Paired, *, users: Int64s, n_guesses: Int64s | None = None) -> float:

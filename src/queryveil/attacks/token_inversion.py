@@ -78,13 +78,12 @@ class _Occurrences:
         n_queries = max(1, len(tokens.queries))
         asked = np.unique(owner.astype(np.int64) * n_queries + tokens.row_query)
         query = asked % n_queries
-        lengths = np.diff(tokens.query_ptr)[query] if len(query) else np.zeros(0, np.int64)
+        terms = tokens.query_terms.take(query)
         self.vocabulary, self.n_people = tokens.vocabulary, len(owners)
-        self.asked: Int64s = np.repeat(np.arange(len(asked)), lengths)
-        self.place: Int64s = np.arange(len(self.asked)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        self.length: Int64s = np.repeat(lengths, lengths)
+        self.asked, self.place = terms.row_of_entry, terms.place_in_row
+        self.length: Int64s = terms.lengths[self.asked]
         self.user: Int64s = (asked // n_queries)[self.asked]
-        self.term: Int64s = tokens.terms[tokens.query_ptr[query[self.asked]] + self.place].astype(np.int64)
+        self.term: Int64s = terms.values.astype(np.int64)
 
 
 def _uses(occurrences: _Occurrences, rank: Int64s, *, n: int) -> Float32s:

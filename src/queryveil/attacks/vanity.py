@@ -71,7 +71,7 @@ def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generato
         Entry(user=target, terms=np.array(pair, np.int64))
         for target in targets.tolist()
         for pair in _rarest_pairs(
-            before.terms[before.row_ptr[target] : before.row_ptr[target + 1]].astype(np.int64),
+            before.user_terms.row(target).astype(np.int64),
             support,
             is_name,
             is_town,
@@ -87,7 +87,7 @@ def _terms(paired: Paired, people: Sequence[Person]) -> list[Int64s]:
     number = np.array([place.get(term, -1) for term in tokens.vocabulary], np.int64)
     found = []
     for query in tokens.row_query:
-        terms = np.unique(number[tokens.terms[tokens.query_ptr[query] : tokens.query_ptr[query + 1]]])
+        terms = np.unique(number[tokens.query_terms.row(query)])
         found.append(terms if (terms >= 0).all() else terms[:0])
     return found
 

@@ -1,4 +1,4 @@
-"""Rows of queries to histories of terms, and back to rows with fewer terms.
+"""Compressed rows (CSR), and the sorts that kernels use.
 
 Numba's own sorts are closures whose names in the compiled cache can be the same for different sorts, and a process that
 loads two of them from the cache may run the wrong one (seen with Numba 0.68): a wrong result or a crash.
@@ -6,10 +6,155 @@ loads two of them from the cache may run the wrong one (seen with Numba 0.68): a
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from queryveil.data.arrays import Int32s, Int64s, UInt64s
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from queryveil.data.arrays import Bools, Int32s, Int64s, UInt64s
+
+T = TypeVar("T", bound=np.generic)
+
+
+def pointers(lengths: Any) -> Int64s:
+    """Return where each row begins, and behind that where the last one ends.
+
+    >>> pointers([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    ptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    return ptr
+
+
+class Rows(NamedTuple, Generic[T]):
+    """Lists of numbers, one after another in one array (compressed sparse rows).
+
+    A named tuple, so that kernels take it as it is; `ptr, values = rows` unpacks it.
+
+    Parameters
+    ----------
+    ptr
+        Row r has the values `values[ptr[r]:ptr[r + 1]]`, so there is one number more than there are rows.
+    values
+        The entries of all rows, row after row.
+
+    Examples
+    --------
+    >>> rows = Rows.from_lists([[4, 0], [], [4]])
+    >>> rows.lengths.tolist(), rows.row_of_entry.tolist(), rows.place_in_row.tolist()
+    ([2, 0, 1], [0, 0, 2], [0, 1, 0])
+    >>> rows.transpose(5).to_lists()
+    [[0], [], [], [], [0, 2]]
+    """
+
+    ptr: Int64s
+    values: NDArray[T]
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]]) -> Rows[np.int32]:
+        """Return rows of 32-bit numbers."""
+        values = np.fromiter(chain.from_iterable(lists), np.int32)
+        return Rows(pointers([len(row) for row in lists]), values)
+
+    @classmethod
+    def from_entries(cls, row: Int32s | Int64s, values: NDArray[T], *, n_rows: int) -> Rows[T]:
+        """Return rows made of entries: `row` has the row of each and ascends.
+
+        >>> Rows.from_entries(np.array([0, 0, 2]), np.array([7, 5, 7]), n_rows=3).to_lists()
+        [[7, 5], [], [7]]
+        """
+        return Rows(pointers(np.bincount(row, minlength=n_rows)), values)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.ptr) - 1
+
+    @property
+    def lengths(self) -> Int64s:
+        """The number of entries of each row."""
+        return np.diff(self.ptr)
+
+    @property
+    def row_of_entry(self) -> Int64s:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.n_rows), self.lengths)
+
+    @property
+    def place_in_row(self) -> Int64s:
+        """The place of each entry within its row, from 0."""
+        return np.arange(len(self.values)) - np.repeat(self.ptr[:-1], self.lengths)
+
+    def row(self, number: int) -> NDArray[T]:
+        """Return the values of one row."""
+        return self.values[self.ptr[number] : self.ptr[number + 1]]
+
+    def keep(self, mask: Bools) -> Rows[T]:
+        """Return the rows with only the entries that the mask marks."""
+        return Rows(pointers(mask)[self.ptr], self.values[mask])
+
+    def entries(self, rows: Int32s | Int64s) -> Rows[np.int64]:
+        """Return the places in `values` of the entries of some rows, for arrays that stand beside `values`.
+
+        >>> Rows.from_lists([[7, 8], [9], [5, 6]]).entries(np.array([2, 0])).to_lists()
+        [[3, 4], [0, 1]]
+        """
+        first = self.ptr[rows]
+        lengths = self.ptr[rows + 1] - first
+        ptr = pointers(lengths)
+        return Rows(ptr, np.repeat(first - ptr[:-1], lengths) + np.arange(ptr[-1]))
+
+    def take(self, rows: Int32s | Int64s) -> Rows[T]:
+        """Return some of the rows, in the order asked for."""
+        ptr, places = self.entries(rows)
+        return Rows(ptr, self.values[places])
+
+    def transpose(self, n_values: int) -> Rows[np.int32]:
+        """Return for each value from 0 to `n_values` - 1 the rows that have it, in ascending order."""
+        ptr, places = group(self.values, n_values)
+        return Rows(ptr, self.row_of_entry.astype(np.int32)[places])
+
+    def to_lists(self) -> list[list[Any]]:
+        """Return the rows as lists."""
+        return [self.values[first:last].tolist() for first, last in pairwise(self.ptr)]
+
+    def to_series(self, values: pl.Series | NDArray[Any] | None = None) -> pl.Series:
+        """Return a column of lists: of the rows' own values, or of others that stand beside them.
+
+        >>> Rows.from_lists([[0, 1], []]).to_series(pl.Series(["red", "wine"])).to_list()
+        [['red', 'wine'], []]
+        """
+        column = pl.Series(self.values if values is None else values)
+        array: Any = column.to_arrow()
+        if column.dtype == pl.String:
+            array = array.cast(pa.large_string())
+        return pl.Series(pa.LargeListArray.from_arrays(pa.array(self.ptr), array))
+
+    def __repr__(self) -> str:
+        return f"Rows(n_rows={self.n_rows}, n_entries={len(self.values)})"
+
+
+@njit(cache=True, nogil=True)
+def group(codes: NDArray[Any], n_codes: int) -> Rows[np.int64]:
+    """Return the places of each code from 0 to `n_codes` - 1, in ascending order."""
+    ptr = np.zeros(n_codes + 1, np.int64)
+    for code in codes:
+        ptr[code + 1] += 1
+    for i in range(n_codes):
+        ptr[i + 1] += ptr[i]
+    fill = ptr[:-1].copy()
+    places = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        places[fill[codes[i]]] = i
+        fill[codes[i]] += 1
+    return Rows(ptr, places)
+
 
 _SHORT = 32
 
@@ -70,85 +215,3 @@ def order_of(keys: Int64s | UInt64s) -> Int64s:
         order, other = other, order
         width *= 2
     return order
-
-
-@njit(cache=True, nogil=True)
-def group(codes: Int32s, n_codes: int) -> tuple[Int64s, Int64s]:
-    """Return the places of each code, as compressed rows, in ascending order."""
-    ptr = np.zeros(n_codes + 1, np.int64)
-    for code in codes:
-        ptr[code + 1] += 1
-    for i in range(n_codes):
-        ptr[i + 1] += ptr[i]
-    fill = ptr[:-1].copy()
-    places = np.empty(len(codes), np.int64)
-    for i in range(len(codes)):
-        places[fill[codes[i]]] = i
-        fill[codes[i]] += 1
-    return ptr, places
-
-
-@njit(cache=True, nogil=True)
-def collect_histories(
-    user_ptr: Int64s, user_rows: Int64s, row_query: Int32s, query_ptr: Int64s, query_terms: Int32s
-) -> tuple[Int64s, Int32s, Int32s]:
-    """Return each user's distinct terms in ascending order, and how often each occurs."""
-    n_users = len(user_ptr) - 1
-    n_total = 0
-    for query in row_query:
-        n_total += query_ptr[query + 1] - query_ptr[query]
-    row_ptr = np.zeros(n_users + 1, np.int64)
-    terms = np.empty(n_total, np.int32)
-    counts = np.empty(n_total, np.int32)
-    n = 0
-    for user in range(n_users):
-        size = 0
-        for i in range(user_ptr[user], user_ptr[user + 1]):
-            query = row_query[user_rows[i]]
-            size += query_ptr[query + 1] - query_ptr[query]
-        seen = np.empty(size, np.int32)
-        size = 0
-        for i in range(user_ptr[user], user_ptr[user + 1]):
-            query = row_query[user_rows[i]]
-            for j in range(query_ptr[query], query_ptr[query + 1]):
-                seen[size] = query_terms[j]
-                size += 1
-        sort_in_place(seen)
-        for i in range(size):
-            if i == 0 or seen[i] != seen[i - 1]:
-                terms[n], counts[n] = seen[i], 0
-                n += 1
-            counts[n - 1] += 1
-        row_ptr[user + 1] = n
-    return row_ptr, terms[:n].copy(), counts[:n].copy()
-
-
-@njit(cache=True, nogil=True)
-def find_words(
-    row_user: Int32s,
-    row_query: Int32s,
-    query_ptr: Int64s,
-    query_terms: Int32s,
-    history_ptr: Int64s,
-    history: Int32s,
-    word: Int32s,
-) -> tuple[Int64s, Int32s]:
-    """Return what stands for the terms of each row, in their order, as compressed rows.
-
-    `word` has what stands for each entry of the users' histories, -1 for nothing.
-    """
-    n_total = 0
-    for query in row_query:
-        n_total += query_ptr[query + 1] - query_ptr[query]
-    found_ptr = np.zeros(len(row_user) + 1, np.int64)
-    found = np.empty(n_total, np.int32)
-    n = 0
-    for row in range(len(row_user)):
-        first, last = history_ptr[row_user[row]], history_ptr[row_user[row] + 1]
-        for j in range(query_ptr[row_query[row]], query_ptr[row_query[row] + 1]):
-            stands = word[first + np.searchsorted(history[first:last], query_terms[j])]
-            if stands >= 0:
-                found[n] = stands
-                n += 1
-        found_ptr[row + 1] = n
-    return found_ptr, found[:n].copy()

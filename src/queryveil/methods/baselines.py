@@ -238,7 +238,7 @@ class TokenHash:
         progress.step("hashing terms")
         tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
         texts = hash_queries(tokens, key=self._secret(rng))
-        n_terms = np.diff(tokens.query_ptr)[tokens.row_query]
+        n_terms = tokens.query_terms.lengths[tokens.row_query]
         owners, _ = encode(log.frame["user"])
         stays = n_terms > 0
         out = self.columns.apply(log.frame.with_columns(texts).filter(stays), owners[stays], rng=rng)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Floats, Int64s, Transactions
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.guarantees import KmAnonymity
 from queryveil.release import Release
 from queryveil.text.taxonomy import Taxonomy
@@ -17,18 +17,27 @@ from queryveil.text.taxonomy.tree import places
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Cover:
-    """The released items by the node of the taxonomy that they name: node n has `items[ptr[n]:ptr[n + 1]]`.
+    """The released items by the node of the taxonomy that they name.
 
-    Items are places in `vocabulary`, of which `released` marks those that the release has; `node` has the node of each
-    text there, -1 for what the taxonomy does not know.
+    Parameters
+    ----------
+    taxonomy
+        The taxonomy that the release was made with.
+    vocabulary
+        The texts of original and release; items are places in it.
+    released
+        Which of them the release has.
+    node
+        The node of each, -1 for what the taxonomy does not know.
+    node_items
+        The released items at each node.
     """
 
     taxonomy: Taxonomy
     vocabulary: pl.Series
     released: Bools
     node: Int64s
-    ptr: Int64s
-    items: Int64s
+    node_items: Rows[np.int64]
 
     @classmethod
     def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Cover:
@@ -39,30 +48,31 @@ class Cover:
         place = places(texts, table=names.filter(is_first))
         node = np.append(np.flatnonzero(is_first.to_numpy()), -1)[place]
         known = node >= 0
-        ptr, order = group(node[known].astype(np.int32), taxonomy.n_nodes)
+        ptr, places_by_node = group(node[known].astype(np.int32), taxonomy.n_nodes)
         items = np.flatnonzero(released)[known]
         nodes = taxonomy.find_all(vocabulary).astype(np.int64) if len(vocabulary) else node
         nodes[items] = node[known]
-        return cls(taxonomy=taxonomy, vocabulary=vocabulary, released=released, node=nodes, ptr=ptr, items=items[order])
+        at = Rows(ptr, items[places_by_node])
+        return cls(taxonomy=taxonomy, vocabulary=vocabulary, released=released, node=nodes, node_items=at)
 
     @property
     def n_unknown(self) -> int:
         """The number of released texts that are no node."""
-        return int(self.released.sum()) - len(self.items)
+        return int(self.released.sum()) - len(self.node_items.values)
 
     def losses(self) -> Floats:
         """Return what is lost of a term that each text of the vocabulary stands for, from 0 to 1."""
         return np.where(self.node >= 0, self.taxonomy.loss[self.node], 0.0)
 
-    def covering(self, terms: pl.Series) -> tuple[Int64s, Int64s]:
-        """Return the items that may stand for each term, each once, as compressed rows: the term itself and all above.
+    def covering(self, terms: pl.Series) -> Rows[np.int64]:
+        """Return the items that may stand for each term, each once: the term itself and all above.
 
         >>> food = Taxonomy.from_pairs([("fruit", "food"), ("pear", "fruit"), ("milk", "food")])
         >>> texts = pl.Series(["pear", "milk", "fruit", "food", "dog"])
         >>> cover = Cover.of(texts, released=np.array([True, False, True, True, True]), taxonomy=food)
-        >>> ptr, items = cover.covering(pl.Series(["milk", "pear", "dog", "cat"]))
-        >>> ptr.tolist(), texts.gather(items).to_list()
-        ([0, 1, 4, 5, 5], ['food', 'pear', 'fruit', 'food', 'dog'])
+        >>> found = cover.covering(pl.Series(["milk", "pear", "dog", "cat"]))
+        >>> found.to_series(texts.gather(found.values)).to_list()
+        [['food'], ['pear', 'fruit', 'food'], ['dog'], []]
         """
         own = places(terms, table=self.vocabulary).astype(np.int64)
         node = self.taxonomy.find_all(terms).astype(np.int64) if len(terms) else own
@@ -77,19 +87,16 @@ class Cover:
         term, item = (np.concatenate(part) for part in zip(*pairs, strict=True))
         distinct = np.unique(term * max(1, len(self.vocabulary)) + item)
         term, item = np.divmod(distinct, max(1, len(self.vocabulary)))
-        counts = np.bincount(term, minlength=len(terms))
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item
+        return Rows.from_entries(term, item, n_rows=len(terms))
 
     def _at(self, node: Int64s) -> tuple[Int64s, Int64s]:
         """Return the items at some nodes, and which of the nodes each is at; -1 is no node."""
         asked = np.flatnonzero(node >= 0)
-        first = self.ptr[node[asked]]
-        lengths = self.ptr[node[asked] + 1] - first
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return np.repeat(asked, lengths), self.items[np.repeat(first, lengths) + within]
+        found = self.node_items.take(node[asked])
+        return asked[found.row_of_entry], found.values
 
     def __repr__(self) -> str:
-        return f"Cover(n_items={len(self.items)})"
+        return f"Cover(n_items={len(self.node_items.values)})"
 
 
 def moves_up(release: Release) -> bool:

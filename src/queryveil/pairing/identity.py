@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numba import njit
 
 from queryveil.data import Floats, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group, pointers
 from queryveil.pairing.ancestors import Cover
-from queryveil.text.histories import Histories, spread
+from queryveil.text.histories import Histories
 
 
 @njit(cache=True, nogil=True)
@@ -40,8 +41,8 @@ def most_alike(
     postings: Int32s,
     weight: Floats,
     most_looked_at: int,
-) -> tuple[Int64s, Int32s]:
-    """Return, for each row, the other rows that share the most weight with it, as compressed rows.
+) -> Rows[np.int32]:
+    """Return, for each row, the other rows that share the most weight with it.
 
     A row is compared with those that share its rarest cell, and with those of its next rarest cells as long as no more
     than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending;
@@ -88,7 +89,7 @@ def most_alike(
             found = np.concatenate((found, np.empty(len(found), np.int32)))
         found[found_ptr[row] : found_ptr[row] + n_best] = best[:n_best]
         found_ptr[row + 1] = found_ptr[row] + n_best
-    return found_ptr, found[: found_ptr[-1]].copy()
+    return Rows(found_ptr, found[: found_ptr[-1]].copy())
 
 
 _MOST_LOOKED_AT = 2_000
@@ -99,52 +100,54 @@ _MOST_LOOKED_AT = 2_000
 class Who:
     """The people that each candidate of a release may be, as numbers of the original's users.
 
-    Candidate c is one of `users[ptr[c]:ptr[c + 1]]`, each as likely as another. If `exact`, this is known from the ids;
-    else it is an estimate: those whose history shares most with the candidate's, rare things counting more.
+    Parameters
+    ----------
+    users
+        The users that each candidate may be, each as likely as another.
+    exact
+        Whether this is known from the ids; else it is an estimate: those whose history shares most with the
+        candidate's, rare things counting more.
     """
 
-    ptr: Int64s
-    users: Int32s
+    users: Rows[np.int32]
     exact: bool
 
     @property
     def n_candidates(self) -> int:
         """The number of users, transactions or groups in the release."""
-        return len(self.ptr) - 1
+        return self.users.n_rows
 
     def chance(self, candidate: Int64s, *, user: Int64s) -> Floats:
         """Return the chance that each candidate is the user beside it; of candidate -1 it is 0.
 
-        >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([4, 0, 2], np.int32), exact=False)
+        >>> who = Who(users=Rows.from_lists([[4], [0, 2]]), exact=False)
         >>> who.chance(np.array([0, 1, 1, -1]), user=np.array([4, 2, 3, 0])).tolist()
         [1.0, 0.5, 0.0, 0.0]
         """
         asked = np.flatnonzero(candidate >= 0)
-        start, end = self.ptr[candidate[asked]], self.ptr[candidate[asked] + 1]
-        n_people = end - start
-        place = np.arange(int(n_people.sum())) + np.repeat(start - (np.cumsum(n_people) - n_people), n_people)
-        is_it = self.users[place] == np.repeat(user[asked], n_people)
-        n_hits = np.bincount(np.repeat(asked, n_people), weights=is_it, minlength=len(candidate))
+        people = self.users.take(candidate[asked])
+        is_it = people.values == user[asked][people.row_of_entry]
+        n_hits = np.bincount(people.row_of_entry, weights=is_it, minlength=len(asked))
         chances = np.zeros(len(candidate))
-        chances[asked] = n_hits[asked] / np.maximum(1, n_people)
+        chances[asked] = n_hits / np.maximum(1, people.lengths)
         return chances
 
     def candidates_of(self, n_users: int) -> Floats:
         """Return how many candidates each user is, on average.
 
-        >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([2, 0, 2], np.int32), exact=False)
+        >>> who = Who(users=Rows.from_lists([[2], [0, 2]]), exact=False)
         >>> who.candidates_of(3).tolist()
         [0.5, 0.0, 1.5]
         """
-        n_people = np.diff(self.ptr)
+        n_people = self.users.lengths
         each = np.repeat(1 / np.maximum(1, n_people), n_people)
-        return np.bincount(self.users, weights=each, minlength=n_users).astype(np.float64)
+        return np.bincount(self.users.values, weights=each, minlength=n_users).astype(np.float64)
 
     def only(self) -> Int64s:
         """Return the user that each candidate must be, -1 where there is none or more than one."""
         found = np.full(self.n_candidates, -1, np.int64)
-        alone = np.diff(self.ptr) == 1
-        found[alone] = self.users[self.ptr[:-1][alone]]
+        alone = self.users.lengths == 1
+        found[alone] = self.users.values[self.users.ptr[:-1][alone]]
         return found
 
     def __repr__(self) -> str:
@@ -153,7 +156,7 @@ class Who:
 
 def nobody(n_candidates: int) -> Who:
     """Say that no candidate is a person: groups are not."""
-    return Who(ptr=np.zeros(n_candidates + 1, np.int64), users=np.empty(0, np.int32), exact=True)
+    return Who(users=Rows.from_lists([[]] * n_candidates), exact=True)
 
 
 def by_id(candidates: pl.Series, *, users: pl.Series) -> Who:
@@ -161,8 +164,7 @@ def by_id(candidates: pl.Series, *, users: pl.Series) -> Who:
     place = pl.DataFrame({"id": users, "user": np.arange(len(users), dtype=np.int32)})
     found = candidates.alias("id").to_frame().join(place, on="id", how="left", maintain_order="left")["user"]
     is_there = found.is_not_null().to_numpy()
-    ptr = np.concatenate([[0], np.cumsum(is_there)]).astype(np.int64)
-    return Who(ptr=ptr, users=found.drop_nulls().to_numpy().astype(np.int32), exact=True)
+    return Who(users=Rows(pointers(is_there), found.drop_nulls().to_numpy().astype(np.int32)), exact=True)
 
 
 def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Who:
@@ -171,8 +173,8 @@ def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: i
     >>> one = pl.DataFrame({"owner": [0, 0, 1], "cell": ["a", "b", "b"]})
     >>> two = pl.DataFrame({"owner": [0, 1, 1, 2], "cell": ["b", "a", "b", "c"]})
     >>> who = by_overlap(one, users=two, n_candidates=2, n_users=3)
-    >>> who.ptr.tolist(), who.users.tolist()
-    ([0, 1, 3], [1, 0, 1])
+    >>> who.users.to_lists()
+    [[1], [0, 1]]
     """
     distinct = users.select("cell").unique(maintain_order=True).with_row_index("code")
     theirs = users.unique().join(distinct, on="cell").sort("owner", "code")
@@ -180,23 +182,20 @@ def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: i
     mine = candidates.unique().join(distinct, on="cell").sort("owner", "code")
     support = np.bincount(theirs["code"].to_numpy(), minlength=distinct.height)
     by_cell = theirs.sort("code", "owner")
-    found_ptr, found = most_alike(
-        _ptr(mine["owner"], n_candidates),
-        mine["code"].to_numpy().astype(np.int64),
-        _ptr(theirs["owner"], n_users),
-        theirs["code"].to_numpy().astype(np.int64),
-        np.concatenate([[0], np.cumsum(support)]).astype(np.int64),
+    found = most_alike(
+        *_cells_of(mine, n_candidates),
+        *_cells_of(theirs, n_users),
+        pointers(support),
         by_cell["owner"].to_numpy().astype(np.int32),
         1 / np.log2(1.0 + support),
         _MOST_LOOKED_AT,
     )
-    in_order = np.lexsort((found, np.repeat(np.arange(n_candidates), np.diff(found_ptr))))
-    return Who(ptr=found_ptr, users=found[in_order], exact=False)
+    in_order = np.lexsort((found.values, found.row_of_entry))
+    return Who(users=Rows(found.ptr, found.values[in_order]), exact=False)
 
 
-def _ptr(owner: pl.Series, n_owners: int) -> Int64s:
-    counts = np.bincount(owner.to_numpy(), minlength=n_owners)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+def _cells_of(frame: pl.DataFrame, n_owners: int) -> Rows[np.int64]:
+    return Rows.from_entries(frame["owner"].to_numpy(), frame["code"].to_numpy().astype(np.int64), n_rows=n_owners)
 
 
 @njit(cache=True, nogil=True)
@@ -261,16 +260,14 @@ def by_fit(before: Histories, *, after: Histories, cover: Cover, once: bool) -> 
     covering = cover.covering(cover.vocabulary)
     bags = _counted(after, rows=first[order], covering=covering, once=False)
     users = _counted(before, rows=np.arange(before.n_users), covering=covering, once=once)
-    posting_ptr, places = group(users.terms, users.n_terms)
     best = first_that_fits(
-        bags.row_ptr,
+        bags.user_terms.ptr,
         bags.terms.astype(np.int64),
         bags.counts.astype(np.int64),
-        users.row_ptr,
+        users.user_terms.ptr,
         users.terms.astype(np.int64),
         users.counts.astype(np.int64),
-        posting_ptr,
-        users.entry_user[places],
+        *users.user_terms.transpose(users.n_terms),
     )
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -281,17 +278,14 @@ def _who(best: Int32s, *, bag: Int64s, n_bags: int) -> Who:
     """Return everybody of a bag to each of its copies."""
     somewhere = np.flatnonzero(best >= 0)
     ptr, places = group(best[somewhere], n_bags)
-    candidate, entries = spread(ptr, rows=bag)
-    counts = np.bincount(candidate, minlength=len(bag))
-    people = somewhere[places][entries].astype(np.int32)
-    return Who(ptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), users=people, exact=False)
+    return Who(users=Rows(ptr, somewhere[places].astype(np.int32)).take(bag), exact=False)
 
 
 def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
     """Number the different bags, and give the first of each."""
     seen: dict[bytes, int] = {}
     pairs = np.stack([after.terms, after.counts], axis=1)
-    bags = (pairs[a:b].tobytes() for a, b in zip(after.row_ptr[:-1], after.row_ptr[1:], strict=True))
+    bags = (pairs[a:b].tobytes() for a, b in pairwise(after.user_terms.ptr))
     number = np.array([seen.setdefault(bag, len(seen)) for bag in bags], np.int64)
     _, first = np.unique(number, return_index=True)
     return number, first.astype(np.int64)
@@ -303,17 +297,17 @@ def _kept(after: Histories, cover: Cover) -> Floats:
     return np.bincount(after.entry_user, weights=weight * after.counts, minlength=after.n_users).astype(np.float64)
 
 
-def _counted(histories: Histories, *, rows: Int64s, covering: tuple[Int64s, Int64s], once: bool) -> Histories:
+def _counted(histories: Histories, *, rows: Int64s, covering: Rows[np.int64], once: bool) -> Histories:
     """Count under each item what some rows have there."""
-    row, entries = spread(histories.row_ptr, rows=rows)
-    counts = np.ones(len(entries), np.int64) if once else histories.counts[entries]
-    entry, items = spread(covering[0], rows=histories.terms[entries].astype(np.int64))
-    frame = pl.DataFrame({"row": row[entry], "item": covering[1][items], "n": counts[entry]})
+    some = histories.user_terms.entries(rows)
+    counts = np.ones(len(some.values), np.int64) if once else histories.counts[some.values]
+    items = covering.take(histories.terms[some.values])
+    entry = items.row_of_entry
+    frame = pl.DataFrame({"row": some.row_of_entry[entry], "item": items.values, "n": counts[entry]})
     found = frame.group_by("row", "item").agg(pl.col("n").sum()).sort("row", "item")
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(found["row"].to_numpy(), minlength=len(rows)))])
+    terms = found["item"].to_numpy().astype(np.int32)
     return Histories(
-        row_ptr=ptr.astype(np.int64),
-        terms=found["item"].to_numpy().astype(np.int32),
+        user_terms=Rows.from_entries(found["row"].to_numpy(), terms, n_rows=len(rows)),
         counts=found["n"].to_numpy().astype(np.int32),
         n_terms=histories.n_terms,
     )

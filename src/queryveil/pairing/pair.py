@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
 import polars as pl
 
 from queryveil.data import Groups, Int32s, QueryLog, Tallies, Transactions
+from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, SwapAnonymity
 from queryveil.pairing.ancestors import Cover, taxonomy_of
 from queryveil.pairing.identity import Who, by_fit, by_id, by_overlap, nobody
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, keyed
-from queryveil.text.histories import Histories, collect, spread
+from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, hash_queries, tokenize
 
@@ -162,20 +163,13 @@ def _as_items(queries: pl.Series) -> pl.Series:
 
 
 def _cut(whole: Histories, n_users: int) -> tuple[Histories, Histories]:
-    middle = int(whole.row_ptr[n_users])
-    before = Histories(
-        row_ptr=whole.row_ptr[: n_users + 1],
-        terms=whole.terms[:middle],
-        counts=whole.counts[:middle],
-        n_terms=whole.n_terms,
+    ptr, terms = whole.user_terms
+    middle = int(ptr[n_users])
+    before, after = Rows(ptr[: n_users + 1], terms[:middle]), Rows(ptr[n_users:] - middle, terms[middle:])
+    return (
+        replace(whole, user_terms=before, counts=whole.counts[:middle]),
+        replace(whole, user_terms=after, counts=whole.counts[middle:]),
     )
-    after = Histories(
-        row_ptr=whole.row_ptr[n_users:] - middle,
-        terms=whole.terms[middle:],
-        counts=whole.counts[middle:],
-        n_terms=whole.n_terms,
-    )
-    return before, after
 
 
 def _who(
@@ -235,7 +229,7 @@ def _who(
 
 def _check_known(who: Who, reason: str) -> None:
     """Raise if nobody is known; attackers would seem to find nobody, however much they find."""
-    if who.n_candidates and not len(who.users):
+    if who.n_candidates and not len(who.users.values):
         raise BadInput(reason)
 
 
@@ -268,16 +262,13 @@ def _cells(
 
     Where items moved up, the cells of an original's term are all items that may stand for it.
     """
-    lengths = np.diff(tokens.query_ptr)[tokens.row_query]
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    terms = tokens.terms[tokens.query_ptr[tokens.row_query[row]] + within].astype(np.int64)
+    of_rows = tokens.row_terms()
+    row, terms = of_rows.row_of_entry, of_rows.values.astype(np.int64)
     if cover is not None:
-        n_before = int(np.searchsorted(row, n_rows_before))
-        ptr, items = cover.covering(tokens.vocabulary)
-        entry, places = spread(ptr, rows=terms[:n_before])
-        row = np.concatenate([row[:n_before][entry], row[n_before:]])
-        terms = np.concatenate([items[places], terms[n_before:]])
+        n_before = int(of_rows.ptr[n_rows_before])
+        items = cover.covering(tokens.vocabulary).take(terms[:n_before])
+        row = np.concatenate([row[:n_before][items.row_of_entry], row[n_before:]])
+        terms = np.concatenate([items.values, terms[n_before:]])
     frame = pl.DataFrame({"term": terms})
     if moments is not None:
         frame = frame.with_columns(moment=moments.gather(row))

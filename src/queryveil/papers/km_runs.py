@@ -270,6 +270,6 @@ def _amounts(histories: Histories, worth: Mapping[Target, Floats]) -> dict[Measu
     return {
         Measure.TERMS: float((frequency > 0).sum()),
         Measure.LOG_SIZE: float(frequency.sum()),
-        Measure.USERS: float((histories.row_ptr[1:] > histories.row_ptr[:-1]).sum()),
+        Measure.USERS: float((histories.user_terms.lengths > 0).sum()),
         **values,
     }

@@ -73,10 +73,10 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
 
 def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
     rng = generator(seed)
-    rows = np.sort(np.argsort(-everybody.sizes, kind="stable")[:USERS])
+    rows = np.sort(np.argsort(-everybody.user_terms.lengths, kind="stable")[:USERS])
     drawn = []
     for row in rows:
-        mine = everybody.terms[everybody.ptr[row] : everybody.ptr[row + 1]]
+        mine = everybody.user_terms.row(row)
         drawn.append(everybody.vocabulary.gather(rng.permutation(mine)[:TERMS]))
     return Profiles.from_frame(
         {"user": everybody.users.gather(rows), "terms": drawn, "weights": [[1.0] * len(terms) for terms in drawn]}

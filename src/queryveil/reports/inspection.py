@@ -90,7 +90,7 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
         n_empty_queries=int((log.frame["query"] == "").sum()),
         n_terms=tokens.n_terms,
         n_term_occurrences=int(histories.counts.sum()),
-        longest_history=int(np.diff(histories.row_ptr).max(initial=0)),
+        longest_history=int(histories.user_terms.lengths.max(initial=0)),
         first_time=times.min() if times is not None else None,  # type: ignore[arg-type]
         last_time=times.max() if times is not None else None,  # type: ignore[arg-type]
         columns=tuple(log.columns),
@@ -112,7 +112,7 @@ def count_alone(histories: Histories, *, k: int, m: int) -> dict[int, int]:
     order = np.argsort(histories.support(), kind="stable")
     labels = np.empty(histories.n_terms, np.int32)
     labels[order] = np.arange(histories.n_terms, dtype=np.int32)
-    row_ptr, terms, entry_user, _ = relabel(histories.row_ptr, histories.terms, labels)
+    row_ptr, terms, entry_user, _ = relabel(*histories.user_terms, labels)
     posting_ptr, postings = group(terms, histories.n_terms)
     work = np.zeros((numba.get_num_threads(), histories.n_terms), np.int32)
     alone = np.zeros(histories.n_users, np.int8)

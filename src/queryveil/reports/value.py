@@ -51,7 +51,7 @@ def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
     if isinstance(release.data, Transactions):
         by_blanks = original.terms_are_items
         tokens = tokenize(original.frame["query"], by_blanks=by_blanks)
-        lengths = np.diff(tokens.query_ptr)
+        lengths = tokens.query_terms.lengths
         often = np.bincount(tokens.row_query, minlength=len(lengths))
         asked = np.bincount(tokens.terms, weights=np.repeat(often, lengths), minlength=tokens.n_terms)
         items = release.data.frame["items"].explode(empty_as_null=False)

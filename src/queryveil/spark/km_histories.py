@@ -70,12 +70,12 @@ def _gathered(batches: Batches, *, window: str | None, by_blanks: bool) -> Batch
     tokens = tokenize(frame["query"], by_blanks=by_blanks)
     owners, who = owners_of(frame, window=window)
     histories = collect(tokens, owners, n_users=who.height)
-    is_bare = np.diff(tokens.query_ptr)[tokens.row_query] == 0
+    is_bare = tokens.query_terms.lengths[tokens.row_query] == 0
     texts = tokens.vocabulary.gather(histories.terms)
     if window is not None:
         number = who["window"].gather(histories.entry_user).cast(pl.String)
         texts = number + _BETWEEN + texts
-    ptr = pa.array(histories.row_ptr.astype(np.int32))
+    ptr = pa.array(histories.user_terms.ptr.astype(np.int32))
     table = pa.table(
         {
             "user": who["user"].to_arrow(),

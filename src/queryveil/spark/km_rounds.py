@@ -17,12 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from queryveil import progress
 from queryveil.data import Int8s, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group, pointers
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
 from queryveil.spark.executors import Batches, guarded, guarded_table, speaking
 from queryveil.spark.km_histories import LABELLED
 from queryveil.spark.logs import schema_of
-from queryveil.text.histories import spread
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -98,19 +97,20 @@ class Rounds:
 class _Rows:
     """Histories as compressed rows."""
 
-    row_ptr: Int64s
-    labels: Int32s
+    by_history: Rows[np.int32]
     kept: Int8s
 
     @classmethod
     def of(cls, table: pa.Table | pa.RecordBatch) -> _Rows:
         labels, kept = _whole(table["labels"]), _whole(table["kept"])
-        lengths = labels.value_lengths().to_numpy()
         return cls(
-            row_ptr=np.append(0, np.cumsum(lengths)).astype(np.int64),
-            labels=labels.flatten().to_numpy(),
+            by_history=Rows(pointers(labels.value_lengths().to_numpy()), labels.flatten().to_numpy()),
             kept=kept.flatten().to_numpy(zero_copy_only=False).copy(),
         )
+
+    @property
+    def labels(self) -> Int32s:
+        return self.by_history.values
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -124,7 +124,7 @@ def _lists(begins: Int64s, values: np.ndarray) -> pa.Array:
 def _all_kept(batches: Batches) -> Batches:
     for batch in batches:
         labels = batch["labels"]
-        begins = np.append(0, np.cumsum(labels.value_lengths().to_numpy()))
+        begins = pointers(labels.value_lengths().to_numpy())
         kept = _lists(begins, np.ones(int(begins[-1]), np.int8))
         first = pa.nulls(batch.num_rows, pa.int32())
         yield pa.RecordBatch.from_arrays([*(batch[name] for name in LABELLED.names), kept, first], schema=STATE)
@@ -133,7 +133,7 @@ def _all_kept(batches: Batches) -> Batches:
 def _sent(batches: Batches, *, is_open: Broadcast[Int8s], n_shards: int) -> Batches:
     for batch in batches:
         rows = _Rows.of(batch)
-        shard, row, begins, places = share_out(rows.row_ptr, rows.labels, rows.kept, is_open.value, n_shards)
+        shard, row, begins, places = share_out(*rows.by_history, rows.kept, is_open.value, n_shards)
         uid = batch["uid"].to_numpy()[row]
         columns = [shard, uid, _lists(begins, rows.labels[places]), _lists(begins, rows.kept[places])]
         yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_MESSAGES)
@@ -145,13 +145,12 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     n_labels = len(is_open.value)
     mine = np.arange(shard, n_labels, n_shards)
     pivots = mine[is_open.value[mine] == 1].astype(np.int32)
-    entry_row = np.repeat(np.arange(len(rows.row_ptr) - 1, dtype=np.int32), np.diff(rows.row_ptr))
-    posting_ptr, postings = group(rows.labels, n_labels)
+    entry_row = rows.by_history.row_of_entry.astype(np.int32)
     before = rows.kept.copy()
     # A longer combination than any history has is in none of them.
-    m = max(1, min(m, int(np.diff(rows.row_ptr).max(initial=1))))
+    m = max(1, min(m, int(rows.by_history.lengths.max(initial=1))))
     work = np.zeros((2, n_labels), np.int32)
-    settle_labels(pivots, rows.row_ptr, rows.labels, entry_row, posting_ptr, postings, rows.kept, k, m, work)
+    settle_labels(pivots, *rows.by_history, entry_row, *group(rows.labels, n_labels), rows.kept, k, m, work)
     changed = np.flatnonzero(rows.kept != before)
     uid = table["uid"].to_numpy()[entry_row[changed]]
     return pa.table([pa.array(uid), pa.array(rows.labels[changed]), pa.array(rows.kept[changed])], schema=_CHANGES)
@@ -175,16 +174,15 @@ def _renewed(batches: Batches) -> Batches:
         rows = _Rows.of(batch)
         labels, flags = batch["changed_labels"], batch["changed_kept"]
         lengths = labels.value_lengths().to_numpy()
-        row, place = spread(np.append(0, np.cumsum(lengths)), rows=np.arange(batch.num_rows))
-        news = labels.flatten().to_numpy()[place]
+        row = np.repeat(np.arange(batch.num_rows), lengths)
+        news = labels.flatten().to_numpy()
         # A history's labels ascend, so row and label together do too.
         n_labels = int(max(rows.labels.max(initial=0), news.max(initial=0))) + 1
-        entry_row = np.repeat(np.arange(batch.num_rows), np.diff(rows.row_ptr))
-        at = np.searchsorted(entry_row * n_labels + rows.labels, row * n_labels + news)
-        rows.kept[at] = flags.flatten().to_numpy()[place]
+        at = np.searchsorted(rows.by_history.row_of_entry * n_labels + rows.labels, row * n_labels + news)
+        rows.kept[at] = flags.flatten().to_numpy()
         first = np.full(batch.num_rows, n_labels, np.int64)
         np.minimum.at(first, row, news)
         columns = [batch[name] for name in LABELLED.names]
-        kept = _lists(rows.row_ptr, rows.kept)
+        kept = _lists(rows.by_history.ptr, rows.kept)
         changed = pa.array(first.astype(np.int32), mask=lengths == 0)
         yield pa.RecordBatch.from_arrays([*columns, kept, changed], schema=STATE)

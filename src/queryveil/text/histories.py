@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
+from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s
-from queryveil.data.rows import collect_histories, find_words, group
+from queryveil.data.rows import Rows, group, pointers, sort_in_place
 from queryveil.text.tokens import Tokens
 
 _ROWS_AT_ONCE = 2_000_000
@@ -17,25 +17,41 @@ _ROWS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Histories:
-    """The set of terms of each user, with how often the user's queries hold each.
+    """The set of terms of each user.
 
-    User u has the terms `terms[row_ptr[u]:row_ptr[u + 1]]`, ascending; `counts` stands beside `terms`.
+    Parameters
+    ----------
+    user_terms
+        The distinct terms of each user, ascending.
+    counts
+        How often the user's queries have each of them.
+    n_terms
+        The number of distinct terms of the whole log.
     """
 
-    row_ptr: Int64s
-    terms: Int32s
+    user_terms: Rows[np.int32]
     counts: Int32s
     n_terms: int
 
     @property
+    def terms(self) -> Int32s:
+        """The terms of all users, one after another."""
+        return self.user_terms.values
+
+    @property
     def n_users(self) -> int:
         """The number of users, those with an empty history among them."""
-        return len(self.row_ptr) - 1
+        return self.user_terms.n_rows
 
     @property
     def entry_user(self) -> Int32s:
         """The user of each entry."""
-        return np.repeat(np.arange(self.n_users, dtype=np.int32), np.diff(self.row_ptr))
+        return self.user_terms.row_of_entry.astype(np.int32)
+
+    def terms_of(self, users: Int64s) -> Rows[np.int64]:
+        """Return the terms of some users."""
+        ptr, terms = self.user_terms.take(users)
+        return Rows(ptr, terms.astype(np.int64))
 
     def support(self) -> Int64s:
         """Count the users of each term."""
@@ -47,10 +63,7 @@ class Histories:
 
     def keep(self, kept: Bools) -> Histories:
         """Return the histories with only the entries that `kept` marks."""
-        n_before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-        return Histories(
-            row_ptr=n_before[self.row_ptr], terms=self.terms[kept], counts=self.counts[kept], n_terms=self.n_terms
-        )
+        return replace(self, user_terms=self.user_terms.keep(kept), counts=self.counts[kept])
 
     def part(self, entries: Int64s) -> tuple[Histories, Int64s]:
         """Return the histories made of some entries, users and terms numbered anew, and the old numbers of the terms.
@@ -59,30 +72,54 @@ class Histories:
         """
         _, user = np.unique(self.entry_user[entries], return_inverse=True)
         old, terms = np.unique(self.terms[entries], return_inverse=True)
-        row_ptr = np.concatenate([[0], np.cumsum(np.bincount(user))]).astype(np.int64)
-        part = Histories(row_ptr=row_ptr, terms=terms.astype(np.int32), counts=self.counts[entries], n_terms=len(old))
-        return part, old.astype(np.int64)
+        user_terms = Rows(pointers(np.bincount(user)), terms.astype(np.int32))
+        return Histories(user_terms=user_terms, counts=self.counts[entries], n_terms=len(old)), old.astype(np.int64)
 
     def __repr__(self) -> str:
         return f"Histories(n_users={self.n_users}, n_terms={self.n_terms}, n_entries={len(self.terms)})"
 
 
 def collect(tokens: Tokens, row_user: Int32s, *, n_users: int) -> Histories:
-    """Collect the terms of each user's queries."""
-    user_ptr, user_rows = group(row_user, n_users)
-    row_ptr, terms, counts = collect_histories(user_ptr, user_rows, tokens.row_query, tokens.query_ptr, tokens.terms)
-    return Histories(row_ptr=row_ptr, terms=terms, counts=counts, n_terms=tokens.n_terms)
+    """Return the terms of each user's queries."""
+    user_terms, counts = _collect_terms(group(row_user, n_users), tokens.row_query, tokens.query_terms)
+    return Histories(user_terms=user_terms, counts=counts, n_terms=tokens.n_terms)
 
 
-def spread(row_ptr: Int64s, *, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the place of each entry of some compressed rows, and beside it which of the rows it is in.
-
-    >>> [part.tolist() for part in spread(np.array([0, 2, 3, 5]), rows=np.array([2, 0]))]
-    [[0, 0, 1, 1], [3, 4, 0, 1]]
-    """
-    lengths = row_ptr[rows + 1] - row_ptr[rows]
-    row = np.repeat(np.arange(len(rows)), lengths)
-    return row, np.arange(len(row)) + np.repeat(row_ptr[rows] - (np.cumsum(lengths) - lengths), lengths)
+@njit(cache=True, nogil=True)
+def _collect_terms(
+    user_rows: Rows[np.int64], row_query: Int32s, query_terms: Rows[np.int32]
+) -> tuple[Rows[np.int32], Int32s]:
+    """Return each user's distinct terms in ascending order, and how often each occurs."""
+    user_ptr, rows = user_rows
+    query_ptr, terms_of_queries = query_terms
+    n_users = len(user_ptr) - 1
+    n_total = 0
+    for query in row_query:
+        n_total += query_ptr[query + 1] - query_ptr[query]
+    row_ptr = np.zeros(n_users + 1, np.int64)
+    terms = np.empty(n_total, np.int32)
+    counts = np.empty(n_total, np.int32)
+    n = 0
+    for user in range(n_users):
+        size = 0
+        for i in range(user_ptr[user], user_ptr[user + 1]):
+            query = row_query[rows[i]]
+            size += query_ptr[query + 1] - query_ptr[query]
+        seen = np.empty(size, np.int32)
+        size = 0
+        for i in range(user_ptr[user], user_ptr[user + 1]):
+            query = row_query[rows[i]]
+            for j in range(query_ptr[query], query_ptr[query + 1]):
+                seen[size] = terms_of_queries[j]
+                size += 1
+        sort_in_place(seen)
+        for i in range(size):
+            if i == 0 or seen[i] != seen[i - 1]:
+                terms[n], counts[n] = seen[i], 0
+                n += 1
+            counts[n - 1] += 1
+        row_ptr[user + 1] = n
+    return Rows(row_ptr, terms[:n].copy()), counts[:n].copy()
 
 
 def rewrite(tokens: Tokens, row_user: Int32s, histories: Histories, word: Int32s, words: pl.Series) -> pl.Series:
@@ -90,25 +127,33 @@ def rewrite(tokens: Tokens, row_user: Int32s, histories: Histories, word: Int32s
 
     `word` has a place in `words` for each entry of the histories, -1 for a term that is gone.
     """
-    n = len(row_user)
-    parts = [
-        _rewrite_some(tokens, row_user, slice(i, i + _ROWS_AT_ONCE), histories, word, words)
-        for i in range(0, n, _ROWS_AT_ONCE)
-    ]
-    return pl.concat(parts) if parts else pl.Series("query", [], dtype=pl.String)
+    texts = [pl.Series("query", [], dtype=pl.String)]
+    for i in range(0, len(row_user), _ROWS_AT_ONCE):
+        some = slice(i, i + _ROWS_AT_ONCE)
+        found = _replace_terms(row_user[some], tokens.row_query[some], tokens.query_terms, histories.user_terms, word)
+        texts.append(found.to_series(words.gather(found.values)).list.join(" "))
+    return pl.concat(texts)
 
 
-def _rewrite_some(
-    tokens: Tokens, row_user: Int32s, some: slice, histories: Histories, word: Int32s, words: pl.Series
-) -> pl.Series:
-    ptr, found = find_words(
-        row_user[some],
-        tokens.row_query[some],
-        tokens.query_ptr,
-        tokens.terms,
-        histories.row_ptr,
-        histories.terms,
-        word,
-    )
-    texts = words.gather(found).to_arrow().cast(pa.large_string())
-    return pl.Series("query", pa.LargeListArray.from_arrays(pa.array(ptr), texts)).list.join(" ")
+@njit(cache=True, nogil=True)
+def _replace_terms(
+    row_user: Int32s, row_query: Int32s, query_terms: Rows[np.int32], user_terms: Rows[np.int32], word: Int32s
+) -> Rows[np.int32]:
+    """Return what stands for the terms of each row, in their order; `word` has -1 for nothing."""
+    query_ptr, terms = query_terms
+    history_ptr, history = user_terms
+    n_total = 0
+    for query in row_query:
+        n_total += query_ptr[query + 1] - query_ptr[query]
+    found_ptr = np.zeros(len(row_user) + 1, np.int64)
+    found = np.empty(n_total, np.int32)
+    n = 0
+    for row in range(len(row_user)):
+        first, last = history_ptr[row_user[row]], history_ptr[row_user[row] + 1]
+        for j in range(query_ptr[row_query[row]], query_ptr[row_query[row] + 1]):
+            stands = word[first + np.searchsorted(history[first:last], terms[j])]
+            if stands >= 0:
+                found[n] = stands
+                n += 1
+        found_ptr[row + 1] = n
+    return Rows(found_ptr, found[:n].copy())

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Int32s, Int64s
+from queryveil.data import Int32s
+from queryveil.data.rows import Rows, pointers
 
 
 def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
@@ -38,20 +39,36 @@ _SEPARATORS = r"[^\p{L}\p{M}\p{Nd}]+"
 class Tokens:
     """The terms of a column of queries.
 
-    Row r asks the query `row_query[r]`; query q is the text `queries[q]`, its terms are
-    `terms[query_ptr[q]:query_ptr[q + 1]]` in their order, and term t reads `vocabulary[t]`.
+    Parameters
+    ----------
+    row_query
+        The number of the distinct query that each row has.
+    queries
+        The texts of the distinct queries.
+    query_terms
+        The numbers of the terms of each distinct query, in their order.
+    vocabulary
+        The texts of the distinct terms.
     """
 
     row_query: Int32s
     queries: pl.Series
-    query_ptr: Int64s
-    terms: Int32s
+    query_terms: Rows[np.int32]
     vocabulary: pl.Series
+
+    @property
+    def terms(self) -> Int32s:
+        """The terms of all distinct queries, one after another."""
+        return self.query_terms.values
 
     @property
     def n_terms(self) -> int:
         """The number of distinct terms."""
         return len(self.vocabulary)
+
+    def row_terms(self) -> Rows[np.int32]:
+        """Return the terms of every row."""
+        return self.query_terms.take(self.row_query)
 
     def __repr__(self) -> str:
         # Privacy: the texts stay out of it.
@@ -96,8 +113,7 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
     return Tokens(
         row_query=raw_query[row_raw] if len(raw) else row_raw,
         queries=distinct,
-        query_ptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        terms=codes.astype(np.int32, copy=False),
+        query_terms=Rows(pointers(lengths), codes.astype(np.int32, copy=False)),
         vocabulary=vocabulary,
     )
 
@@ -131,13 +147,11 @@ def hash_tokens(vocabulary: pl.Series, *, key: bytes) -> pl.Series:
 def hash_queries(tokens: Tokens, *, key: bytes) -> pl.Series:
     """Write every row's query with the hashes of its terms, in their order.
 
-    >>> from queryveil.text.tokens import tokenize
     >>> hash_queries(tokenize(pl.Series(["Price: JAGUAR", "?"])), key=b"sixteen bytes or more").to_list()
     ['6d1af0c0e008124d 9851f04ec9f27739', '']
     """
-    words = hash_tokens(tokens.vocabulary, key=key).gather(tokens.terms).to_arrow().cast(pa.large_string())
-    lists = pa.LargeListArray.from_arrays(pa.array(tokens.query_ptr), words)
-    return pl.Series("query", lists).list.join(" ").gather(tokens.row_query)
+    hashes = hash_tokens(tokens.vocabulary, key=key).gather(tokens.terms)
+    return tokens.query_terms.to_series(hashes).alias("query").list.join(" ").gather(tokens.row_query)
 
 
 _WORDS = """

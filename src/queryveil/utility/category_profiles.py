@@ -7,7 +7,7 @@ import numpy as np
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
 from queryveil.pairing import Paired, Who
 from queryveil.text.classifier import CATEGORIES, Classifier
-from queryveil.utility.kept import presence, spread
+from queryveil.utility.kept import share_out
 from queryveil.utility.score import Measures, Score
 from queryveil.utility.sides import Side, Sides
 
@@ -67,13 +67,14 @@ def _count(side: Side, category: Int8s, *, owner: Int32s, n_owners: int) -> Int6
 def merged(counts: Int64s, *, who: Who, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
     """Return the released counts of each user, and how much of the user is there, 0 to 1.
 
-    >>> who = Who(ptr=np.array([0, 1, 3]), users=np.array([0, 1, 2], np.int32), exact=False)
+    >>> from queryveil.data.rows import Rows
+    >>> who = Who(users=Rows.from_lists([[0], [1, 2]]), exact=False)
     >>> released, there = merged(np.array([[2, 0], [1, 4]]), who=who, n_users=4, is_cut=False)
     >>> released.tolist(), there.tolist()
     ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
     """
-    summed = spread(counts.astype(np.float64), who.ptr, who.users, n_users)
-    weight = presence(who, n_users=n_users)
+    summed = share_out(counts.astype(np.float64), *who.users, n_users)
+    weight = who.candidates_of(n_users)
     there = np.minimum(1.0, weight)
     scale = np.where(weight > 0, there if is_cut else weight, 1.0)
     return summed / scale[:, None], there

@@ -17,7 +17,7 @@ from queryveil.utility.sides import Original, Sides, TermCounts, bags_of, items_
 
 
 @njit(cache=True, nogil=True)
-def spread(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
+def share_out(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
     """Add each row of counts to its owners, an equal part to each; row r has `owners[ptr[r]:ptr[r + 1]]`.
 
     There may be hundreds of owners to a row, so that the parts are never written out.
@@ -121,17 +121,7 @@ def _terms_kept(terms: TermCounts) -> float:
 def _users_kept(n_users: int, *, release: Release, who: Who | None) -> float | None:
     if release.manifest.parameters.get("window") is None:
         return share(min(release.log.n_users, n_users), n_users)
-    return None if who is None else share(float(presence(who, n_users=n_users).clip(max=1.0).sum()), n_users)
-
-
-def presence(who: Who, *, n_users: int) -> Floats:
-    """Return how many candidates each user is behind; one who may be any of n users counts 1/n for each.
-
-    >>> presence(Who(ptr=np.array([0, 1, 3]), users=np.array([0, 0, 2], np.int32), exact=False), n_users=3).tolist()
-    [1.5, 0.0, 0.5]
-    """
-    found: Floats = spread(np.ones((who.n_candidates, 1)), who.ptr, who.users, n_users)[:, 0]
-    return found
+    return None if who is None else share(float(who.candidates_of(n_users).clip(max=1.0).sum()), n_users)
 
 
 def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, tuple[str, ...]]:

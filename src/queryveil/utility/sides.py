@@ -118,7 +118,7 @@ def _filled(log: QueryLog, name: str) -> pl.Series | None:
 
 def _frequency(tokens: Tokens, row_query: Int32s) -> Int64s:
     asked = np.bincount(row_query, minlength=len(tokens.queries))
-    times = np.repeat(asked, np.diff(tokens.query_ptr))
+    times = np.repeat(asked, tokens.query_terms.lengths)
     return np.bincount(tokens.terms, weights=times, minlength=tokens.n_terms).astype(np.int64)
 
 

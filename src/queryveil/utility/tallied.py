@@ -52,7 +52,7 @@ class Tallied:
             asked = asked.str.split(" ").explode(empty_as_null=False)
         both = tokenize(pl.concat([asked, counted["query"].rename("")]), by_blanks=by_blanks)
         n, n_queries = len(asked), len(both.queries)
-        has_terms = np.diff(both.query_ptr) > 0
+        has_terms = both.query_terms.lengths > 0
         before = np.bincount(both.row_query[:n], minlength=n_queries) * has_terms
         counts = np.maximum(0, counted["count"].to_numpy())
         after = np.bincount(both.row_query[n:], weights=counts, minlength=n_queries).astype(np.int64) * has_terms
@@ -127,5 +127,5 @@ def _clicked(release: Release) -> pl.DataFrame | None:
 
 
 def _by_term(tokens: Tokens, counts: Int64s) -> Int64s:
-    times = np.repeat(counts, np.diff(tokens.query_ptr))
+    times = np.repeat(counts, tokens.query_terms.lengths)
     return np.bincount(tokens.terms, weights=times, minlength=tokens.n_terms).astype(np.int64)

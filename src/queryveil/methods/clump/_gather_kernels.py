@@ -9,10 +9,50 @@ falling order. A node's weight is what the loss falls from its parent to it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, prange
 
 from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.data.rows import Rows
+
+
+class Vectors(NamedTuple):
+    """Transactions as sparse vectors over the nodes that count, as compressed rows.
+
+    Parameters
+    ----------
+    ptr
+        Where the entries of each transaction begin.
+    nodes
+        The nodes, numbered anew, in falling order.
+    under
+        How many of the transaction's items lie at or below each of them.
+    weight
+        What the loss falls from its parent to each node.
+    n_items
+        The number of items of all transactions.
+    """
+
+    ptr: Int64s
+    nodes: Int32s
+    under: Int32s
+    weight: Floats
+    n_items: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of transactions."""
+        return len(self.ptr) - 1
+
+    def deviations(self) -> Floats:
+        """Return the standard deviation of each node's count over the transactions."""
+        n_nodes = len(self.weight)
+        mean = np.bincount(self.nodes, weights=self.under, minlength=n_nodes) / self.n_rows
+        square = np.bincount(self.nodes, weights=self.under.astype(np.float64) ** 2, minlength=n_nodes) / self.n_rows
+        return np.sqrt(np.maximum(0.0, square - mean**2))
+
 
 _CLAIM = 0.5
 """How much of what a partner brings counts against it.
@@ -24,42 +64,32 @@ one percent of each other; 0 and 1 were mostly one to two percent worse.
 
 
 @njit(cache=True, nogil=True)
-def sizes(ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats) -> Floats:
+def sizes(v: Vectors) -> Floats:
     """Return the weighted size of each vector: what a cluster of its like alone would keep."""
-    out = np.zeros(len(ptr) - 1)
+    out = np.zeros(len(v.ptr) - 1)
     for row in range(len(out)):
-        for i in range(ptr[row], ptr[row + 1]):
-            out[row] += weight[nodes[i]] * under[i]
+        for i in range(v.ptr[row], v.ptr[row + 1]):
+            out[row] += v.weight[v.nodes[i]] * v.under[i]
     return out
 
 
 @njit(cache=True, nogil=True)
-def heads_of(head_nodes: Int32s, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats) -> Floats:
+def heads_of(head_nodes: Int32s, v: Vectors) -> Floats:
     """Return the weighted counts of each row at a few nodes."""
-    number = np.full(len(weight), -1, np.int64)
+    number = np.full(len(v.weight), -1, np.int64)
     for i in range(len(head_nodes)):
         number[head_nodes[i]] = i
-    heads = np.zeros((len(ptr) - 1, len(head_nodes)))
+    heads = np.zeros((len(v.ptr) - 1, len(head_nodes)))
     for row in range(len(heads)):
-        for i in range(ptr[row], ptr[row + 1]):
-            if number[nodes[i]] >= 0:
-                heads[row, number[nodes[i]]] = weight[nodes[i]] * under[i]
+        for i in range(v.ptr[row], v.ptr[row + 1]):
+            if number[v.nodes[i]] >= 0:
+                heads[row, number[v.nodes[i]]] = v.weight[v.nodes[i]] * v.under[i]
     return heads
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def gather(
-    rows: Int64s,
-    ends: Int64s,
-    ptr: Int64s,
-    nodes: Int32s,
-    under: Int32s,
-    weight: Floats,
-    size: Floats,
-    head_nodes: Int32s,
-    heads: Floats,
-    k: int,
-    work: Int32s,
+    rows: Int64s, ends: Int64s, v: Vectors, size: Floats, head_nodes: Int32s, heads: Floats, k: int, work: Int32s
 ) -> Int32s:
     """Return each transaction's cluster of exactly k; up to k-1 in the last block stay without one (-1).
 
@@ -72,20 +102,7 @@ def gather(
     for thread in prange(n_threads):
         for block in range(thread, len(ends) - 1, n_threads):
             mine = rows[ends[block] : ends[block + 1]]
-            _gather_block(
-                mine,
-                ends[block] // k,
-                ptr,
-                nodes,
-                under,
-                weight,
-                size[mine],
-                head_nodes,
-                heads[mine],
-                k,
-                work[thread],
-                cluster_of,
-            )
+            _gather_block(mine, ends[block] // k, v, size[mine], head_nodes, heads[mine], k, work[thread], cluster_of)
     return cluster_of
 
 
@@ -93,10 +110,7 @@ def gather(
 def _gather_block(
     rows: Int64s,
     first_cluster: int,
-    ptr: Int64s,
-    nodes: Int32s,
-    under: Int32s,
-    weight: Floats,
+    v: Vectors,
     size: Floats,
     head_nodes: Int32s,
     heads: Floats,
@@ -107,7 +121,7 @@ def _gather_block(
     taken = np.zeros(len(rows), np.bool_)
     largest = 0
     for row in rows:
-        largest = max(largest, ptr[row + 1] - ptr[row])
+        largest = max(largest, v.ptr[row + 1] - v.ptr[row])
     least, count = np.empty(largest, np.int32), np.empty(largest, np.int32)
     head = np.empty(len(head_nodes))
     seed = 0
@@ -117,23 +131,21 @@ def _gather_block(
         taken[seed] = True
         row = rows[seed]
         cluster_of[row] = cluster
-        n = ptr[row + 1] - ptr[row]
-        least[:n], count[:n] = nodes[ptr[row] : ptr[row + 1]], under[ptr[row] : ptr[row + 1]]
+        n = v.ptr[row + 1] - v.ptr[row]
+        least[:n], count[:n] = v.nodes[v.ptr[row] : v.ptr[row + 1]], v.under[v.ptr[row] : v.ptr[row + 1]]
         for n_members in range(1, k):
             kept = 0.0
             for i in range(n):
                 dense[least[i]] = count[i]
-                kept += weight[least[i]] * count[i]
+                kept += v.weight[least[i]] * count[i]
             for i in range(len(head)):
-                head[i] = weight[head_nodes[i]] * dense[head_nodes[i]]
-            best = _best_partner(
-                n_members, kept, head, rows, seed + 1, taken, ptr, nodes, under, weight, size, heads, dense
-            )
+                head[i] = v.weight[head_nodes[i]] * dense[head_nodes[i]]
+            best = _best_partner(n_members, kept, head, rows, seed + 1, taken, v, size, heads, dense)
             for i in range(n):
                 dense[least[i]] = 0
             taken[best] = True
             cluster_of[rows[best]] = cluster
-            n = lower(least, count, n, rows[best], ptr, nodes, under, dense)
+            n = lower(least, count, n, rows[best], v, dense)
 
 
 @njit(cache=True, nogil=True)
@@ -144,10 +156,7 @@ def _best_partner(
     rows: Int64s,
     first: int,
     taken: Bools,
-    ptr: Int64s,
-    nodes: Int32s,
-    under: Int32s,
-    weight: Floats,
+    v: Vectors,
     size: Floats,
     heads: Floats,
     dense: Int32s,
@@ -169,71 +178,64 @@ def _best_partner(
             lack += max(-difference, 0.0)
         if min(size[place] - excess, kept - lack) <= needed:
             continue
-        value = (n_members + 1) * shared(rows[place], ptr, nodes, under, weight, dense) - _CLAIM * size[place]
+        value = (n_members + 1) * shared(rows[place], v, dense) - _CLAIM * size[place]
         if value > best_value:
             best, best_value = place, value
     return best
 
 
 @njit(cache=True, nogil=True)
-def shared(row: int, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats, dense: Int32s) -> float:
+def shared(row: int, v: Vectors, dense: Int32s) -> float:
     """Return the weighted sum of the lesser counts of a row and of the vector spread out in `dense`."""
     total = 0.0
-    for i in range(ptr[row], ptr[row + 1]):
-        other = dense[nodes[i]]
+    for i in range(v.ptr[row], v.ptr[row + 1]):
+        other = dense[v.nodes[i]]
         if other > 0:
-            total += weight[nodes[i]] * min(other, under[i])
+            total += v.weight[v.nodes[i]] * min(other, v.under[i])
     return total
 
 
 @njit(cache=True, nogil=True)
-def lower(
-    least: Int32s, count: Int32s, n: int, row: int, ptr: Int64s, nodes: Int32s, under: Int32s, dense: Int32s
-) -> int:
+def lower(least: Int32s, count: Int32s, n: int, row: int, v: Vectors, dense: Int32s) -> int:
     """Lower a vector of n nodes in place to the lesser counts of itself and a row; give the number of nodes left."""
-    for i in range(ptr[row], ptr[row + 1]):
-        dense[nodes[i]] = under[i]
+    for i in range(v.ptr[row], v.ptr[row + 1]):
+        dense[v.nodes[i]] = v.under[i]
     n_left = 0
     for i in range(n):
         smaller = min(count[i], dense[least[i]])
         if smaller > 0:
             least[n_left], count[n_left] = least[i], smaller
             n_left += 1
-    for i in range(ptr[row], ptr[row + 1]):
-        dense[nodes[i]] = 0
+    for i in range(v.ptr[row], v.ptr[row + 1]):
+        dense[v.nodes[i]] = 0
     return n_left
 
 
 @njit(cache=True, nogil=True)
-def place_rest(
-    cluster_of: Int32s,
-    member_ptr: Int64s,
-    members: Int64s,
-    ptr: Int64s,
-    nodes: Int32s,
-    under: Int32s,
-    weight: Floats,
-) -> None:
-    """Return each transaction without a cluster to the one whose distortion rises least; all are compared."""
+def place_rest(cluster_of: Int32s, members: Rows[np.int64], v: Vectors) -> None:
+    """Put each transaction without a cluster into the one whose distortion rises least; all are compared."""
     rest = np.flatnonzero(cluster_of < 0)
     best_value = np.full(len(rest), -np.inf)
-    dense = np.zeros(len(weight), np.int32)
+    dense = np.zeros(len(v.weight), np.int32)
     largest = 0
-    for row in range(len(ptr) - 1):
-        largest = max(largest, ptr[row + 1] - ptr[row])
+    for row in range(len(v.ptr) - 1):
+        largest = max(largest, v.ptr[row + 1] - v.ptr[row])
     least, count = np.empty(largest, np.int32), np.empty(largest, np.int32)
-    for cluster in range(len(member_ptr) - 1):
-        mine = members[member_ptr[cluster] : member_ptr[cluster + 1]]
-        n = ptr[mine[0] + 1] - ptr[mine[0]]
-        least[:n], count[:n] = nodes[ptr[mine[0]] : ptr[mine[0] + 1]], under[ptr[mine[0]] : ptr[mine[0] + 1]]
+    for cluster in range(len(members.ptr) - 1):
+        mine = members.values[members.ptr[cluster] : members.ptr[cluster + 1]]
+        n = v.ptr[mine[0] + 1] - v.ptr[mine[0]]
+        least[:n], count[:n] = (
+            v.nodes[v.ptr[mine[0]] : v.ptr[mine[0] + 1]],
+            v.under[v.ptr[mine[0]] : v.ptr[mine[0] + 1]],
+        )
         for row in mine[1:]:
-            n = lower(least, count, n, row, ptr, nodes, under, dense)
+            n = lower(least, count, n, row, v, dense)
         before = 0.0
         for i in range(n):
             dense[least[i]] = count[i]
-            before += weight[least[i]] * count[i]
+            before += v.weight[least[i]] * count[i]
         for i in range(len(rest)):
-            after = shared(rest[i], ptr, nodes, under, weight, dense)
+            after = shared(rest[i], v, dense)
             value = (len(mine) + 1) * after - len(mine) * before
             if value > best_value[i]:
                 best_value[i], cluster_of[rest[i]] = value, cluster
@@ -245,9 +247,7 @@ _N_CHOICES = 4
 
 
 @njit(cache=True, nogil=True)
-def split(
-    rows: Int64s, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats, most: int, step: int, draws: Floats
-) -> tuple[Int64s, Int64s]:
+def split(rows: Int64s, v: Vectors, most: int, step: int, draws: Floats) -> tuple[Int64s, Int64s]:
     """Order the rows into blocks of at most `most`, each a multiple of `step` but for the last; give order and ends.
 
     A block is cut in two near the median of one node's count, drawn among the nodes of widest weighted spread, so
@@ -256,7 +256,7 @@ def split(
     rows = rows.copy()
     n_cuts = 0
     count = np.zeros(len(rows), np.int32)
-    spread = np.zeros((2, len(weight)))
+    spread = np.zeros((2, len(v.weight)))
     stack = [(0, len(rows))]
     ends = [0]
     while len(stack) > 0:
@@ -264,11 +264,11 @@ def split(
         if last - first <= max(most, step):
             ends.append(last)
             continue
-        node = _wide_node(rows[first:last], ptr, nodes, under, weight, spread, draws[n_cuts % len(draws)])
+        node = _wide_node(rows[first:last], v, spread, draws[n_cuts % len(draws)])
         n_cuts += 1
         block = rows[first:last]
         for i in range(len(block)):
-            count[i] = _count_of(node, block[i], ptr, nodes, under)
+            count[i] = _count_of(node, block[i], v)
         _sort_by(count[: len(block)], block)
         middle = first + _cut(count[: len(block)], step)
         stack.append((middle, last))
@@ -277,22 +277,20 @@ def split(
 
 
 @njit(cache=True, nogil=True)
-def _wide_node(
-    block: Int64s, ptr: Int64s, nodes: Int32s, under: Int32s, weight: Floats, spread: Floats, draw: float
-) -> int:
+def _wide_node(block: Int64s, v: Vectors, spread: Floats, draw: float) -> int:
     """Draw one of the nodes whose weighted count varies most among the rows; -1 if none does."""
     met = [np.int32(0) for _ in range(0)]
     for row in block:
-        for i in range(ptr[row], ptr[row + 1]):
-            if spread[0, nodes[i]] == 0:
-                met.append(nodes[i])
-            spread[0, nodes[i]] += under[i]
-            spread[1, nodes[i]] += under[i] * under[i]
+        for i in range(v.ptr[row], v.ptr[row + 1]):
+            if spread[0, v.nodes[i]] == 0:
+                met.append(v.nodes[i])
+            spread[0, v.nodes[i]] += v.under[i]
+            spread[1, v.nodes[i]] += v.under[i] * v.under[i]
     widest = np.zeros(_N_CHOICES)
     choices = np.full(_N_CHOICES, -1, np.int64)
     for node in met:
         mean = spread[0, node] / len(block)
-        wide = weight[node] * np.sqrt(max(0.0, spread[1, node] / len(block) - mean * mean))
+        wide = v.weight[node] * np.sqrt(max(0.0, spread[1, node] / len(block) - mean * mean))
         spread[:, node] = 0
         if wide > widest[-1]:
             j = _N_CHOICES - 1
@@ -309,15 +307,15 @@ def _wide_node(
 
 
 @njit(cache=True, nogil=True)
-def _count_of(node: int, row: int, ptr: Int64s, nodes: Int32s, under: Int32s) -> int:
-    first, last = ptr[row], ptr[row + 1]
+def _count_of(node: int, row: int, v: Vectors) -> int:
+    first, last = v.ptr[row], v.ptr[row + 1]
     while first < last:
         middle = (first + last) // 2
-        if nodes[middle] > node:
+        if v.nodes[middle] > node:
             first = middle + 1
         else:
             last = middle
-    return under[first] if first < ptr[row + 1] and nodes[first] == node else 0
+    return v.under[first] if first < v.ptr[row + 1] and v.nodes[first] == node else 0
 
 
 @njit(cache=True, nogil=True)

@@ -8,15 +8,28 @@ never scanned.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from queryveil.data import Floats, Int8s, Int32s, Int64s
+from queryveil.data.rows import Rows
+
+
+class Closures(NamedTuple):
+    """The closure of each transaction, as compressed rows: its nodes with `own` and `under` beside them."""
+
+    ptr: Int64s
+    nodes: Int32s
+    own: Int32s
+    under: Int32s
 
 
 @njit(cache=True, nogil=True)
-def close(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32s, Int32s, Int32s]:
-    """Return the closure of every transaction as compressed rows: node, own, under."""
+def close(transactions: Rows[np.int32], parent: Int32s) -> Closures:
+    """Return the closure of every transaction."""
+    row_ptr, items = transactions
     ptr, rows_of, node_ptr = _rows_by_node(row_ptr, items, parent)
     nodes = np.empty(ptr[-1], np.int32)
     fill = ptr[:-1].copy()
@@ -36,7 +49,7 @@ def close(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32
         for i in range(ptr[row], ptr[row + 1]):
             if nodes[i] > 0:
                 under[place[parent[nodes[i]]]] += under[i]
-    return ptr, nodes, own, under
+    return Closures(ptr, nodes, own, under)
 
 
 @njit(cache=True, nogil=True)
@@ -135,17 +148,10 @@ def shrink(nodes: Int32s, own: Int32s, parent: Int32s, needed: Int8s) -> int:
 
 
 @njit(cache=True, nogil=True)
-def lcg_rows(
-    member_ptr: Int64s,
-    members: Int64s,
-    ptr: Int64s,
-    nodes: Int32s,
-    own: Int32s,
-    parent: Int32s,
-    loss: Floats,
-    carry: bool,
-) -> tuple[Int64s, Int32s]:
-    """Return the LCG of each set of transactions as compressed rows of items, joined in the order of `members`."""
+def lcg_rows(sets: Rows[np.int64], closures: Closures, parent: Int32s, loss: Floats, carry: bool) -> Rows[np.int32]:
+    """Return the items of the LCG of each set of transactions, joined in their order."""
+    member_ptr, members = sets
+    ptr, nodes, own, _ = closures
     n_sets = len(member_ptr) - 1
     longest = 0
     for row in range(len(ptr) - 1):
@@ -178,16 +184,14 @@ def lcg_rows(
                 out[at] = now[i]
                 at += 1
         out_ptr[s + 1] = at
-    return out_ptr, out[: out_ptr[-1]].copy()
+    return Rows(out_ptr, out[: out_ptr[-1]].copy())
 
 
 @njit(cache=True, nogil=True)
 def assign_in_order(
     order: Int64s,
     row_length: Int64s,
-    ptr: Int64s,
-    nodes: Int32s,
-    own: Int32s,
+    closures: Closures,
     parent: Int32s,
     loss: Floats,
     k: int,
@@ -197,9 +201,9 @@ def assign_in_order(
 ) -> tuple[Int32s, Int64s]:
     """Return each transaction's cluster, and the turn in which it joined.
 
-    `order` is by falling length; `ptr`, `nodes`, `own` are the closures. `by_rise` compares how much the distortion
-    rises, else how large it is after joining.
+    `order` is by falling length. `by_rise` compares how much the distortion rises, else how large it is after joining.
     """
+    ptr, nodes, own, _ = closures
     n_rows, n_clusters = len(order), len(order) // k
     cluster_of = np.full(n_rows, -1, np.int32)
     turn = np.zeros(n_rows, np.int64)
@@ -263,19 +267,14 @@ def assign_in_order(
 
 @njit(cache=True, nogil=True)
 def covering_loss(
-    cluster_of: Int32s,
-    released_ptr: Int64s,
-    released: Int32s,
-    row_ptr: Int64s,
-    items: Int32s,
-    parent: Int32s,
-    loss: Floats,
+    cluster_of: Int32s, released: Rows[np.int32], transactions: Rows[np.int32], parent: Int32s, loss: Floats
 ) -> float:
     """Sum over the items the loss of the lowest released item at or above each; 1 where there is none."""
+    row_ptr, items = transactions
     mark = np.full(len(parent), -1, np.int64)
     total = 0.0
     for row in range(len(row_ptr) - 1):
-        for node in released[released_ptr[cluster_of[row]] : released_ptr[cluster_of[row] + 1]]:
+        for node in released.values[released.ptr[cluster_of[row]] : released.ptr[cluster_of[row] + 1]]:
             mark[node] = row
         for item in items[row_ptr[row] : row_ptr[row + 1]]:
             node = item

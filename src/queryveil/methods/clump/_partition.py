@@ -25,17 +25,16 @@ from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, UInt64s
-from queryveil.data.rows import order_of
+from queryveil.data.rows import Rows, order_of
 from queryveil.errors import BadParameter
 from queryveil.methods.clump._greedy import Clustering, as_kernels_take, total_distortion
-from queryveil.methods.clump._greedy_kernels import close
+from queryveil.methods.clump._greedy_kernels import Closures, close
 
 
 @njit(cache=True, nogil=True)
-def by_parent(
-    ptr: Int64s, nodes: Int32s, own: Int32s, under: Int32s, parent: Int32s
-) -> tuple[Int64s, Int32s, Int32s, Int32s]:
+def by_parent(closures: Closures, parent: Int32s) -> tuple[Int64s, Int32s, Int32s, Int32s]:
     """Return closures sorted by parent: ptr, node, up, and the number of items behind each entry."""
+    ptr, nodes, own, under = closures
     n_rows = len(ptr) - 1
     has_child = np.zeros(len(parent), np.bool_)
     for node in range(1, len(parent)):
@@ -160,19 +159,19 @@ class _Class:
         return sorted(self.open | self.done, reverse=True)
 
 
-def partition(row_ptr: Int64s, items: Int32s, parent: Int32s, loss: Floats, *, k: int) -> Clustering:
-    """Split the transactions top-down into classes of k or more and give what each releases.
+def partition(items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) -> Clustering:
+    """Split the transactions top-down into classes of k or more, and return what each releases.
 
     Transactions without items form a class that releases nothing; if they are fewer than k, the shortest others join
     them.
     """
-    n_rows = len(row_ptr) - 1
+    n_rows = items.n_rows
     if k < 2:
         raise BadParameter("k", k, allowed="2 or more")
     if k > n_rows:
         raise BadParameter("k", k, allowed=f"at most the number of transactions, {n_rows}")
-    row_ptr, items, parent, loss = as_kernels_take(row_ptr, items, parent, loss)
-    splitter = _Splitter(row_ptr, items, parent, loss, k=k)
+    items, parent, loss = as_kernels_take(items, parent, loss)
+    splitter = _Splitter(items, parent, loss, k=k)
     finished = [_Class(rows=rows, open=frozenset(), done=frozenset()) for rows in splitter.without_items]
     waiting = [_Class(rows=splitter.with_items, open=frozenset({0}), done=frozenset())]
     n_finished = 0
@@ -184,21 +183,20 @@ def partition(row_ptr: Int64s, items: Int32s, parent: Int32s, loss: Floats, *, k
             finished.append(here)
             n_finished += len(here.rows)
             progress.step("splitting", n_finished / n_rows)
-    return _clustering(finished, row_ptr, loss)
+    return _clustering(finished, items, loss)
 
 
 class _Splitter:
     """Finds and makes the best valid split of a class."""
 
-    def __init__(self, row_ptr: Int64s, items: Int32s, parent: Int32s, loss: Floats, *, k: int) -> None:
+    def __init__(self, items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) -> None:
         self.k, self.loss = k, loss
-        ptr, nodes, own, under = close(row_ptr, items, parent)
-        self.ptr, self.nodes, self.up, self.behind = by_parent(ptr, nodes, own, under, parent)
+        self.ptr, self.nodes, self.up, self.behind = by_parent(close(items, parent), parent)
         self.is_inner = np.zeros(len(parent), np.bool_)
         self.is_inner[parent[1:]] = True
         # Any numbers will do, since equal sums are compared in full: no need for a secret seed.
         self.mixed: UInt64s = np.random.default_rng(0).integers(2**64, size=len(parent), dtype=np.uint64)
-        length = np.diff(row_ptr)
+        length = items.lengths
         empty, self.with_items = np.flatnonzero(length == 0), np.flatnonzero(length)
         n_lent = max(0, k - len(empty)) if len(empty) else 0
         if 0 < len(self.with_items) - n_lent < k:
@@ -252,11 +250,10 @@ def balance(groups: list[Int64s], *, k: int) -> tuple[list[Int64s], Int64s]:
     return large, np.sort(np.concatenate(left)) if left else np.empty(0, np.int64)
 
 
-def _clustering(classes: list[_Class], row_ptr: Int64s, loss: Floats) -> Clustering:
-    cluster_of = np.empty(len(row_ptr) - 1, np.int32)
+def _clustering(classes: list[_Class], items: Rows[np.int32], loss: Floats) -> Clustering:
+    cluster_of = np.empty(items.n_rows, np.int32)
     for number, here in enumerate(classes):
         cluster_of[here.rows] = number
-    released_ptr = np.cumsum([0] + [len(here.open | here.done) for here in classes]).astype(np.int64)
-    released = np.array([node for here in classes for node in here.released], np.int32)
-    distortion = total_distortion(cluster_of, released_ptr, released, row_ptr=row_ptr, loss=loss)
-    return Clustering(cluster_of=cluster_of, released_ptr=released_ptr, released=released, distortion=distortion)
+    released = Rows.from_lists([here.released for here in classes])
+    distortion = total_distortion(cluster_of, released, n_items=len(items.values), loss=loss)
+    return Clustering(cluster_of=cluster_of, released=released, distortion=distortion)

@@ -11,16 +11,15 @@ tree is flat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import get_num_threads
 
 from queryveil import progress
-from queryveil.data import Floats, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data import Floats, Int32s
+from queryveil.data.rows import Rows, group
 from queryveil.methods.clump._exchange_kernels import WORK_ROWS, exchange
-from queryveil.methods.clump._gather_kernels import gather, heads_of, place_rest, sizes, split
+from queryveil.methods.clump._gather_kernels import Vectors, gather, heads_of, place_rest, sizes, split
+from queryveil.methods.clump._greedy_kernels import Closures
 
 _BLOCK = 4000
 """Transactions gathered at once; four times as many gave one percent less distortion in more than twice the time."""
@@ -33,43 +32,18 @@ _N_DRAWS = 1024
 _N_HEADS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Vectors:
-    """Per transaction how many items lie at or below each node that counts, as compressed rows over new numbers."""
-
-    ptr: Int64s
-    nodes: Int32s
-    under: Int32s
-    weight: Floats
-    n_items: int
-
-    @property
-    def n_rows(self) -> int:
-        """The number of transactions."""
-        return len(self.ptr) - 1
-
-    def spread(self) -> Floats:
-        """The standard deviation of each node's count over the transactions."""
-        n_nodes = len(self.weight)
-        mean = np.bincount(self.nodes, weights=self.under, minlength=n_nodes) / self.n_rows
-        square = np.bincount(self.nodes, weights=self.under.astype(np.float64) ** 2, minlength=n_nodes) / self.n_rows
-        return np.sqrt(np.maximum(0.0, square - mean**2))
-
-
-def vectors_of(
-    closures: tuple[Int64s, Int32s, Int32s, Int32s], parent: Int32s, loss: Floats, *, at_least: int
-) -> Vectors:
+def vectors_of(closures: Closures, parent: Int32s, loss: Floats, *, at_least: int) -> Vectors:
     """Return the vectors; nodes without weight or over fewer than `at_least` transactions can be in no LCG."""
     ptr, nodes, own, under = closures
     weight = np.zeros(len(loss))
     weight[1:] = loss[parent[1:]] - loss[1:]
     counts = (np.bincount(nodes, minlength=len(loss)) >= at_least) & (weight > 0)
     stays = counts[nodes]
-    n_before = np.concatenate([[0], np.cumsum(stays)])
+    left = Rows(ptr, nodes).keep(stays)
     number = np.cumsum(counts) - 1
     return Vectors(
-        ptr=n_before[ptr],
-        nodes=number[nodes[stays]].astype(np.int32),
+        ptr=left.ptr,
+        nodes=number[left.values].astype(np.int32),
         under=under[stays],
         weight=weight[counts],
         n_items=int(own.sum()),
@@ -77,22 +51,20 @@ def vectors_of(
 
 
 def gather_near(vectors: Vectors, *, k: int, rng: np.random.Generator) -> Int32s:
-    """Return each transaction a cluster among those near it: as many clusters as k allows."""
+    """Return the cluster of each transaction, made of transactions near it: as many clusters as k allows."""
     progress.step("gathering")
     v = vectors
-    rows, ends = split(
-        rng.permutation(v.n_rows), v.ptr, v.nodes, v.under, v.weight, max(_BLOCK, 4 * k), k, rng.random(_N_DRAWS)
-    )
-    size = sizes(v.ptr, v.nodes, v.under, v.weight)
+    rows, ends = split(rng.permutation(v.n_rows), v, max(_BLOCK, 4 * k), k, rng.random(_N_DRAWS))
+    size = sizes(v)
     block_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     rows = rows[np.lexsort((-size[rows], block_of))]
     work = np.zeros((get_num_threads(), len(v.weight)), np.int32)
-    head_nodes = np.argsort(-v.weight * v.spread(), kind="stable")[:_N_HEADS].astype(np.int32)
-    heads = heads_of(head_nodes, v.ptr, v.nodes, v.under, v.weight)
-    cluster_of = gather(rows, ends, v.ptr, v.nodes, v.under, v.weight, size, head_nodes, heads, k, work)
+    head_nodes = np.argsort(-v.weight * v.deviations(), kind="stable")[:_N_HEADS].astype(np.int32)
+    heads = heads_of(head_nodes, v)
+    cluster_of = gather(rows, ends, v, size, head_nodes, heads, k, work)
     placed = np.flatnonzero(cluster_of >= 0)
-    member_ptr, members = group(cluster_of[placed], v.n_rows // k)
-    place_rest(cluster_of, member_ptr, placed[members], v.ptr, v.nodes, v.under, v.weight)
+    ptr, members = group(cluster_of[placed], v.n_rows // k)
+    place_rest(cluster_of, Rows(ptr, placed[members]), v)
     return cluster_of
 
 
@@ -104,16 +76,13 @@ def refine_clusters(cluster_of: Int32s, vectors: Vectors, *, k: int, rng: np.ran
         progress.step("swapping", n_round / _MAX_ROUNDS)
         cluster_of = _without_gaps(cluster_of)
         n_clusters = int(cluster_of.max()) + 1
-        member_ptr, members = group(cluster_of, n_clusters)
-        # A member drawn at random speaks for its cluster, so an ill-placed one gets to meet its own kind.
-        drawn = member_ptr[:-1] + (rng.random(n_clusters) * np.diff(member_ptr)).astype(np.int64)
+        members = group(cluster_of, n_clusters)
+        # A member drawn at random stands for its cluster, so an ill-placed one gets to meet its own kind.
+        drawn = members.ptr[:-1] + (rng.random(n_clusters) * members.lengths).astype(np.int64)
         n_meeting = max(2, _EXCHANGE_BLOCK // k, min(8, 3 * _EXCHANGE_BLOCK // k))
         draws = rng.random(_N_DRAWS)
-        speakers, ends = split(members[drawn], v.ptr, v.nodes, v.under, v.weight, n_meeting, 1, draws)
-        gain = exchange(
-            cluster_of[speakers].astype(np.int64), ends, member_ptr, members, v.ptr, v.nodes, v.under, v.weight, k,
-            work, cluster_of,
-        )  # fmt: skip
+        seeds, ends = split(members.values[drawn], v, n_meeting, 1, draws)
+        gain = exchange(cluster_of[seeds].astype(np.int64), ends, members, v, k, work, cluster_of)
         if gain <= _LEAST_PROGRESS * v.n_items:
             break
     return _without_gaps(cluster_of)

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import ROLES, Int32s, Int64s, QueryLog, Transactions, with_own_texts
-from queryveil.data.rows import group
+from queryveil.data import ROLES, Int32s, QueryLog, Transactions, with_own_texts
+from queryveil.data.rows import Rows, group
 from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
@@ -42,16 +42,10 @@ def parse_unit(unit: Unit | str) -> Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Bags:
-    """Transactions as compressed rows of nodes, those without a node left out; and what was left out."""
+    """The nodes of each transaction that has one, and what was left out."""
 
-    row_ptr: Int64s
-    nodes: Int32s
+    nodes: Rows[np.int32]
     removed: dict[str, int]
-
-    @property
-    def n_rows(self) -> int:
-        """The number of transactions that have a node."""
-        return len(self.row_ptr) - 1
 
 
 def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, distinct: bool) -> Bags:
@@ -76,13 +70,10 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
         removed["duplicate_items"] = len(nodes) - len(pairs)
         owner, nodes = (pairs // taxonomy.n_nodes).astype(np.int32), (pairs % taxonomy.n_nodes).astype(np.int32)
     ptr, places = group(owner, n_rows)
-    lengths = np.diff(ptr)
-    removed["transactions_without_items"] = int((lengths == 0).sum())
-    return Bags(
-        row_ptr=np.concatenate([[0], np.cumsum(lengths[lengths > 0])]).astype(np.int64),
-        nodes=nodes[places].astype(np.int32),
-        removed=removed,
-    )
+    bags = Rows(ptr, nodes[places].astype(np.int32))
+    there = np.flatnonzero(bags.lengths)
+    removed["transactions_without_items"] = n_rows - len(there)
+    return Bags(nodes=bags.take(there), removed=removed)
 
 
 def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
@@ -93,12 +84,10 @@ def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
 
 def _words(log: QueryLog, *, unit: Unit) -> tuple[Int32s, pl.Series]:
     tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
-    length = np.diff(tokens.query_ptr)[tokens.row_query]
-    row = np.repeat(np.arange(log.n_rows, dtype=np.int32), length)
-    first = np.cumsum(length) - length
-    place = tokens.query_ptr[tokens.row_query][row] + np.arange(len(row)) - first[row]
+    terms = tokens.row_terms()
+    row = terms.row_of_entry.astype(np.int32)
     owner = row if unit is Unit.QUERY else encode(log.frame["user"])[0][row]
-    return owner, tokens.vocabulary.gather(tokens.terms[place])
+    return owner, tokens.vocabulary.gather(terms.values)
 
 
 def _check_known(nodes: Int32s, owner: Int32s) -> None:
@@ -113,8 +102,7 @@ def _check_known(nodes: Int32s, owner: Int32s) -> None:
 
 def no_clusters() -> Clustering:
     """Return the clustering of no transactions at all: an empty log is no failure."""
-    nothing = np.zeros(0, np.int32)
-    return Clustering(cluster_of=nothing, released_ptr=np.zeros(1, np.int64), released=nothing, distortion=0.0)
+    return Clustering(cluster_of=np.zeros(0, np.int32), released=Rows.from_lists([]), distortion=0.0)
 
 
 def release_of(
@@ -130,16 +118,7 @@ def release_of(
     rng: np.random.Generator,
 ) -> Release:
     """Write the clusters as transactions in a new order, with what they cost."""
-    spent = cost(
-        clustering.cluster_of,
-        clustering.released_ptr,
-        clustering.released,
-        row_ptr=bags.row_ptr,
-        items=bags.nodes,
-        parent=taxonomy.parent,
-        loss=taxonomy.loss,
-        level=taxonomy.level,
-    )
+    spent = cost(clustering, bags.nodes, parent=taxonomy.parent, loss=taxonomy.loss, level=taxonomy.level)
     frame = _rows(clustering, taxonomy, rng)
     n_released = int(frame["items"].list.len().sum())
     columns = data.columns if isinstance(data, QueryLog) else []
@@ -151,7 +130,7 @@ def release_of(
         counts=Counts(
             n_rows_before=data.n_rows, n_rows_after=frame.height, n_users_before=n_users, n_users_after=frame.height
         ),
-        removed=bags.removed | {"items_suppressed": len(bags.nodes) - n_released},
+        removed=bags.removed | {"items_suppressed": len(bags.nodes.values) - n_released},
         measures={
             "ggd": round(spent.distortion, 2),
             "ncp": round(spent.ncp, 6),
@@ -172,16 +151,9 @@ def release_of(
 
 
 def _rows(clustering: Clustering, taxonomy: Taxonomy, rng: np.random.Generator) -> pl.DataFrame:
-    names = taxonomy.names.gather(clustering.released)
-    lengths = np.diff(clustering.released_ptr)
-    cluster = np.repeat(np.arange(clustering.n_clusters), lengths)
-    lists = pl.DataFrame({"cluster": cluster, "items": names}).group_by("cluster", maintain_order=True).agg("items")
-    of_row = pl.DataFrame({"cluster": rng.permutation(clustering.cluster_of).astype(np.int64)})
-    items = of_row.join(lists, on="cluster", how="left", maintain_order="left")["items"]
-    frame = pl.DataFrame(
-        {
-            "id": pl.int_range(1, of_row.height + 1, eager=True).cast(pl.String),
-            "items": items.fill_null([]).cast(pl.List(pl.String)),
-        }
-    )
+    released = clustering.released
+    lists = released.to_series(taxonomy.names.cast(pl.String).gather(released.values))
+    items = lists.gather(rng.permutation(clustering.cluster_of))
+    ids = pl.int_range(1, len(items) + 1, eager=True).cast(pl.String)
+    frame = pl.DataFrame({"id": ids, "items": items.cast(pl.List(pl.String))})
     return with_own_texts(frame, but="id")

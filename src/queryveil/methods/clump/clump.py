@@ -57,9 +57,8 @@ class Clump:
         rng = generator(self.seed)
         bags = bags_of(data, taxonomy, unit=self.unit, distinct=self.distinct)
         clustering = no_clusters()
-        if bags.n_rows:
+        if bags.nodes.n_rows:
             clustering = clump(
-                bags.row_ptr,
                 bags.nodes,
                 taxonomy.parent,
                 taxonomy.loss,
@@ -71,8 +70,7 @@ class Clump:
                 rng=rng,
             )
         if self.dedupe:
-            ptr, items = without_duplicates(clustering.released_ptr, clustering.released)
-            clustering = replace(clustering, released_ptr=ptr, released=items)
+            clustering = replace(clustering, released=without_duplicates(clustering.released))
         return release_of(
             data,
             bags,
@@ -127,8 +125,8 @@ class Partition:
         taxonomy = self.taxonomy or Taxonomy.wordnet()
         bags = bags_of(data, taxonomy, unit=self.unit, distinct=True)
         clustering = no_clusters()
-        if bags.n_rows:
-            clustering = partition(bags.row_ptr, bags.nodes, taxonomy.parent, taxonomy.loss, k=self.k)
+        if bags.nodes.n_rows:
+            clustering = partition(bags.nodes, taxonomy.parent, taxonomy.loss, k=self.k)
         return release_of(
             data,
             bags,

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s, UInt64s
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 
 
@@ -57,36 +58,35 @@ def parse_choice(choose: str) -> Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contributions:
-    """The distinct items of each person, `items[row_ptr[p]:row_ptr[p + 1]]`, and how often each is there."""
+    """The distinct items of each person, and beside them how often each is there."""
 
-    row_ptr: Int64s
-    items: Int32s
+    items: Rows[np.int32]
     times: Int32s
 
     def without(self, is_out: Bools) -> Contributions:
         """Return what is left of everybody's without some items."""
-        stays = ~is_out[self.items]
-        upto = np.append(0, np.cumsum(stays))
-        return Contributions(row_ptr=upto[self.row_ptr], items=self.items[stays], times=self.times[stays])
+        stays = ~is_out[self.items.values]
+        return Contributions(items=self.items.keep(stays), times=self.times[stays])
 
     def counts(self, *, n_items: int, most: int, choose: Choice, rng: np.random.Generator) -> Int64s:
         """Count for each item the people who picked it among their `most`.
 
         Privacy: what a person picks depends on the person's own rows and on chance alone, never on what others ask.
         """
-        keys = rng.integers(0, 2**64, len(self.items), dtype=np.uint64)
+        ptr, items = self.items
+        keys = rng.integers(0, 2**64, len(items), dtype=np.uint64)
         if choose is Choice.FREQUENT:
             keys >>= np.uint64(32)
             keys |= self.times.astype(np.uint64) << np.uint64(32)
-        return np.bincount(self.items[take_largest(self.row_ptr, keys, most)], minlength=n_items)
+        return np.bincount(items[take_largest(ptr, keys, most)], minlength=n_items)
 
 
 def collect(owners: Int32s, items: Int32s) -> Contributions:
     """Gather the rows of each person; a negative item is none.
 
     >>> gathered = collect(np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 2], np.int32))
-    >>> gathered.row_ptr.tolist(), gathered.items.tolist(), gathered.times.tolist()
-    ([0, 1, 3], [2, 0, 2], [1, 1, 2])
+    >>> gathered.items.to_lists(), gathered.times.tolist()
+    ([[2], [0, 2]], [1, 1, 2])
     """
     there = items >= 0
     pairs: UInt64s = owners[there].astype(np.uint64)
@@ -99,5 +99,5 @@ def collect(owners: Int32s, items: Int32s) -> Contributions:
     pairs = pairs[is_first]
     owner = (pairs >> np.uint64(32)).astype(np.int64)
     n_owners = int(owner[-1]) + 1 if len(owner) else 0
-    row_ptr = np.append(0, np.cumsum(np.bincount(owner, minlength=n_owners)))
-    return Contributions(row_ptr=row_ptr, items=(pairs & np.uint64(0xFFFFFFFF)).astype(np.int32), times=times)
+    item = (pairs & np.uint64(0xFFFFFFFF)).astype(np.int32)
+    return Contributions(items=Rows.from_entries(owner, item, n_rows=n_owners), times=times)

@@ -52,7 +52,7 @@ def label(histories: Histories, *, k: int) -> Labelled:
     label_term = order[support[order] >= k].astype(np.int32)
     labels = np.full(histories.n_terms, -1, np.int32)
     labels[label_term] = np.arange(len(label_term), dtype=np.int32)
-    row_ptr, terms, entry_user, source = relabel(histories.row_ptr, histories.terms, labels)
+    row_ptr, terms, entry_user, source = relabel(*histories.user_terms, labels)
     posting_ptr, postings = group(terms, len(label_term))
     return Labelled(
         row_ptr=row_ptr,
@@ -122,7 +122,7 @@ def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
     frequent = order[np.diff(posting_ptr)[order] >= k]
     for i, pivots in enumerate(np.array_split(frequent, _N_STEPS)):
         progress.step("building up", i / _N_STEPS)
-        build_up(pivots, histories.row_ptr, entry_user, posting_ptr, postings, k, m, built, length, work, kept)
+        build_up(pivots, histories.user_terms.ptr, entry_user, posting_ptr, postings, k, m, built, length, work, kept)
     return kept.astype(np.bool_)
 
 

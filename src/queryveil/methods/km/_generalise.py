@@ -10,6 +10,7 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.data.rows import Rows
 from queryveil.methods.km._deletion import delete, label
 from queryveil.text.histories import Histories
 from queryveil.text.taxonomy import Taxonomy
@@ -126,13 +127,9 @@ def _move_up(
         progress.step(f"moving terms up, round {n_rounds}")
         here = np.flatnonzero(standing != GONE)
         released, place = np.unique(user[here] * n_items + standing[here], return_inverse=True)
-        per_user = np.bincount(released // n_items, minlength=histories.n_users)
-        now = Histories(
-            row_ptr=np.concatenate([[0], np.cumsum(per_user)]).astype(np.int64),
-            terms=(released % n_items).astype(np.int32),
-            counts=np.ones(len(released), np.int32),
-            n_terms=n_items,
-        )
+        owner, item = released // n_items, (released % n_items).astype(np.int32)
+        user_items = Rows.from_entries(owner, item, n_rows=histories.n_users)
+        now = Histories(user_terms=user_items, counts=np.ones(len(released), np.int32), n_terms=n_items)
         labelled = label(now, k=k)
         liking = cost(items, now.support())
         alive = delete(labelled, liking[labelled.label_term], k=k, m=m, rng=rng)

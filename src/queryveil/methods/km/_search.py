@@ -135,7 +135,7 @@ def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.r
     """
     if m is not None:
         # A longer combination than any history has is in none of them.
-        m = max(1, min(m, int(np.diff(histories.row_ptr).max(initial=1))))
+        m = max(1, min(m, int(histories.user_terms.lengths.max(initial=1))))
     # One stream for the deletion, with and without restore: the same seed gives the same greedy outcome.
     deleting, ordering = rng.spawn(2)
     liking = _liking(histories, wish.target, wish.worth, k=k, m=m)
@@ -235,7 +235,7 @@ def orders(liking: Floats, *, frequency: Int64s, wish: Wish, rng: np.random.Gene
 def _value(histories: Histories, kept: Bools, wish: Wish) -> float:
     """Return what the outcome is worth to the target."""
     if wish.target is Target.USERS:
-        n_kept = np.diff(np.concatenate([[0], np.cumsum(kept)])[histories.row_ptr])
+        n_kept = histories.user_terms.keep(kept).lengths
         # Among outcomes with the same users the one with more terms.
         return float((n_kept > 0).sum() + n_kept.sum() / (len(kept) + 1))
     return float((histories.counts[kept] * wish.worth[histories.terms[kept]]).sum())

@@ -107,7 +107,7 @@ class Km:
             frame = frame.with_columns(ids_per_window(frame["user"], windows_of(frame, self.window)))
         out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
 
-        n_empty = int((np.diff(tokens.query_ptr)[tokens.row_query] == 0).sum())
+        n_empty = int((tokens.query_terms.lengths[tokens.row_query] == 0).sum())
         gone = outcome.word < 0
         removed |= {
             "rows_without_terms_before": n_empty,

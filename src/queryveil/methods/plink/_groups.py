@@ -11,7 +11,7 @@ from numba import njit
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
 from queryveil.methods.plink._similarity import Vectors
 from queryveil.methods.plink.profiles import TermProfiles
@@ -273,9 +273,9 @@ def grouped(profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool,
     # Paper: algorithm 1. Differs: the paper does not say what to do with profiles that are equally far or close, and
     # most are equally far; we take the first in a random order, whose first is also the first seed.
     order = rng.permutation(profiles.n_users)
-    rows = _reordered(Sparse(vectors.ptr, vectors.nodes, vectors.weights), order)
-    push = np.repeat(AVERSION / profiles.sizes, profiles.sizes)
-    own = _reordered(Sparse(profiles.ptr, profiles.terms, push), order)
+    rows = _reordered(vectors.user_nodes, vectors.weights, order)
+    sizes = profiles.user_terms.lengths
+    own = _reordered(profiles.user_terms, np.repeat(AVERSION / sizes, sizes), order)
     enough = Enough(
         size=size_needed(profiles, p=p),
         members=n_members,
@@ -288,14 +288,12 @@ def grouped(profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool,
     return group_of
 
 
-def _reordered(rows: Sparse, order: Int64s) -> Sparse:
-    sizes = np.diff(rows.ptr)[order]
-    ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.repeat(rows.ptr[order] - ptr[:-1], sizes) + np.arange(ptr[-1])
-    return Sparse(ptr, rows.columns[places], rows.values[places])
+def _reordered(columns: Rows[np.int32], values: Floats, order: Int64s) -> Sparse:
+    ptr, places = columns.entries(order)
+    return Sparse(ptr, columns.values[places], values[places])
 
 
 def _columns(rows: Sparse, n_columns: int) -> Sparse:
     ptr, places = group(rows.columns, n_columns)
-    owner = np.repeat(np.arange(len(rows.ptr) - 1, dtype=np.int32), np.diff(rows.ptr))
+    owner = Rows(rows.ptr, rows.columns).row_of_entry.astype(np.int32)
     return Sparse(ptr, owner[places], rows.values[places])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from queryveil.data import GROUPS_SCHEMA, Bools, Floats, Groups, Int32s, Int64s
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.plink._groups import may_share
 from queryveil.methods.plink.profiles import TermProfiles
@@ -95,18 +94,16 @@ def weights_of(profiles: TermProfiles, shared: Shared, representative: Represent
 def groups_of(profiles: TermProfiles, shared: Shared, weights: Floats, kept: Bools, *, with_holders: bool) -> Groups:
     """Write the groups in the order of their numbers, the kept terms of each in the order of their texts."""
     n_groups = len(shared.members)
-    ptr = np.searchsorted(shared.group[kept], np.arange(n_groups + 1))
+    terms = Rows.from_entries(shared.group[kept], shared.term[kept], n_rows=n_groups)
     sizes = np.bincount(shared.group[kept], weights=shared.holders[kept], minlength=n_groups).astype(np.int64)
-    terms = profiles.vocabulary.gather(shared.term[kept]).to_arrow().cast(pa.large_string())
-    holders = _lists(ptr, pa.array(shared.holders[kept])) if with_holders else [None] * n_groups
     frame = pl.DataFrame(
         {
             "group": np.arange(1, n_groups + 1),
             "members": shared.members,
             "size": sizes,
-            "terms": _lists(ptr, terms),
-            "weights": _lists(ptr, pa.array(weights[kept])),
-            "holders": holders,
+            "terms": terms.to_series(profiles.vocabulary.gather(terms.values)),
+            "weights": terms.to_series(weights[kept]),
+            "holders": terms.to_series(shared.holders[kept]) if with_holders else [None] * n_groups,
         },
         schema=GROUPS_SCHEMA,
     )
@@ -133,7 +130,3 @@ def _largest(values: Floats, row: Int32s | Int64s, n_rows: int) -> Floats:
     out = np.zeros(n_rows)
     np.maximum.at(out, row, values)
     return out
-
-
-def _lists(ptr: Int64s, values: Any) -> pl.Series:
-    return pl.Series(pa.LargeListArray.from_arrays(pa.array(ptr, type=pa.int64()), values))

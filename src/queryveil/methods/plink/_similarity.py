@@ -10,6 +10,7 @@ from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
 from queryveil.text.taxonomy import Taxonomy
@@ -65,7 +66,7 @@ def choose_senses(
 @njit(cache=True, nogil=True)
 def augment(
     ptr: Int64s, chosen: Int32s, weights: Floats, parent: Int32s, n_steps: int, n_nodes: int
-) -> tuple[Int64s, Int32s, Floats]:
+) -> tuple[Rows[np.int32], Floats]:
     """Return every profile as nodes with weights: those of its terms and those up to `n_steps` above them.
 
     Where several terms reach a node the largest weight counts. Nodes without a place in `parent` have nothing above.
@@ -90,7 +91,7 @@ def augment(
         for i in range(out_ptr[user], n):
             out_weights[i] = weight[out[i]]
             weight[out[i]] = 0
-    return out_ptr, out[:n].copy(), out_weights[:n].copy()
+    return Rows(out_ptr, out[:n].copy()), out_weights[:n].copy()
 
 
 MAX_STEPS = 3
@@ -101,31 +102,30 @@ _SMALLEST = 1e-100
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Vectors:
-    """Augmented profiles: user u has the nodes `nodes[ptr[u]:ptr[u + 1]]` with `weights` beside them.
+    """Augmented profiles: the nodes of each user with `weights` beside them.
 
     Nodes are numbered from 0 to `n_nodes` - 1 and are no longer those of the taxonomy.
     """
 
-    ptr: Int64s
-    nodes: Int32s
+    user_nodes: Rows[np.int32]
     weights: Floats
     n_nodes: int
 
     @property
     def norms(self) -> Floats:
         """The length of each vector."""
-        return np.sqrt(np.add.reduceat(self.weights**2, self.ptr[:-1])) if len(self.ptr) > 1 else np.zeros(0)
+        first = self.user_nodes.ptr[:-1]
+        return np.sqrt(np.add.reduceat(self.weights**2, first)) if len(first) else np.zeros(0)
 
     def cosine(self, first: int, second: int) -> float:
         """Return the similarity of two users."""
-        spread = np.zeros((2, self.n_nodes))
-        for row, user in enumerate((first, second)):
-            mine = slice(self.ptr[user], self.ptr[user + 1])
-            spread[row, self.nodes[mine]] = self.weights[mine]
-        return float(spread[0] @ spread[1] / np.linalg.norm(spread[0]) / np.linalg.norm(spread[1]))
+        dense = np.zeros((2, self.n_nodes))
+        mine = self.user_nodes.entries(np.array([first, second]))
+        dense[mine.row_of_entry, self.user_nodes.values[mine.values]] = self.weights[mine.values]
+        return float(dense[0] @ dense[1] / np.linalg.norm(dense[0]) / np.linalg.norm(dense[1]))
 
     def __repr__(self) -> str:
-        return f"Vectors(n_users={len(self.ptr) - 1}, n_nodes={self.n_nodes})"
+        return f"Vectors(n_users={self.user_nodes.n_rows}, n_nodes={self.n_nodes})"
 
 
 def check_steps(a: int) -> None:
@@ -148,13 +148,13 @@ def specificity(taxonomy: Taxonomy) -> Floats:
 def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None) -> Vectors:
     """Replace terms by what they mean and add what lies up to `a` steps above; `None` leaves the terms as they are."""
     if a is None:
-        return _compact(profiles.ptr, profiles.terms, _scaled(profiles.weights))
+        return _compact(profiles.user_terms, _scaled(profiles.weights))
     check_steps(a)
     progress.step("comparing meanings")
     weights = _scaled(profiles.weights)
     nodes = synsets(profiles, taxonomy)
     n_nodes = int(nodes.max(initial=taxonomy.n_nodes - 1)) + 1
-    return _compact(*augment(profiles.ptr, nodes, weights, taxonomy.parent, a, n_nodes))
+    return _compact(*augment(profiles.user_terms.ptr, nodes, weights, taxonomy.parent, a, n_nodes))
 
 
 def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
@@ -168,9 +168,8 @@ def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
     # there, the above is our reading. Differs: a synset with several hypernyms goes by the first.
     specific = specificity(taxonomy)
     rise = specific - np.append(specific, 0.0)[taxonomy.parent]
-    sense_ptr, senses = taxonomy.all_senses(profiles.vocabulary)
-    weights = _scaled(profiles.weights)
-    nodes = choose_senses(profiles.ptr, profiles.terms, weights, sense_ptr, senses, taxonomy.parent, rise)
+    senses = taxonomy.all_senses(profiles.vocabulary)
+    nodes = choose_senses(*profiles.user_terms, _scaled(profiles.weights), *senses, taxonomy.parent, rise)
     own, _ = encode(fold_all(profiles.vocabulary))
     return np.where(nodes < 0, taxonomy.n_nodes + own[profiles.terms], nodes).astype(np.int32)
 
@@ -195,8 +194,9 @@ def _scaled(weights: Floats) -> Floats:
     return np.asarray(np.maximum(weights / weights.max(initial=1e-300), _SMALLEST), np.float64)
 
 
-def _compact(ptr: Int64s, nodes: Int32s, weights: Floats) -> Vectors:
+def _compact(user_nodes: Rows[np.int32], weights: Floats) -> Vectors:
+    ptr, nodes = user_nodes
     used = np.flatnonzero(np.bincount(nodes)) if len(nodes) else nodes[:0]
     number = np.zeros(int(nodes.max(initial=-1)) + 1, np.int32)
     number[used] = np.arange(len(used))
-    return Vectors(ptr=ptr, nodes=number[nodes], weights=weights, n_nodes=len(used))
+    return Vectors(user_nodes=Rows(ptr, number[nodes]), weights=weights, n_nodes=len(used))

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles, QueryLog
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.bots import without_bots
 from queryveil.text import tokenize
@@ -43,13 +43,22 @@ def parse_weights(weights: Weights | str) -> Weights:
 class TermProfiles:
     """The profiles that have a term, and what was left out to get there.
 
-    User u is `users[u]` and has the terms `terms[ptr[u]:ptr[u + 1]]` with `weights` beside them; term t reads
-    `vocabulary[t]`.
+    Parameters
+    ----------
+    users
+        The ids of the users.
+    user_terms
+        The terms of each user.
+    weights
+        The weight of each of them, beside `user_terms.values`.
+    vocabulary
+        The texts of the terms.
+    removed
+        How much was left out, by reason.
     """
 
     users: pl.Series
-    ptr: Int64s
-    terms: Int32s
+    user_terms: Rows[np.int32]
     weights: Floats
     vocabulary: pl.Series
     removed: dict[str, int]
@@ -60,21 +69,20 @@ class TermProfiles:
         return len(self.users)
 
     @property
-    def sizes(self) -> Int64s:
-        """The number of terms of each user."""
-        return np.diff(self.ptr)
+    def terms(self) -> Int32s:
+        """The terms of all users, one after another."""
+        return self.user_terms.values
 
     @property
-    def entry_user(self) -> Int32s:
+    def entry_user(self) -> Int64s:
         """The user of each entry."""
-        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.sizes)
+        return self.user_terms.row_of_entry
 
     def as_profiles(self) -> Profiles:
         """Return the same as a value that others understand."""
-        starts, lists = pa.array(self.ptr), pa.LargeListArray.from_arrays
-        texts = self.vocabulary.gather(self.terms).to_arrow().cast(pa.large_string())
-        columns = {"terms": lists(starts, texts), "weights": lists(starts, pa.array(self.weights, pa.float64()))}
-        return Profiles(frame=pl.DataFrame({"user": self.users} | {k: pl.Series(v) for k, v in columns.items()}))
+        terms = self.user_terms.to_series(self.vocabulary.gather(self.terms))
+        weights = self.user_terms.to_series(self.weights)
+        return Profiles(frame=pl.DataFrame({"user": self.users, "terms": terms, "weights": weights}))
 
     def __repr__(self) -> str:
         return f"TermProfiles(n_users={self.n_users}, n_terms={len(self.vocabulary)}, n_entries={len(self.terms)})"
@@ -100,9 +108,7 @@ def profiles_of(
         histories.counts[~(is_stop | is_known)[histories.terms]].sum()
     )
     kept = histories.keep((is_known & ~is_stop)[histories.terms])
-    return _with_terms(
-        users, kept.row_ptr, kept.terms, _weigh(kept, weights), vocabulary=tokens.vocabulary, removed=removed
-    )
+    return _with_terms(users, kept.user_terms, _weigh(kept, weights), vocabulary=tokens.vocabulary, removed=removed)
 
 
 def _weigh(histories: Histories, weights: Weights) -> Floats:
@@ -111,7 +117,7 @@ def _weigh(histories: Histories, weights: Weights) -> Floats:
     counts = histories.counts.astype(np.float64)
     if weights is Weights.COUNT:
         return counts
-    n_users = int((np.diff(histories.row_ptr) > 0).sum())
+    n_users = int((histories.user_terms.lengths > 0).sum())
     # The 1 keeps a term that everybody has above 0.
     rarity = 1 + np.log(n_users / np.maximum(1, histories.support()))
     return np.asarray(counts * rarity[histories.terms], np.float64)
@@ -120,35 +126,32 @@ def _weigh(histories: Histories, weights: Weights) -> Floats:
 def _given(profiles: Profiles) -> TermProfiles:
     # Privacy: HIV and hiv would be two terms, each held by half of those who have it.
     frame = profiles.frame
-    sizes = frame["terms"].list.len().to_numpy().astype(np.int64)
     written, texts = encode(frame["terms"].explode(empty_as_null=False))
     number, vocabulary = encode(normalise(texts))
     terms = number[written].astype(np.int64) if len(texts) else written.astype(np.int64)
     weights = frame["weights"].explode(empty_as_null=False).to_numpy().astype(np.float64)
     is_text = (vocabulary != "").to_numpy()[terms] if len(texts) else np.zeros(0, np.bool_)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
+    owner = np.repeat(np.arange(frame.height), frame["terms"].list.len().to_numpy())
     entries, place = np.unique((owner * max(1, len(vocabulary)) + terms)[is_text], return_inverse=True)
     heaviest = np.zeros(len(entries))
     np.maximum.at(heaviest, place, weights[is_text])
     of_user, term = np.divmod(entries, max(1, len(vocabulary)))
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(of_user, minlength=len(sizes)))]).astype(np.int64)
+    user_terms = Rows.from_entries(of_user, term.astype(np.int32), n_rows=frame.height)
     removed = {
         "bad_rows_skipped": profiles.reading.n_bad_rows_skipped,
         "terms_written_in_two_ways": len(terms) - len(entries),
     }
-    return _with_terms(frame["user"], ptr, term.astype(np.int32), heaviest, vocabulary=vocabulary, removed=removed)
+    return _with_terms(frame["user"], user_terms, heaviest, vocabulary=vocabulary, removed=removed)
 
 
 def _with_terms(
-    users: pl.Series, ptr: Int64s, terms: Int32s, weights: Floats, *, vocabulary: pl.Series, removed: dict[str, int]
+    users: pl.Series, user_terms: Rows[np.int32], weights: Floats, *, vocabulary: pl.Series, removed: dict[str, int]
 ) -> TermProfiles:
     """Leave out the users who have no term, and count them."""
-    sizes = np.diff(ptr)
-    there = np.flatnonzero(sizes > 0)
+    there = np.flatnonzero(user_terms.lengths)
     return TermProfiles(
         users=users.gather(there),
-        ptr=np.concatenate([[0], np.cumsum(sizes[there])]).astype(np.int64),
-        terms=terms,
+        user_terms=user_terms.take(there),
         weights=weights,
         vocabulary=vocabulary,
         removed=removed | {"users_without_terms": len(users) - len(there)},

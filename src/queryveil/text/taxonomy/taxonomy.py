@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.text.taxonomy.pairs import Linked, Pair, link, read_pairs
 from queryveil.text.taxonomy.tree import (
@@ -54,8 +55,7 @@ class Taxonomy:
     loss: Floats
     names: pl.Series
     lexicon: Lexicon
-    hypernym_ptr: Int64s
-    hypernym_nodes: Int32s
+    node_hypernyms: Rows[np.int32]
 
     @classmethod
     def read_csv(cls, path: str | Path) -> Taxonomy:
@@ -137,8 +137,8 @@ class Taxonomy:
         """Return the nodes of all senses of a word, the first first."""
         return self.lexicon.senses(word)
 
-    def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
-        """Return the nodes of all senses of every word of a column, as compressed rows, the first first."""
+    def all_senses(self, words: pl.Series) -> Rows[np.int32]:
+        """Return the nodes of all senses of every word of a column, the first first."""
         return self.lexicon.all_senses(words)
 
     def named(self, names: pl.Series) -> Int32s:
@@ -147,7 +147,7 @@ class Taxonomy:
 
     def hypernyms(self, node: int) -> Int32s:
         """Return all parents of a node, that of the tree first."""
-        return self.hypernym_nodes[self.hypernym_ptr[node] : self.hypernym_ptr[node + 1]]
+        return self.node_hypernyms.row(node)
 
     def ancestors(self, node: int) -> list[int]:
         """Return the nodes from a node, itself included, up to the root."""
@@ -175,14 +175,13 @@ class Taxonomy:
         is_kept[0] = True
         number = np.where(is_kept, np.cumsum(is_kept) - 1, -1).astype(np.int32)
         kept = np.flatnonzero(is_kept)
-        child = np.repeat(np.arange(self.n_nodes), np.diff(self.hypernym_ptr))
-        stays = is_kept[child] & is_kept[self.hypernym_nodes]
-        counts = np.bincount(number[child[stays]], minlength=len(kept))
+        hypernyms = self.node_hypernyms.take(kept)
+        hypernyms = hypernyms.keep(is_kept[hypernyms.values])
         tree = _grow(
             np.append(number, np.int32(-1))[self.parent[kept]],
             names=self.names.gather(kept),
             lexicon=self.lexicon.with_nodes(number),
-            hypernyms=(np.concatenate([[0], np.cumsum(counts)]), number[self.hypernym_nodes[stays]]),
+            hypernyms=Rows(hypernyms.ptr, number[hypernyms.values]),
         )
         return tree, number
 
@@ -190,24 +189,20 @@ class Taxonomy:
         return f"Taxonomy(n_nodes={self.n_nodes}, n_leaves={self.n_leaves[0]}, depth={self.level.max()})"
 
 
-def _grow(
-    parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: tuple[Int64s, Int32s] | None = None
-) -> Taxonomy:
+def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows[np.int32] | None = None) -> Taxonomy:
     last = last_below(parent)
     n_leaves = leaves_below(parent, last)
-    ptr, nodes = hypernyms or (np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
+    hypernyms = hypernyms or Rows(np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
     arrays: dict[str, Any] = {
         "parent": parent,
         "level": levels(parent),
         "last": last,
         "n_leaves": n_leaves,
         "loss": (n_leaves - 1) / max(1, n_leaves[0] - 1),
-        "hypernym_ptr": ptr,
-        "hypernym_nodes": nodes,
     }
-    for array in arrays.values():
+    for array in (*arrays.values(), *hypernyms):
         array.flags.writeable = False
-    return Taxonomy(names=names, lexicon=lexicon, **arrays)
+    return Taxonomy(names=names, lexicon=lexicon, node_hypernyms=hypernyms, **arrays)
 
 
 def _of_linked(linked: Linked) -> Taxonomy:

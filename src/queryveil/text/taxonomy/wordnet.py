@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.data import Int32s, Int64s
+from queryveil.data import Int32s
+from queryveil.data.rows import Rows, pointers
 from queryveil.text.taxonomy.tree import fold, fold_all, place, places
 
 # In this order: the first that leads to a known word counts.
@@ -101,15 +102,20 @@ class Plurals:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Lexicon:
-    """Words, sorted and distinct, and the nodes of each: word w has `nodes[sense_ptr[w]:sense_ptr[w + 1]]`.
+    """Words and the nodes of each.
 
-    The first of them is its first sense. A node that has been cut off its tree is -1. Words are matched in lower case.
-    With `plurals`, a word that is not in the table is looked up again by its singular.
+    Parameters
+    ----------
+    words
+        The words in lower case, sorted and distinct.
+    word_nodes
+        The nodes of each word, its first sense first. A node that has been cut off its tree is -1.
+    plurals
+        If given, a word that is not in the table is looked up again by its singular.
     """
 
     words: pl.Series
-    sense_ptr: Int64s
-    nodes: Int32s
+    word_nodes: Rows[np.int32]
     plurals: Plurals | None = None
 
     @classmethod
@@ -119,39 +125,37 @@ class Lexicon:
         order = folded.arg_sort()
         return cls(
             words=folded.gather(order),
-            sense_ptr=np.arange(len(names) + 1, dtype=np.int64),
-            nodes=order.to_numpy().astype(np.int32),
+            word_nodes=Rows(np.arange(len(names) + 1), order.to_numpy().astype(np.int32)),
         )
 
     def find(self, word: str) -> int:
         """Return the first sense of a word, -1 where it has none."""
         at = self._place(word)
-        return int(self.nodes[self.sense_ptr[at]]) if at >= 0 else -1
+        return int(self.word_nodes.row(at)[0]) if at >= 0 else -1
 
     def senses(self, word: str) -> Int32s:
         """Return all senses of a word, the first first."""
         at = self._place(word)
-        nodes = self.nodes[self.sense_ptr[at] : self.sense_ptr[at + 1]] if at >= 0 else self.nodes[:0]
+        nodes = self.word_nodes.row(at) if at >= 0 else self.word_nodes.values[:0]
         return nodes[nodes >= 0]
 
     def find_all(self, words: pl.Series) -> Int32s:
         """Return the first sense of every word of a column, -1 where it has none."""
-        first = np.append(self.nodes[self.sense_ptr[:-1]], np.int32(-1))
+        ptr, nodes = self.word_nodes
+        first = np.append(nodes[ptr[:-1]], np.int32(-1))
         return first[self._places(words)]
 
-    def all_senses(self, words: pl.Series) -> tuple[Int64s, Int32s]:
-        """Return all senses of every word of a column as compressed rows, the first first; none for unknown words."""
-        at = self._places(words)
-        n_senses = np.append(np.diff(self.sense_ptr), 0)[at]
-        word = np.repeat(np.arange(len(at)), n_senses)
-        within = np.arange(len(word)) - np.repeat(np.cumsum(n_senses) - n_senses, n_senses)
-        nodes = self.nodes[self.sense_ptr[at[word]] + within]
-        counts = np.bincount(word[nodes >= 0], minlength=len(at))
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), nodes[nodes >= 0]
+    def all_senses(self, words: pl.Series) -> Rows[np.int32]:
+        """Return all senses of every word of a column, the first first; none for unknown words."""
+        ptr, nodes = self.word_nodes
+        # An empty row behind the others is what place -1 means.
+        found = Rows(np.append(ptr, ptr[-1]), nodes).take(self._places(words) % len(ptr))
+        return found.keep(found.values >= 0)
 
     def with_nodes(self, number: Int32s) -> Lexicon:
         """Return the same words for nodes that have been renumbered; `number` is -1 for those cut off."""
-        return replace(self, nodes=np.append(number, np.int32(-1))[self.nodes])
+        ptr, nodes = self.word_nodes
+        return replace(self, word_nodes=Rows(ptr, np.append(number, np.int32(-1))[nodes]))
 
     def __repr__(self) -> str:
         return f"Lexicon(n_words={len(self.words)})"
@@ -186,12 +190,12 @@ noun            the place in `words` of the noun of each
 
 
 class WordNet(NamedTuple):
-    """The nouns as a tree of first hypernyms, all hypernyms as compressed rows, and the words."""
+    """The nouns as a tree of first hypernyms, all hypernyms of each, and the words."""
 
     parent: Int32s
     names: pl.Series
     lexicon: Lexicon
-    hypernyms: tuple[Int64s, Int32s]
+    hypernyms: Rows[np.int32]
 
 
 def read_wordnet() -> WordNet:
@@ -201,8 +205,7 @@ def read_wordnet() -> WordNet:
     words = _lines(columns["words"])
     lexicon = Lexicon(
         words=words,
-        sense_ptr=_pointers(columns["n_senses"]),
-        nodes=columns["senses"],
+        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
         plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
     )
     return WordNet(columns["parent"], _names(columns, words=words), lexicon, _hypernyms(columns))
@@ -210,10 +213,6 @@ def read_wordnet() -> WordNet:
 
 def _lines(letters: Any) -> pl.Series:
     return pl.Series(letters.tobytes().decode("ascii").split("\n"))
-
-
-def _pointers(counts: Any) -> Int64s:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def _names(columns: dict[str, Any], *, words: pl.Series) -> pl.Series:
@@ -231,9 +230,9 @@ def _names(columns: dict[str, Any], *, words: pl.Series) -> pl.Series:
     return frame.select(name=by_sense)["name"]
 
 
-def _hypernyms(columns: dict[str, Any]) -> tuple[Int64s, Int32s]:
+def _hypernyms(columns: dict[str, Any]) -> Rows[np.int32]:
     parent, child, hypernym = columns["parent"], columns["child"], columns["hypernym"]
     children = np.concatenate([np.arange(1, len(parent)), child])
     order = np.argsort(children, kind="stable")
     nodes = np.concatenate([parent[1:], hypernym])[order]
-    return _pointers(np.bincount(children, minlength=len(parent))), nodes
+    return Rows(pointers(np.bincount(children, minlength=len(parent))), nodes)
