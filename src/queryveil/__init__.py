@@ -1,4 +1,4 @@
-"""Make search query logs shareable: anonymize them, prove the promise, say what it cost."""
+"""Anonymize search query logs, verify the guarantee, attack the release and measure its utility."""
 
 from __future__ import annotations
 

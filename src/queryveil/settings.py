@@ -1,4 +1,4 @@
-"""What a setting may be: a text or a truth value is no number, however Python would count with it."""
+"""Type checks of settings: what counts as a number and as a whole number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of many candidates fits best what is known of a target, and which is alone with a few terms."""
+"""Kernels that find the released user who best matches what is known of a target."""
 
 from __future__ import annotations
 

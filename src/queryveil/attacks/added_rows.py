@@ -1,4 +1,4 @@
-"""Somebody who knows that rows were made up, and which method made them: as with queries of TrackMeNot."""
+"""Attack on kdelta: tell synthetic rows from real ones, as with queries of TrackMeNot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every attacker is: a name, what it needs, and what it finds."""
+"""The protocol of attackers, what they are given, and the base class of those that draw targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who knows when a person searched: why releases coarsen time."""
+"""Attack by known times of a person's searches: why releases truncate times."""
 
 from __future__ import annotations
 

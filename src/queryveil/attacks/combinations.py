@@ -1,4 +1,4 @@
-"""Combinations of terms: those that one person asked, those that nobody did, and how often a release shows them."""
+"""Combinations of terms that one person asked and that nobody asked, and how often a release shows them."""
 
 from __future__ import annotations
 

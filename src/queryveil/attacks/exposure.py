@@ -1,4 +1,4 @@
-"""What an attacker found, beside what blind guessing would have found."""
+"""The result of an attack: the share of targets found, compared with blind guessing."""
 
 from __future__ import annotations
 

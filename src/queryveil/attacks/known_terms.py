@@ -1,4 +1,4 @@
-"""Somebody who knows a few search terms of a person: Narayanan and Shmatikov's attack on sets."""
+"""Attack by a few known search terms of a person: Narayanan and Shmatikov's scoring."""
 
 from __future__ import annotations
 

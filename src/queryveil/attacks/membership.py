@@ -1,4 +1,4 @@
-"""Somebody who knows all that a person asked, and wonders whether the person is in the log: Homer et al."""
+"""Membership attack by all terms of a person, after Homer et al.: is the person in the release?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who knows two or three terms of a person that nobody else has together: Arnold and Lilburn."""
+"""Attack by two or three terms that only one person has together: Arnold and Lilburn."""
 
 from __future__ import annotations
 

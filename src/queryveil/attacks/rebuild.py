@@ -1,4 +1,4 @@
-"""What the four de-anonymizers share: pools rebuilt from the release, by algorithm 3 of Pàmies-Estrems et al."""
+"""The four de-anonymizers of swap: pools rebuilt from the release, algorithm 3 of Pàmies-Estrems et al."""
 
 from __future__ import annotations
 

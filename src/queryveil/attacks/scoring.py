@@ -1,4 +1,4 @@
-"""What attackers who seek people share: whom they seek, how they score, and what a blind guesser finds."""
+"""Shared parts of attacks that seek people: drawing targets, scoring candidates, and blind guessing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who knows that a person is in a group: what most members have, this person has."""
+"""Attack on plink by the known group of a person: attribute the term that most members have."""
 
 from __future__ import annotations
 

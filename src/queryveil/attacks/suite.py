@@ -1,4 +1,4 @@
-"""The verb: attack a release with everybody who fits it, and the original beside it."""
+"""Run all attacks that apply to a release, on the release and on the pseudonymised original."""
 
 from __future__ import annotations
 

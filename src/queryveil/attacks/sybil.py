@@ -1,4 +1,4 @@
-"""Somebody who may add users of their own: Götz et al., why counting users is not enough."""
+"""Sybil attack: add users to the log before it is anonymized, after Götz et al."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody with a log of the same kind in clear: Kumar et al. 2007, why hashing terms hides little.
+"""Attack on hashed terms with a public log of the same kind: Kumar et al. 2007.
 
 Kumar et al. match by frequency and then by what stands beside terms that are matched already. Here nothing is settled
 before the end: each hashed term has a chance of being each public one, and these chances are sharpened in rounds.

@@ -1,4 +1,4 @@
-"""What a guess is judged by: who really asked what."""
+"""The ground truth of attacks on swap: which user asked which query."""
 
 from __future__ import annotations
 

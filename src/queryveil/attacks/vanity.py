@@ -1,4 +1,4 @@
-"""Somebody with a phone book: people look for their own name and town, Jones et al. 2008."""
+"""Attack with a directory of names and towns: people search for themselves, Jones et al. 2008."""
 
 from __future__ import annotations
 

@@ -209,16 +209,10 @@ def urls_of(log: QueryLog) -> pl.Series:
 class Objects:
     """The rows of a log as numbers; users and queries are numbered by first appearance.
 
-    Parameters
-    ----------
-    user, query, url
-        Per row the number of its user, query and URL; URL 0 is no click.
-    n_urls
-        The number of URLs, with that of no click.
-    cluster_of
-        The cluster of each query.
-    first_row
-        The first row of each query, counted from 1.
+    - `user`, `query`, `url`: per row the number of its user, query and URL; URL 0 is no click.
+    - `n_urls`: the number of URLs, with that of no click.
+    - `cluster_of`: the cluster of each query.
+    - `first_row`: the first row of each query, counted from 1.
     """
 
     user: Ints

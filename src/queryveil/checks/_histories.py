@@ -123,26 +123,15 @@ class Histories:
     An item is a term, or a term in one window: the same term in another window is another item, so that supports never
     mix windows. Items are numbered by rising support.
 
-    Parameters
-    ----------
-    log
-        The log.
-    by_blanks
-        Whether terms are separated by blanks only.
-    line
-        The histories one after another, each ascending and ended by -1.
-    starts
-        Where each history begins in `line`.
-    support
-        The number of histories with each item.
-    words
-        The distinct terms, sorted.
-    n_occurrences
-        The occurrences of each word in all rows.
-    word_of_item
-        The word of each item.
-    history_of_row
-        The history of each row.
+    - `log`: the log.
+    - `by_blanks`: whether terms are separated by blanks only.
+    - `line`: the histories one after another, each ascending and ended by -1.
+    - `starts`: where each history begins in `line`.
+    - `support`: the number of histories with each item.
+    - `words`: the distinct terms, sorted.
+    - `n_occurrences`: the occurrences of each word in all rows.
+    - `word_of_item`: the word of each item.
+    - `history_of_row`: the history of each row.
     """
 
     log: QueryLog

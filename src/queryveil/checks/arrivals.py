@@ -37,17 +37,11 @@ FINEST = timedelta(seconds=1)
 class Arrivals:
     """The events that entered the pools, in the order of their arrival.
 
-    Parameters
-    ----------
-    frame
-        The columns `user` (the id used in the release), `query` (without identifiers), `category` (its number), and
-        `time` if the log has times.
-    time_unit
-        What released times, which are those of arrivals, are truncated to; None for a release without times.
-    max_pool
-        The most events that a pool holds, if known.
-    in_order
-        Whether the rows of the release are in the order in which they were released.
+    - `frame`: the columns `user` (the id used in the release), `query` (without identifiers), `category` (its number),
+      and `time` if the log has times.
+    - `time_unit`: what released times, which are those of arrivals, are truncated to; None for a release without times.
+    - `max_pool`: the most events that a pool holds, if known.
+    - `in_order`: whether the rows of the release are in the order in which they were released.
     """
 
     frame: pl.DataFrame

@@ -53,19 +53,12 @@ def verify(
 ) -> Verdict:
     """Return the verdict on the promise of a release.
 
-    Parameters
-    ----------
-    release
-        The release, or its folder.
-    original
-        What it was made from, or its file: a log, transactions for a release of transactions, a log or profiles for
-        groups. With it, anything that only the release has is a violation. Required for swap.
-    taxonomy
-        The taxonomy in which terms or items were generalised; needed to compare them with the original.
-    key
-        The key of keyed user ids; needed for swap.
-    classifier
-        The classifier that swap used, if it has tables of your own.
+    - `release`: the release, or its folder.
+    - `original`: what it was made from, or its file: a log, transactions for a release of transactions, a log or
+      profiles for groups. With it, anything that only the release has is a violation. Required for swap.
+    - `taxonomy`: the taxonomy in which terms or items were generalised; needed to compare them with the original.
+    - `key`: the key of keyed user ids; needed for swap.
+    - `classifier`: the classifier that swap used, if it has tables of your own.
     """
     folder = None if isinstance(release, Release) else str(release)
     release = release if isinstance(release, Release) else read_release(release)
@@ -145,18 +138,11 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a promise about released data, without the original.
 
-    Parameters
-    ----------
-    data
-        The released data.
-    promise
-        The guarantee.
-    time_unit
-        What the times of a log were rounded to.
-    clusters
-        The manifest's `query_clusters`, for kdelta.
-    noise
-        The manifest's noise, for dp.
+    - `data`: the released data.
+    - `promise`: the guarantee.
+    - `time_unit`: what the times of a log were rounded to.
+    - `clusters`: the manifest's `query_clusters`, for kdelta.
+    - `noise`: the manifest's noise, for dp.
     """
     match promise, data:
         case NoPromise(), _:

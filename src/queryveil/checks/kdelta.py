@@ -20,18 +20,13 @@ def verify_kdelta(
 
     Violations are clusters wider than delta and distinct vectors of shares that fewer than k users have.
 
-    Parameters
-    ----------
-    log
-        The released log.
-    promise
-        The guarantee.
-    clusters
-        `query_clusters` of the manifest; not used if users are promised to have the same texts.
-    original
-        The original log; with it, (query, URL) pairs that it does not have and surplus users are violations too.
-    additions
-        Whether rows may have been added; if not, a pair in more rows than in the original is a violation too.
+    - `log`: the released log.
+    - `promise`: the guarantee.
+    - `clusters`: `query_clusters` of the manifest; not used if users are promised to have the same texts.
+    - `original`: the original log; with it, (query, URL) pairs that it does not have and surplus users are violations
+      too.
+    - `additions`: whether rows may have been added; if not, a pair in more rows than in the original is a violation
+      too.
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "2"], "query": ["tea", "tea", "teas"], "url": ["t.example"] * 3})
     >>> verify_kdelta(log, KdeltaAnonymity(k=2, delta=0.5), clusters="1 1").in_words()

@@ -1,4 +1,4 @@
-"""Where a command runs: on this machine, or on a cluster."""
+"""Choose the engine of a command: this machine or a Spark cluster."""
 
 from __future__ import annotations
 

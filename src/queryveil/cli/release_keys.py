@@ -1,4 +1,4 @@
-"""The key of a release that is judged, and the log it is judged by."""
+"""Find the key of a release that is verified, and the original it is compared with."""
 
 from __future__ import annotations
 

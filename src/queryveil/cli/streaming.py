@@ -1,4 +1,4 @@
-"""A service on the command line: its key, its signals, and what is said about it."""
+"""Run a service from the command line: key, signals and messages."""
 
 from __future__ import annotations
 

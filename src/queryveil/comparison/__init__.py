@@ -1,4 +1,4 @@
-"""Put methods side by side on one log: what each keeps, and what attackers find in it."""
+"""Compare methods on one log by re-identification and utility."""
 
 from queryveil.comparison.comparison import Comparison, Row
 from queryveil.comparison.judged import Judged

@@ -1,4 +1,4 @@
-"""Runs side by side: what each exposes and keeps, which no other beats, and which is best under a limit."""
+"""The result of a comparison: exposure and utility of each run, the frontier, and the best run under a limit."""
 
 from __future__ import annotations
 

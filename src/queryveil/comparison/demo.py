@@ -1,4 +1,4 @@
-"""The whole way with a made-up log: what is in it, a release with its report, and all methods side by side."""
+"""The demo: a synthetic log, a release with its report, and a comparison of all methods."""
 
 from __future__ import annotations
 

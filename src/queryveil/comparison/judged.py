@@ -1,4 +1,4 @@
-"""One run: anonymize, verify, attack and measure; what is left of it are figures."""
+"""One run of a comparison: anonymize, verify, attack and measure; only figures are kept."""
 
 from __future__ import annotations
 

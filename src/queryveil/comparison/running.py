@@ -1,4 +1,4 @@
-"""The verb: do all runs of a plan on one log, those that are missing, and put them side by side."""
+"""Run the missing runs of a plan on one log, and return the comparison."""
 
 from __future__ import annotations
 

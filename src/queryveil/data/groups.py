@@ -28,12 +28,9 @@ GROUPS_SCHEMA: Mapping[str, pl.DataType] = {
 class Groups(Framed):
     """Released groups of profiles, one row per group; immutable.
 
-    Parameters
-    ----------
-    frame
-        The columns `group` (number), `members` (how many), `size` (the terms in the profiles of all members, a term
-        counted once for each member that has it; |G| in the paper), `terms` and `weights` (the profile of the group)
-        and `holders` (how many members have each term; null where that is not released).
+    - `frame`: the columns `group` (number), `members` (how many), `size` (the terms in the profiles of all members, a
+      term counted once for each member that has it; |G| in the paper), `terms` and `weights` (the profile of the group)
+      and `holders` (how many members have each term; null where that is not released).
 
     Examples
     --------

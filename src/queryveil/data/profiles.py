@@ -28,13 +28,9 @@ PROFILES_SCHEMA: Mapping[str, pl.DataType] = {
 class Profiles(Framed):
     """User profiles, one row per user; immutable.
 
-    Parameters
-    ----------
-    frame
-        The columns `user`, `terms` and `weights`. Users are unique, terms are unique within a profile, weights are
-        above 0. A profile may have no terms.
-    reading
-        Counts of the rows that needed care when the profiles were read.
+    - `frame`: the columns `user`, `terms` and `weights`. Users are unique, terms are unique within a profile, weights
+      are above 0. A profile may have no terms.
+    - `reading`: counts of the rows that needed care when the profiles were read.
 
     Examples
     --------

@@ -23,14 +23,9 @@ CLICKS_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "url": pl.Stri
 class Tallies(Framed):
     """Noisy counts of the users per query; immutable.
 
-    Parameters
-    ----------
-    frame
-        The columns `query` (unique) and `count`.
-    clicks
-        The columns `query`, `url` and `count`, where counts of clicks are released.
-    layout
-        The layout of the log that was counted.
+    - `frame`: the columns `query` (unique) and `count`.
+    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released.
+    - `layout`: the layout of the log that was counted.
 
     >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
     Tallies(n_queries=2, n_clicks=0)

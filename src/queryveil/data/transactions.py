@@ -24,15 +24,10 @@ TRANSACTIONS_SCHEMA: Mapping[str, pl.DataType] = {"id": pl.String(), "items": pl
 class Transactions(Framed):
     """Bags of items, one row per transaction; immutable.
 
-    Parameters
-    ----------
-    frame
-        The columns `id` and `items`. An item may occur in a transaction more than once; order has no meaning. A
-        transaction may have no items; neither an item nor an id is the empty text.
-    layout
-        How the file was written.
-    reading
-        Counts of the rows that needed care when the transactions were read.
+    - `frame`: the columns `id` and `items`. An item may occur in a transaction more than once; order has no meaning. A
+      transaction may have no items; neither an item nor an id is the empty text.
+    - `layout`: how the file was written.
+    - `reading`: counts of the rows that needed care when the transactions were read.
 
     Examples
     --------

@@ -24,10 +24,7 @@ BLANKS = r" \t\r\n"
 class PlainReader:
     """Reads plain files one after the other; the user is the line number, counted on from file to file.
 
-    Parameters
-    ----------
-    tally
-        Collects bad and Latin-1 rows over all files.
+    - `tally`: collects bad and Latin-1 rows over all files.
     """
 
     tally: Tally

@@ -40,10 +40,7 @@ _Click = tuple[str | None, str | None, str | None]
 class UbiReader:
     """Reads UBI files one after the other, and joins queries with clicks when all are read.
 
-    Parameters
-    ----------
-    tally
-        Collects bad and Latin-1 rows over all files.
+    - `tally`: collects bad and Latin-1 rows over all files.
     """
 
     tally: Tally

@@ -34,16 +34,10 @@ _SEPARATORS = {"\t": "tab", ",": "comma"}
 class Table:
     """How one delimited file is read.
 
-    Parameters
-    ----------
-    dialect
-        Delimiter and quoting.
-    frame_columns
-        The name in the frame of each column of the file, in the file's order.
-    layout
-        The layout that a release of this file is written in.
-    has_compact_times
-        Whether times are Excite's digits (yyMMddHHmmss).
+    - `dialect`: delimiter and quoting.
+    - `frame_columns`: the name in the frame of each column of the file, in the file's order.
+    - `layout`: the layout that a release of this file is written in.
+    - `has_compact_times`: whether times are Excite's digits (yyMMddHHmmss).
     """
 
     dialect: Dialect
@@ -56,12 +50,8 @@ class Table:
 class DelimitedReader:
     """Reads delimited files one after the other into one frame.
 
-    Parameters
-    ----------
-    tally
-        Collects bad and Latin-1 rows over all files.
-    detect
-        Returns the table of a file from its first bytes: `detect_aol`, `detect_csv` or `detect_excite`.
+    - `tally`: collects bad and Latin-1 rows over all files.
+    - `detect`: returns the table of a file from its first bytes: `detect_aol`, `detect_csv` or `detect_excite`.
     """
 
     tally: Tally

@@ -45,14 +45,9 @@ def iter_objects(
 ) -> Iterator[Any]:
     """Decode the lines without a fault one by one; the faults of the other lines go into `wrong`.
 
-    Parameters
-    ----------
-    records
-        One field per line.
-    wrong
-        A fault code per line, 0 for none; lines that already have one are not decoded.
-    decoder
-        Decodes one line; by default into a dict.
+    - `records`: one field per line.
+    - `wrong`: a fault code per line, 0 for none; lines that already have one are not decoded.
+    - `decoder`: decodes one line; by default into a dict.
     """
     data = records.data.tobytes()
     starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()

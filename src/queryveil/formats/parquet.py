@@ -25,12 +25,8 @@ _BATCH_ROWS = 1 << 20
 class ParquetReader:
     """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file.
 
-    Parameters
-    ----------
-    tally
-        Collects bad rows over all files.
-    columns
-        The column asked for by role; other roles are found by name.
+    - `tally`: collects bad rows over all files.
+    - `columns`: the column asked for by role; other roles are found by name.
     """
 
     tally: Tally

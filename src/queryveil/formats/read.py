@@ -54,19 +54,13 @@ def read_log(
     field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
     along under their own name (`user_in_file` where that is the name of a role).
 
-    Parameters
-    ----------
-    source
-        The path, glob or paths.
-    format
-        The format of the files; by default it is detected from the file's ending and content. Plain transaction files
-        are never detected, because any text could be one: with `format="transactions"` each line with items is a row,
-        and its line number the user.
-    columns
-        The column of a role (`{"user": "client"}`) in CSV, TSV, JSONL and Parquet; `""` for a role that no column has.
-        Roles left out are found by well-known names.
-    bad_rows
-        `fail` raises `BadRows` where rows cannot be read; `skip` leaves them out and counts them.
+    - `source`: the path, glob or paths.
+    - `format`: the format of the files; by default it is detected from the file's ending and content. Plain transaction
+      files are never detected, because any text could be one: with `format="transactions"` each line with items is a
+      row, and its line number the user.
+    - `columns`: the column of a role (`{"user": "client"}`) in CSV, TSV, JSONL and Parquet; `""` for a role that no
+      column has. Roles left out are found by well-known names.
+    - `bad_rows`: `fail` raises `BadRows` where rows cannot be read; `skip` leaves them out and counts them.
     """
     streams = (ByteStream(path) for path in find_sources(source))
     return _read(streams, format=format, columns=columns, bad_rows=bad_rows)

@@ -23,12 +23,8 @@ MAX_RECORD_BYTES = 1 << 20
 class Dialect:
     """The form of delimited text.
 
-    Parameters
-    ----------
-    delimiter
-        The character between fields.
-    is_quoted
-        Whether a double quote at the start of a field opens a quoted field.
+    - `delimiter`: the character between fields.
+    - `is_quoted`: whether a double quote at the start of a field opens a quoted field.
     """
 
     delimiter: str
@@ -48,20 +44,12 @@ LINES = Dialect(delimiter="\n")
 class Records:
     """The records of one block of bytes.
 
-    Parameters
-    ----------
-    data
-        The bytes of the block.
-    quote
-        The byte of the quote, or `NO_QUOTE`.
-    starts, ends
-        Per record and column the first byte of the field and the byte behind it.
-    lines
-        The line number of each record in its file, from 1.
-    counts
-        The number of fields of each record.
-    flags
-        The flags of each record, as in `_field_kernels`.
+    - `data`: the bytes of the block.
+    - `quote`: the byte of the quote, or `NO_QUOTE`.
+    - `starts`, `ends`: per record and column the first byte of the field and the byte behind it.
+    - `lines`: the line number of each record in its file, from 1.
+    - `counts`: the number of fields of each record.
+    - `flags`: the flags of each record, as in `_field_kernels`.
     """
 
     data: NDArray[np.uint8]
@@ -184,10 +172,7 @@ class BadRowPolicy(StrEnum):
 class Tally:
     """Counts the bad and the Latin-1 rows of all files that are read together.
 
-    Parameters
-    ----------
-    policy
-        What happens to bad rows.
+    - `policy`: what happens to bad rows.
     """
 
     policy: BadRowPolicy

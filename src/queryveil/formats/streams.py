@@ -74,12 +74,8 @@ class ByteStream:
 
     Attributes are `name` (for messages), `compression` (extension, or empty) and `head`, the first bytes.
 
-    Parameters
-    ----------
-    path
-        The file; None is stdin.
-    data
-        The content, where it is in memory already; then the path is only its name.
+    - `path`: the file; None is stdin.
+    - `data`: the content, where it is in memory already; then the path is only its name.
     """
 
     def __init__(self, path: Path | None, *, data: bytes | None = None) -> None:

@@ -66,12 +66,8 @@ def split_joined(texts: pl.Series) -> pl.Series:
 class RowReader:
     """Reads files with the columns id and items one after the other; other columns are left out.
 
-    Parameters
-    ----------
-    tally
-        Collects bad and Latin-1 rows over all files.
-    format
-        CSV, TSV, JSON lines or Parquet.
+    - `tally`: collects bad and Latin-1 rows over all files.
+    - `format`: CSV, TSV, JSON lines or Parquet.
     """
 
     tally: Tally

@@ -96,14 +96,9 @@ REASONS: Mapping[int, str] = {
 class Typed:
     """Columns converted to the types of their roles.
 
-    Parameters
-    ----------
-    columns
-        The converted columns by role or own name.
-    wrong
-        Per row 0, or a code of `REASONS`.
-    time_kinds
-        Per row the kind of time as in `_time_kernels`; empty without a time column.
+    - `columns`: the converted columns by role or own name.
+    - `wrong`: per row 0, or a code of `REASONS`.
+    - `time_kinds`: per row the kind of time as in `_time_kernels`; empty without a time column.
     """
 
     columns: dict[str, pl.Series]

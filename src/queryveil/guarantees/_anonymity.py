@@ -15,18 +15,12 @@ _USERS_ARE_IDS = "User ids are counted, not people: one person with several ids 
 class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaults=True):
     """Any combination of up to m terms of a user occurs in the histories of at least k users.
 
-    Parameters
-    ----------
-    k
-        The least number of users.
-    m
-        The most terms of a combination; None: each whole history is identical to those of at least k-1 other users.
-    window
-        The length of a window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC). Histories are those of one
-        window, and no user id occurs in two.
-    items
-        Whether terms are separated by blanks only and upper and lower case differ, as for items of transaction files
-        and nodes of a taxonomy in `<angle_brackets>`.
+    - `k`: the least number of users.
+    - `m`: the most terms of a combination; None: each whole history is identical to those of at least k-1 other users.
+    - `window`: the length of a window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC). Histories are those of
+      one window, and no user id occurs in two.
+    - `items`: whether terms are separated by blanks only and upper and lower case differ, as for items of transaction
+      files and nodes of a taxonomy in `<angle_brackets>`.
 
     >>> KmAnonymity(k=10, m=3)
     KmAnonymity(k=10, m=3)

@@ -1,4 +1,4 @@
-"""Users who are programs: whoever asks more in one session than a person would."""
+"""Detect users who are programs by the number of queries in a session."""
 
 from __future__ import annotations
 

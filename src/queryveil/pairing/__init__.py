@@ -1,4 +1,4 @@
-"""An original and a release of it side by side: the same terms, and who is who."""
+"""Pair an original with its release: common term numbers, and the identity of released users."""
 
 from queryveil.pairing.ancestors import Cover, moves_up, taxonomy_of
 from queryveil.pairing.identity import Who, by_id, by_overlap, nobody

@@ -1,4 +1,4 @@
-"""What may stand for a term in a release whose items moved up in a taxonomy: the term itself, and all above it."""
+"""The items that may represent a term after generalisation: the term and its ancestors in the taxonomy."""
 
 from __future__ import annotations
 

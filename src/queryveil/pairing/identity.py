@@ -1,4 +1,4 @@
-"""Who is who: which people of the original stand behind the users of a release."""
+"""Identify released users: match them with people of the original, by ids or by overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An original and a release of it side by side: the same numbers for terms, and who is who."""
+"""A pair of original and release with common numbers for terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hong et al., figure 1: queries added and suppressed, against the users, k and delta."""
+"""Figures of Hong et al., compared with ours."""
 
 from __future__ import annotations
 

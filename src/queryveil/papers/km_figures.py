@@ -1,4 +1,4 @@
-"""Burghardt et al., figure 1: log size per target function."""
+"""Figures of Burghardt et al., compared with ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Burghardt et al., table 3: how the frequency of a term and its marketing values go together."""
+"""Tables of Burghardt et al., compared with ours."""
 
 from __future__ import annotations
 

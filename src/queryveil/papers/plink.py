@@ -1,4 +1,4 @@
-"""Zhu and Xiong, figure 2: search with the group's profile against search without one."""
+"""Figures of Zhu and Xiong, compared with ours."""
 
 from __future__ import annotations
 

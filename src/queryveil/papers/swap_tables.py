@@ -1,4 +1,4 @@
-"""Pàmies-Estrems et al., table 2: what a query costs in time.
+"""Tables of Pàmies-Estrems et al., compared with ours.
 
 `python -m queryveil.papers.swap_tables PART`: rows come in as Arrow on stdin, two numbers of KiB go out.
 """

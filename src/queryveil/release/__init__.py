@@ -1,4 +1,4 @@
-"""A release: the data, its promise and its manifest, the rule which columns leave, and the folder it is written to."""
+"""A release: data, promise and manifest, the rule for released columns, and its folder."""
 
 from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, ids_per_window, keyed
 from queryveil.release.release import (

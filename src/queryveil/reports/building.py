@@ -1,4 +1,4 @@
-"""The verb: find out all there is to say of a release."""
+"""Collect everything for the report on a release: verdict, attacks, utility and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the promise cost: how much is left, what it is still good for, and what was taken away."""
+"""The section of a report on utility: what is kept, what it is good for, and what was removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a report as a value to its sections, in the order in which somebody who must sign reads them."""
+"""Turn a report into its sections, in reading order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What attackers find, in the release and in the log with nothing but the ids changed."""
+"""The section of a report on attacks, on the release and on the pseudonymised log."""
 
 from __future__ import annotations
 

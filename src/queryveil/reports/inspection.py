@@ -1,4 +1,4 @@
-"""What is in a log, and how many of its users can be told by their own terms."""
+"""Inspect a log: sizes, columns, and how many users are identified by their own terms."""
 
 from __future__ import annotations
 

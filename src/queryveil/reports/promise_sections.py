@@ -1,4 +1,4 @@
-"""What is promised, in plain words and in the paper's, and what is not."""
+"""The sections of a report on the promise and its limits."""
 
 from __future__ import annotations
 

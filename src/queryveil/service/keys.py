@@ -1,4 +1,4 @@
-"""The secret that keyed names of users are made with."""
+"""The key of keyed user ids: read from a file, or created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service reads from, hands over to and keeps its state in: three ports, and what passes through them.
+"""The protocols of source, sink and store, and the data passed between them.
 
 An event is one line in one format, whatever carries it: a line of a file, an entry of a Redis stream, a message of a
 Kafka topic, a line of a POST. The order of things, so that nothing is lost and nothing is released twice:

@@ -1,4 +1,4 @@
-"""What a stream is anonymized with."""
+"""The settings of a stream."""
 
 from __future__ import annotations
 

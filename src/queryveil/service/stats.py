@@ -1,4 +1,4 @@
-"""What a running service can say about itself: counts and seconds, never a text."""
+"""Counts and timings of a running service, without any text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs on a cluster."""
+"""Anonymize, verify, inspect and measure on a Spark cluster."""
 
 from __future__ import annotations
 

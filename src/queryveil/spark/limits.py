@@ -1,4 +1,4 @@
-"""What the methods cannot do on a cluster yet, and why; it can be told before one is started."""
+"""What the methods do not support on a cluster yet, and why, known before Spark starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark session to work in, and what it needs to know of this program."""
+"""Start and configure a Spark session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local method in each of many shards of users: the way of those promises that hold for groups of people.
+"""Run a local method in each of many shards of users, for promises about groups of users.
 
 Whoever is in a group of k in a shard is in the same group in the union, so the union keeps what every shard keeps. What
 a method promises of the release as a whole its own file here must see to.

@@ -1,4 +1,4 @@
-"""The verb: judge a release that lies on a cluster."""
+"""Verify a release on a cluster."""
 
 from __future__ import annotations
 

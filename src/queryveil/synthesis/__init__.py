@@ -1,4 +1,4 @@
-"""Made-up query logs of any size, with secrets that are known: for demos, tests and benchmarks.
+"""Synthetic query logs of any size with known secrets, for demos, tests and benchmarks.
 
 `synthesize` is also exported as `queryveil.synth`, after the command.
 """

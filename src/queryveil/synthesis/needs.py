@@ -1,4 +1,4 @@
-"""What users look for: a need is a core that stays and modifiers that come and go."""
+"""Information needs of synthetic users: a fixed core and varying modifiers."""
 
 from __future__ import annotations
 

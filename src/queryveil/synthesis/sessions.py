@@ -1,4 +1,4 @@
-"""Rows from needs: sessions, refinements and slips of the finger."""
+"""Rows of synthetic users: sessions, refinements and typing errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read out of the text of queries."""
+"""The text of queries: terms, histories, taxonomies, categories and identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release cost: measures that see the original too, and nothing of how the release was made."""
+"""Measures of utility: a release compared with its original."""
 
 from queryveil.utility.generalisation import average_length, average_level, ggd, ncp
 from queryveil.utility.measuring import measure

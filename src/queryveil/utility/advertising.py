@@ -1,4 +1,4 @@
-"""What the terms of a release are still worth to whoever sells advertising.
+"""Utility for advertising: the value of the remaining terms.
 
 Paper: Burghardt et al., section 5.2, tables 5 to 7. A log is worth the sum over its term occurrences of what the table
 says of the term; kept is the release's worth over the original's. Revenue is bid times clicks.

@@ -1,4 +1,4 @@
-"""Whether people still look interested in what they were: how many of their queries are of each category."""
+"""Utility for profiling: the number of queries of each user in each category."""
 
 from __future__ import annotations
 

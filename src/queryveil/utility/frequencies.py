@@ -1,4 +1,4 @@
-"""Whether what was frequent still is: the top of the list, and the order of all that is frequent."""
+"""Utility for statistics: top queries and URLs, and the correlation of frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generalising transactions cost, from the files alone.
+"""Loss of generalised transactions: GGD, NCP, length and level.
 
 Which transaction became which is not in a release, and is not needed: each released item stands for one item of its
 transaction and the others are suppressed, so that totals give the distortion exactly.

@@ -1,4 +1,4 @@
-"""How much of a log is still there: rows, users, terms, queries, and its size."""
+"""The shares of rows, users, terms, queries and term occurrences that are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb: measure what a release is still good for."""
+"""Measure the utility of a release with all measures that apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query suggestion: is the query that most people asked next still the one that most people ask next?
+"""Utility for query suggestion: whether the most frequent follow-up query is preserved.
 
 A released log with its times cut to days has lost the order of a day, so there a follow-up is any other query of the
 same user on the same day; without times, any other query of the same user. Where times are exact it is the next other

@@ -1,4 +1,4 @@
-"""How much of a log noisy counts of its queries still tell, and rows that were made up from such counts."""
+"""Utility of noisy counts, and of sessions synthesized from them."""
 
 from __future__ import annotations
 

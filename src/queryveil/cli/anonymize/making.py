@@ -1,4 +1,4 @@
-"""From a log to a release folder, and what is said about it."""
+"""Run a method from a log to a release folder, and print the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most so many things of each person, once each: what bounds the part that one person has in the counts."""
+"""Bound the contribution of each person: at most so many queries or clicks, once each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely noise is, and what thresholded noise gives away: the arithmetic behind epsilon and delta.
+"""Probabilities of noise, and the delta of thresholded noise at an epsilon.
 
 A person has a part in at most L counts, 1 in each. With them a count either appears (0 becomes 1: it leaves with the
 chance q, which no world without them could show) or grows by 1 (two shifted copies of the noise). With j counts of the

@@ -1,4 +1,4 @@
-"""Which noise keeps (epsilon, delta), and which of them lets the smallest counts leave: plans that look at no data."""
+"""Choose noise and threshold for (epsilon, delta) without looking at data."""
 
 from __future__ import annotations
 

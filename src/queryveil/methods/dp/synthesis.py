@@ -1,4 +1,4 @@
-"""Made-up sessions from noisy counts: whatever is drawn from a private release alone is as private as the release.
+"""Synthesize sessions from noisy counts; post-processing keeps the privacy of the counts.
 
 Differs: nobody's session is kept or imitated. Queries are dealt to made-up users one independently of another, so what
 people ask together or after one another is not in it; only how often queries are asked, and what is clicked for them.

@@ -1,4 +1,4 @@
-"""Centroids of groups: not one of the users, but whatever counts cost the group least."""
+"""Kernels for the centroids of groups: the counts that need fewest additions and suppressions."""
 
 from __future__ import annotations
 

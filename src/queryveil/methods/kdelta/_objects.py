@@ -1,4 +1,4 @@
-"""A log as numbers: who asked what and clicked what, and how often in each cell of a cluster and a URL."""
+"""A log as numbers: users, queries, URLs, and the rows of each user in each cell of cluster and URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How similar two profiles are: the cosine of what their terms mean and of what lies above that."""
+"""Similarity of profiles: the cosine of profiles augmented with synonyms and hypernyms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of who issued what: nobody is given a query of their own.
+"""A filter of (user, query) pairs that were issued, so that nobody is assigned a query of their own.
 
 A block has 512 bits, a line of the cache, and a hash sets one bit in each of its eight words. What was put in is always
 found; what was not is found by mistake in a few cases of a thousand at `BITS` bits for each hash.

@@ -1,4 +1,4 @@
-"""Pools in which users and queries wait apart: who is there, how many different ones, and who came first.
+"""Kernels for pools in which users and queries wait: counts, distinct users and order of arrival.
 
 A pool is a row of each array of `Waiting`; its first `size` places are taken. Users and queries are numbers of rows
 that rise with their arrival. Who leaves makes a gap that the last one fills, so places say nothing of age: those of

@@ -1,4 +1,4 @@
-"""Pools as bytes, for the store."""
+"""Serialise pools for the store."""
 
 from __future__ import annotations
 

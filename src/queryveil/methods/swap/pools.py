@@ -1,4 +1,4 @@
-"""The anonymizer: a pool for each category, in which queries change hands (Pamies-Estrems et al., algorithm 2)."""
+"""Pools per category in which queries are exchanged (Pàmies-Estrems et al., algorithm 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From events as they came to events that may wait in a pool: without identifiers, not empty, with a category."""
+"""Prepare events for the pools: remove identifiers, drop empty queries, assign categories."""
 
 from __future__ import annotations
 

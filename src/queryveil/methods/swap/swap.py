@@ -1,4 +1,4 @@
-"""Queries that change hands within their category: Pamies-Estrems, Castella-Roca and Viejo."""
+"""Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
 from __future__ import annotations
 

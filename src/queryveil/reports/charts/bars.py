@@ -1,4 +1,4 @@
-"""Bars side by side: how much of each."""
+"""Bar charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dots in a plane: what each choice keeps, and what it exposes."""
+"""Scatter charts: utility against exposure."""
 
 from __future__ import annotations
 

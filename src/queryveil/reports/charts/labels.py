@@ -1,4 +1,4 @@
-"""Where labels stand, so that none lies on another."""
+"""Place labels of a chart without overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines over an axis: what grows with what."""
+"""Line charts."""
 
 from __future__ import annotations
 

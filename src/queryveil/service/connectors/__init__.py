@@ -1,3 +1,3 @@
-"""Where events come from."""
+"""Sources and sinks of the service: files, Redis and Kafka."""
 
 __all__: list[str] = []

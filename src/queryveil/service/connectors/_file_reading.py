@@ -1,4 +1,4 @@
-"""One file read in whole lines from any place on."""
+"""Read whole lines of a file from any offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Kafka topic is, how it is reached, and what the errors of the client mean."""
+"""Addresses and connections of Kafka topics, and the meaning of the client's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Redis stream is, how it is reached, and what the server's errors mean."""
+"""Addresses and connections of Redis streams, and the meaning of the server's errors."""
 
 from __future__ import annotations
 

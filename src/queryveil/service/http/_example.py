@@ -1,4 +1,4 @@
-"""A profile before and after, of people who do not exist: what the page shows in place of anybody's."""
+"""An example profile before and after, of invented users, for the page."""
 
 from __future__ import annotations
 

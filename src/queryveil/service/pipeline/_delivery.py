@@ -1,4 +1,4 @@
-"""Handing over what was committed, in a thread of its own."""
+"""Deliver committed lines to the sink, in a thread."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Where the state of a stream is kept."""
+"""Stores of the state of a stream."""
 
 __all__: list[str] = []

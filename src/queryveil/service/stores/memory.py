@@ -1,4 +1,4 @@
-"""A store that keeps nothing, for a stream that is not gone on with: stdin to stdout, and trials."""
+"""A store in memory, for streams that are not resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder that a stream goes on from: what it was made with, its secret, and what Spark keeps.
+"""The checkpoint folder of a stream: its settings, its secret, and the state that Spark keeps.
 
 Privacy: it holds the events that wait, hashes of who issued what, and the secret that the random numbers come from.
 Whoever has it and the released rows can tell who asked what, so only its owner may enter.

@@ -1,4 +1,4 @@
-"""The category of a query, by the units of words that it is made of."""
+"""Classify queries into categories by their semantic units."""
 
 from queryveil.text.classifier.classifier import Classifier, Kind
 from queryveil.text.classifier.tables import CATEGORIES, UNCLASSIFIED

@@ -1,4 +1,4 @@
-"""What is a kind of what: a tree of terms, from WordNet or from a file of pairs."""
+"""Taxonomies: trees of hypernyms, from WordNet or from a file of pairs."""
 
 from queryveil.text.taxonomy.taxonomy import Taxonomy
 
