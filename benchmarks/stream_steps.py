@@ -8,7 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.connectors.file_sources import FilesSource

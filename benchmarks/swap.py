@@ -13,7 +13,8 @@ from tests.support.plain_swap import PlainPools
 
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
-from queryveil.methods.swap.pools import N_POOLS, Pools, PoolSettings, RandomNumbers
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import N_POOLS, Pools, RandomNumbers
 from queryveil.methods.swap.preparing import prepare
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier

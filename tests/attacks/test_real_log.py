@@ -10,7 +10,8 @@ from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Trut
 from queryveil.data import QueryLog
 from queryveil.formats import read_log
 from queryveil.methods import Swap
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.text.classifier import Classifier

@@ -12,9 +12,11 @@ from subprocess import CompletedProcess
 import polars as pl
 import pytest
 
-from queryveil.cli.anonymize.km import parse_m
+from queryveil.cli._commands import meant
 from queryveil.guarantees import KmAnonymity
+from queryveil.methods.settings import KmSettings
 from queryveil.release import read_release
+from queryveil.settings import settings_of
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -202,7 +204,7 @@ def test_missing_arguments_are_named(refused: Refused, log_file: Path) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("1", 1), ("12", 12), ("none", None), ("NONE", None), ("-4", -4)])
 def test_m_is_a_number_or_none(text: str, expected: int | None) -> None:
-    assert parse_m(text) == expected
+    assert meant(settings_of(KmSettings)["m"], text) == expected
 
 
 def test_whole_histories_are_asked_for_with_none(run: Run, log_file: Path, tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.errors import BadParameter
+from queryveil.methods import Dp
 from queryveil.methods.dp import Choice
-from queryveil.methods.dp._bounding import Contributions, collect, parse_choice
+from queryveil.methods.dp._bounding import Contributions, collect
 from queryveil.rng import generator
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 8)), max_size=60)
@@ -68,4 +69,4 @@ def test_each_of_equally_frequent_items_is_picked_as_often(choose: Choice) -> No
 
 def test_an_unknown_way_to_pick_is_refused() -> None:
     with pytest.raises(BadParameter, match="choose must be one of random, frequent, got best"):
-        parse_choice("best")
+        Dp(choose="best")  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ from queryveil import Profiles, Taxonomy
 from queryveil.errors import TooFewUsers
 from queryveil.methods.plink._groups import AVERSION, as_written, grouped, may_share, size_needed
 from queryveil.methods.plink._similarity import augmented
-from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.settings import Weights
 from queryveil.testing.strategies import PLANTS, profiles
 
 PARENTS = dict(PLANTS)

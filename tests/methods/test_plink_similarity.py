@@ -14,7 +14,8 @@ from queryveil import Profiles, Taxonomy
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.plink._similarity import augmented, similarity, synsets
-from queryveil.methods.plink.profiles import Weights, profiles_of
+from queryveil.methods.plink.profiles import profiles_of
+from queryveil.methods.settings import Weights
 from queryveil.text.taxonomy.wordnet import Lexicon
 
 UP1, UP2 = {"kitten": 1.0, "riding": 0.8}, {"pup": 0.6, "equitation": 1.0}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.support.plain_swap import Event
 
 from queryveil.errors import BadInput
+from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._pool_state import PoolState
-from queryveil.methods.swap.pools import N_POOLS, Pools, PoolSettings
+from queryveil.methods.swap.pools import N_POOLS, Pools
 
 RULES = PoolSettings(k=3, l=2, max_pool=8, remembered=50)
 

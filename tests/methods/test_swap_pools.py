@@ -14,7 +14,8 @@ from tests.support.plain_swap import Event, PlainPools, fold
 
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.methods.swap.pools import N_POOLS, Pools, PoolSettings, RandomNumbers
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import N_POOLS, Pools, RandomNumbers
 
 SPORTS = 14
 WAITING = [("A", "tennis titles"), ("B", "monza formula1 tickets"), ("C", "champions league final")]

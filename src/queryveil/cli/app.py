@@ -24,11 +24,11 @@ from queryveil.cli import (
     profiles,
     report,
     reproduce,
-    serve,
     stream,
     synth,
     verify,
 )
+from queryveil.cli._commands import with_options
 from queryveil.errors import QueryveilError
 from queryveil.version import __version__
 
@@ -46,18 +46,18 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("synth")(synth.synth)
-app.command("inspect")(inspect.inspect)
-app.command("classify")(classify.classify)
+app.command("inspect")(with_options(inspect.inspect))
+app.command("classify")(with_options(classify.classify))
 app.add_typer(anonymize.app, name="anonymize")
-app.command("stream")(stream.stream)
-app.command("serve")(serve.serve)
-app.command("profiles")(profiles.profiles)
-app.command("verify")(verify.verify)
-app.command("attack")(attack.attack)
-app.command("measure")(measure.measure)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("reproduce")(reproduce.reproduce)
+app.command("stream")(with_options(stream.stream))
+app.command("serve")(with_options(stream.serve))
+app.command("profiles")(with_options(profiles.profiles))
+app.command("verify")(with_options(verify.verify))
+app.command("attack")(with_options(attack.attack))
+app.command("measure")(with_options(measure.measure))
+app.command("report")(with_options(report.report))
+app.command("compare")(with_options(compare.compare))
+app.command("reproduce")(with_options(reproduce.reproduce))
 
 
 def _print_version(wanted: bool) -> None:

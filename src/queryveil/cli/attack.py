@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from queryveil.cli._commands import load_taxonomy
+from queryveil.cli._keys import key_of
 from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
+    FolderArgument,
     JsonOption,
-    OriginalFormatOption,
-    load_taxonomy,
+    OriginalArgument,
+    OriginalReading,
+    ReleaseKeyOption,
     parse_list,
-    read,
-    read_public,
 )
-from queryveil.cli.release_keys import FolderArgument, OriginalArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
     from queryveil.attacks import Attacks, Exposure
@@ -34,6 +33,7 @@ PeopleOption = Annotated[
 def attack(
     log: OriginalArgument,
     folder: FolderArgument,
+    *,
     key: ReleaseKeyOption = None,
     taxonomy: Annotated[
         str | None, typer.Option(metavar="FILE", help="The taxonomy it was made with, if your own.")
@@ -43,9 +43,7 @@ def attack(
     only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
     targets: Annotated[int, typer.Option(help="People that each attacker looks for, at most.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Repeat a run.")] = None,
-    file_format: OriginalFormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    reading: OriginalReading,
     as_json: JsonOption = False,
 ) -> None:
     """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
@@ -58,11 +56,11 @@ def attack(
     with progress_bar():
         release = read_release(folder)
         found = run(
-            read(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            reading.read(log),
             release,
             key=key_of(release, folder=folder, key=key),
             taxonomy=load_taxonomy(taxonomy),
-            public=read_public(public, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            public=None if public is None else reading.read(public),
             people=() if people is None else read_people(people),
             remake=remake_of(release.manifest),
             only=parse_list(only),

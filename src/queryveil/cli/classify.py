@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.options import (
-    BadRowsOption,
-    CategoriesOption,
-    ColumnsOption,
-    FormatOption,
-    FrequenciesOption,
-    JsonOption,
-    LogArgument,
-    RecommendationsOption,
-    read,
-)
+from queryveil.cli.options import JsonOption, LogArgument, Reading, TableFiles
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,24 +14,19 @@ if TYPE_CHECKING:
 
 def classify(
     log: LogArgument,
+    *,
     classifier: Annotated[
         str, typer.Option(help="evidence: by all of a query; paper: by its rarest unit alone.")
     ] = "evidence",
-    frequencies: FrequenciesOption = None,
-    recommendations: RecommendationsOption = None,
-    categories: CategoriesOption = None,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    tables: TableFiles,
+    reading: Reading,
     as_json: JsonOption = False,
 ) -> None:
     """Return what each query is about, without its identifiers. Shows words of the log."""
-    from queryveil.text.classifier import Classifier
     from queryveil.text.identifiers import remove_identifiers
 
-    tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
-    chosen = Classifier.from_tables(**tables, kind=classifier)
-    queries = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows).frame["query"]
+    chosen = tables.classifier(classifier)
+    queries = reading.read(log).frame["query"]
     cleaned = remove_identifiers(queries)
     found = chosen.classify(cleaned.queries)
     rows = found.names.to_frame().with_columns(found.main_unit, cleaned.removed.alias("removed"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.km import read_values
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, LogArgument, read, read_public
+from queryveil.cli._commands import read_values
+from queryveil.cli.options import JsonOption, LogArgument, Reading
 from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _JUDGING = "What they are judged by"
 def compare(
     log: LogArgument,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for figures; no release.")],
+    *,
     methods: Annotated[
         str | None, typer.Option(metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given.")
     ] = None,
@@ -51,9 +52,7 @@ def compare(
     jobs: Annotated[int | None, typer.Option(help="Runs at a time; one per core.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a comparison.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Do again what DIR has already.")] = False,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    reading: Reading,
     as_json: JsonOption = False,
 ) -> None:
     """Put methods side by side on one log: what each keeps, what attackers find. Exit 1 if a promise is broken."""
@@ -66,10 +65,10 @@ def compare(
         raise BadParameter("jobs", jobs, allowed="1 or more")
     with progress_bar():
         found = run(
-            read(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            reading.read(log),
             chosen,
             folder=output,
-            public=read_public(public, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            public=None if public is None else reading.read(public),
             people=() if people is None else read_people(people),
             values=None if values is None else read_values(values),
             exposure=exposure,

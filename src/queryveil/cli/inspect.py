@@ -6,40 +6,28 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.engines import EngineOption, MasterOption, spark_of
-from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
-    FormatOption,
-    JsonOption,
-    LogArgument,
-    parse_columns,
-    read,
-)
+from queryveil.cli.options import Engine, JsonOption, LogArgument, Reading
 
 
 def inspect(
     log: LogArgument,
+    *,
     k: Annotated[int, typer.Option(help="A user stands alone with terms that fewer than k users share.")] = 2,
     m: Annotated[int, typer.Option(help="Look at up to m terms, 1 to 3.")] = 3,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
-    engine: EngineOption = "local",
-    master: MasterOption = None,
+    reading: Reading,
+    engine: Engine,
     as_json: JsonOption = False,
 ) -> None:
     """Return what is in a log, and how many users stand alone."""
     from queryveil.cli.output import print_facts, print_json, progress_bar, share
     from queryveil.reports.inspection import inspect as look
 
-    spark = spark_of(engine, master)
+    spark = engine.start()
     with progress_bar():
         if spark is None:
-            found = look(read(log, file_format=file_format, columns=columns, bad_rows=bad_rows), k=k, m=m)
+            found = look(reading.read(log), k=k, m=m)
         else:
-            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
-            found = spark.inspect(there, k=k, m=m)
+            found = spark.inspect(reading.read_on(spark, log), k=k, m=m)
     if as_json:
         print_json(found.to_dict())
         return

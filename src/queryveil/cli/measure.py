@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.km import read_values
-from queryveil.cli.engines import EngineOption, MasterOption, refuse_on_spark, spark_of
+from queryveil.cli._commands import load_taxonomy, read_values
+from queryveil.cli._keys import key_of
 from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
+    Engine,
     JsonOption,
-    OriginalFormatOption,
-    load_taxonomy,
-    parse_columns,
-    read,
-    read_people,
+    OriginalArgument,
+    OriginalReading,
+    PlaceArgument,
+    ReleaseKeyOption,
+    ValuesOption,
 )
-from queryveil.cli.release_keys import OriginalArgument, PlaceArgument, ReleaseKeyOption, key_of
 
 if TYPE_CHECKING:
     from queryveil.utility import Measures
@@ -28,19 +26,17 @@ if TYPE_CHECKING:
 def measure(
     log: OriginalArgument,
     place: PlaceArgument,
+    *,
     key: ReleaseKeyOption = None,
-    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
+    values: ValuesOption = None,
     taxonomy: Annotated[
         str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, if not WordNet's.")
     ] = None,
     membership: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Who is in which group, as plink wrote it.")
     ] = None,
-    file_format: OriginalFormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
-    engine: EngineOption = "local",
-    master: MasterOption = None,
+    reading: OriginalReading,
+    engine: Engine,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
@@ -50,20 +46,17 @@ def measure(
     from queryveil.release import read_release
     from queryveil.utility import measure as judge
 
-    if engine != "local":
-        refuse_on_spark(key=key, values=values, taxonomy=taxonomy, membership=membership)
-    spark = spark_of(engine, master)
+    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership)
+    spark = engine.start()
     if spark is not None:
         with progress_bar():
-            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
-            _tell(spark.measure(there, place), as_json=as_json)
+            _tell(spark.measure(reading.read_on(spark, log), place), as_json=as_json)
         return
     folder = Path(place)
     with progress_bar():
         release = read_release(folder)
-        load = read_people if isinstance(release.data, Groups) else read
         found = judge(
-            load(log, file_format=file_format, columns=columns, bad_rows=bad_rows),
+            reading.read_people(log) if isinstance(release.data, Groups) else reading.read(log),
             release,
             key=key_of(release, folder=folder, key=key),
             values=read_values(values) if values else None,

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from queryveil.cli.anonymize.options import read_key
-from queryveil.cli.options import (
-    BadRowsOption,
-    CategoriesOption,
-    ColumnsOption,
-    FormatOption,
-    FrequenciesOption,
-    JsonOption,
-    RecommendationsOption,
-    read,
-)
-from queryveil.cli.stream_options import ClassifierOption, UnclassifiedOption
+from queryveil.cli._keys import read_key
+from queryveil.cli.options import JsonOption, Reading, TableFiles
 from queryveil.errors import BadInput, BadParameter
 
 if TYPE_CHECKING:
@@ -31,6 +21,7 @@ _COMPARING = "Beside the log that went in"
 
 def profiles(
     store: Annotated[str, typer.Argument(metavar="STORE", help="A file, sqlite:FILE or postgresql://.")],
+    *,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Show one profile, by its released name.")] = None,
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A row a user, to .parquet, .csv or .jsonl.")
@@ -42,20 +33,15 @@ def profiles(
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Secret; if none, STORE.key.", rich_help_panel=_COMPARING)
     ] = None,
-    unclassified: UnclassifiedOption = "pool",
-    classifier: ClassifierOption = "evidence",
-    frequencies: FrequenciesOption = None,
-    recommendations: RecommendationsOption = None,
-    categories: CategoriesOption = None,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    unclassified: Annotated[str, typer.Option(help="pool or drop.")] = "pool",
+    classifier: Annotated[str, typer.Option(help="evidence or paper.")] = "evidence",
+    tables: TableFiles,
+    reading: Reading,
     as_json: JsonOption = False,
 ) -> None:
     """Read the profiles of a stream, also while it runs."""
     from queryveil.release import ColumnPolicy
     from queryveil.service.stores.profiles import ProfileDatabase, compare_profiles, profiles_of_log
-    from queryveil.text.classifier import Classifier
 
     if sum(option is not None for option in (user, export, compare)) > 1:
         raise BadParameter("profiles", "several", allowed="asked for one of --user, --export and --compare")
@@ -64,11 +50,9 @@ def profiles(
         _print_user(database.of_user(user), as_json=as_json)
         return
     if compare is not None:
-        tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
         secret = read_key(key or (_key_beside(store) if ids == "keyed" else None))
         names = ColumnPolicy(ids=ids, key=secret)  # type: ignore[arg-type]
-        chosen = Classifier.from_tables(**tables, kind=classifier)
-        log = read(compare, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        chosen, log = tables.classifier(classifier), reading.read(compare)
         before = profiles_of_log(log, classifier=chosen, pseudonyms=names.released_ids, unclassified=unclassified)
         found = compare_profiles(before, after=database.table())
         if found.n_users_before and found.n_users_after and not found.n_users_both:

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.km import read_values
+from queryveil.cli._commands import load_taxonomy, read_values
+from queryveil.cli._keys import key_of
 from queryveil.cli.attack import PeopleOption, PublicOption
-from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
-    JsonOption,
-    load_taxonomy,
-    read,
-    read_people,
-    read_public,
-)
-from queryveil.cli.release_keys import FolderArgument, ReleaseKeyOption, key_of
-from queryveil.cli.verify import TABLES, TableOption, own_classifier
+from queryveil.cli.options import FolderArgument, JsonOption, Reading, ReleaseKeyOption, SwapTables, ValuesOption
 from queryveil.errors import BadParameter
+from queryveil.settings import setting
 
 if TYPE_CHECKING:
     from queryveil.data import Profiles, QueryLog
     from queryveil.release import Release
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportReading(Reading):
+    """How the original is read, where `--format` is that of the report."""
+
+    file_format: str | None = setting(
+        None, option="original_format", help="As --format of verify.", panel="How to read the log"
+    )
+
+
 def report(
     folder: FolderArgument,
+    *,
     original: Annotated[
         str | None, typer.Option(metavar="LOG", help="What it was made from: to attack and measure it.")
     ] = None,
@@ -46,19 +49,12 @@ def report(
     ] = None,
     public: PublicOption = None,
     people: PeopleOption = None,
-    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")] = None,
+    values: ValuesOption = None,
     membership: Annotated[Path | None, typer.Option(metavar="FILE", help="Who is in which group of plink.")] = None,
     targets: Annotated[int, typer.Option(help="People that each attacker looks for, at most.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Repeat what attackers draw.")] = None,
-    classifier: Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=TABLES)] = "evidence",
-    frequencies: TableOption = None,
-    recommendations: TableOption = None,
-    categories: TableOption = None,
-    original_format: Annotated[
-        str | None, typer.Option(help="As --format of verify.", rich_help_panel="How to read the log")
-    ] = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    tables: SwapTables,
+    reading: ReportReading,
     as_json: JsonOption = False,
 ) -> None:
     """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
@@ -83,11 +79,11 @@ def report(
             _check_is_apart(path, [folder / MANIFEST, original, key, *_files(release, folder)])
         made = build(
             folder,
-            original=_original(original, release, file_format=original_format, columns=columns, bad_rows=bad_rows),
+            original=_original(original, release, reading),
             key=key_of(release, folder=folder, key=key),
             taxonomy=load_taxonomy(taxonomy),
-            classifier=own_classifier(classifier, frequencies, recommendations, categories),
-            public=read_public(public, file_format=original_format, columns=columns, bad_rows=bad_rows),
+            classifier=tables.own_classifier(),
+            public=None if public is None else reading.read(public),
             people=() if people is None else read_directory(people),
             remake=remake_of(release.manifest),
             values=read_values(values) if values else None,
@@ -136,12 +132,9 @@ def _files(release: Release, folder: Path) -> list[Path]:
     return [folder / file.name for file in files if file is not None]
 
 
-def _original(
-    source: str | None, release: Release, *, file_format: str | None, columns: str | None, bad_rows: str
-) -> QueryLog | Profiles | None:
+def _original(source: str | None, release: Release, reading: Reading) -> QueryLog | Profiles | None:
     from queryveil.data import Groups
 
     if source is None:
         return None
-    load = read_people if isinstance(release.data, Groups) else read
-    return load(source, file_format=file_format, columns=columns, bad_rows=bad_rows)
+    return reading.read_people(source) if isinstance(release.data, Groups) else reading.read(source)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from queryveil.cli.options import BadRowsOption, ColumnsOption, FormatOption, JsonOption, read
+from queryveil.cli._commands import read_values
+from queryveil.cli.options import JsonOption, Reading
 
 
 def reproduce(
@@ -23,6 +24,7 @@ def reproduce(
     log: Annotated[
         str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")
     ] = None,
+    *,
     users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
     values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
     corpus: Annotated[
@@ -34,19 +36,16 @@ def reproduce(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
+    reading: Reading,
     as_json: JsonOption = False,
 ) -> None:
     """Print a paper's table or figure, theirs beside ours."""
-    from queryveil.cli.anonymize.km import read_values
     from queryveil.cli.output import print_json, print_table, progress_bar
     from queryveil.papers import reproduce as run
     from queryveil.utility.search_index import read_corpus
 
     with progress_bar():
-        given = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows) if log is not None else None
+        given = reading.read(log) if log is not None else None
         table = run(
             name,
             given,

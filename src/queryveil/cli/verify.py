@@ -7,30 +7,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from queryveil.cli.engines import EngineOption, MasterOption, refuse_on_spark, spark_of
-from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
-    JsonOption,
-    OriginalFormatOption,
-    load_taxonomy,
-    parse_columns,
-    read,
-    read_people,
-)
-from queryveil.cli.release_keys import PlaceArgument, ReleaseKeyOption, key_of
+from queryveil.cli._commands import load_taxonomy
+from queryveil.cli._keys import key_of
+from queryveil.cli.options import Engine, JsonOption, OriginalReading, PlaceArgument, ReleaseKeyOption, SwapTables
 
 if TYPE_CHECKING:
     from queryveil.checks.verdict import Verdict
     from queryveil.data import Profiles, QueryLog
-    from queryveil.text.classifier import Classifier
-
-TABLES = "The tables that swap was made with, if not those in the package"
-TableOption = Annotated[str | None, typer.Option(metavar="FILE", help="As in classify.", rich_help_panel=TABLES)]
 
 
 def verify(
     place: PlaceArgument,
+    *,
     original: Annotated[
         str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
     ] = None,
@@ -39,15 +27,9 @@ def verify(
     ] = None,
     key: ReleaseKeyOption = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
-    classifier: Annotated[str, typer.Option(help="evidence or paper.", rich_help_panel=TABLES)] = "evidence",
-    frequencies: TableOption = None,
-    recommendations: TableOption = None,
-    categories: TableOption = None,
-    file_format: OriginalFormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
-    engine: EngineOption = "local",
-    master: MasterOption = None,
+    tables: SwapTables,
+    reading: OriginalReading,
+    engine: Engine,
     as_json: JsonOption = False,
 ) -> None:
     """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
@@ -55,15 +37,13 @@ def verify(
     from queryveil.cli.output import progress_bar
     from queryveil.release import read_release
 
-    if engine != "local":
-        tables = {"frequencies": frequencies, "recommendations": recommendations, "categories": categories}
-        refuse_on_spark(show=show, key=key, taxonomy=taxonomy, classifier=classifier != "evidence", **tables)
-    spark = spark_of(engine, master)
+    files = {"frequencies": tables.frequencies, "recommendations": tables.recommendations}
+    is_own = {"classifier": tables.classifier_kind != "evidence", **files, "categories": tables.categories}
+    engine.refuse(show=show, key=key, taxonomy=taxonomy, **is_own)
+    spark = engine.start()
     if spark is not None:
         with progress_bar():
-            asked = None
-            if original is not None:
-                asked = spark.read_log(original, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
+            asked = None if original is None else reading.read_on(spark, original)
             on_spark = spark.verify(place, original=asked)
         _tell(on_spark, texts=None, as_json=as_json)
     folder = Path(place)
@@ -71,16 +51,16 @@ def verify(
         release = read_release(folder)
         before: QueryLog | Profiles | None = None
         if original is not None and release.promise.is_of_profiles:
-            before = read_people(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
+            before = reading.read_people(original)
         elif original is not None:
-            before = read(original, file_format=file_format, columns=columns, bad_rows=bad_rows)
+            before = reading.read(original)
         verdict = judge(
             # What stands beside noisy counts in their folder matters too.
             folder if release.promise.is_noisy else release,
             original=before,
             taxonomy=load_taxonomy(taxonomy),
             key=key_of(release, folder=folder, key=key),
-            classifier=own_classifier(classifier, frequencies, recommendations, categories),
+            classifier=tables.own_classifier(),
         )
     _tell(verdict, texts=verdict.show(release.data) if show else None, as_json=as_json)
 
@@ -97,15 +77,3 @@ def _tell(verdict: Verdict, *, texts: list[str] | None, as_json: bool) -> NoRetu
         for note in verdict.notes:
             typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if verdict.holds else 1)
-
-
-def own_classifier(kind: str, *tables: str | None) -> Classifier | None:
-    """Return the classifier with a search engine's own tables; none if it has none."""
-    if not any(tables):
-        return None
-    from queryveil.text.classifier import Classifier
-
-    frequencies, recommendations, categories = tables
-    return Classifier.from_tables(
-        frequencies=frequencies, recommendations=recommendations, categories=categories, kind=kind
-    )

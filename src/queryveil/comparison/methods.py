@@ -5,9 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from enum import StrEnum
-from types import UnionType
-from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 import polars as pl
@@ -17,9 +15,11 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, QueryveilError
 from queryveil.guarantees import Guarantee
 from queryveil.release import Ids, Manifest, Release
+from queryveil.settings import Setting
+from queryveil.settings import settings_of as declared_settings
 from queryveil.text.taxonomy import Taxonomy
 
-Setting: TypeAlias = str | int | float | bool | list[str] | None
+PlanValue: TypeAlias = str | int | float | bool | list[str] | None
 """What a plan may say of a setting."""
 
 METHODS: Mapping[str, type[Any]] = {
@@ -34,10 +34,7 @@ METHODS: Mapping[str, type[Any]] = {
     "token_hash": methods.TokenHash,
     "query_threshold": methods.QueryThreshold,
 }
-_NOT_SET = ("columns", "seed", "values", "key", "taxonomy", "classifier")
-"""What a plan cannot say, or not as a plain value."""
 _KEY_BYTES = 32
-_FREE = {"taxonomy": "wordnet", "classifier": "evidence or paper"}
 
 
 class Method(Protocol):
@@ -52,7 +49,7 @@ class Method(Protocol):
 
 
 def build_method(
-    name: str, settings: Mapping[str, Setting], *, values: pl.DataFrame | None = None, seed: int | None = None
+    name: str, settings: Mapping[str, PlanValue], *, values: pl.DataFrame | None = None, seed: int | None = None
 ) -> Method:
     """Build a method whose releases can be judged: user ids are kept, so that who is who is known.
 
@@ -63,16 +60,16 @@ def build_method(
     KmAnonymity(k=5, m=2)
     >>> build_method("km", {"q": 5})
     Traceback (most recent call last):
-    queryveil.errors.BadParameter: a setting of km must be one of k, m, target, restore, window, bot_threshold,
-    taxonomy, time, keep, got q
+    queryveil.errors.BadParameter: a setting of km must be one of k, m, target, restore, taxonomy, window,
+    bot_threshold, time, keep, got q
     """
     check_name(name)
     kind = METHODS[name]
-    types = settings_of(name)
+    known = settings_of(name)
     for each in settings:
-        if each not in types:
-            raise BadParameter(f"a setting of {name}", each, allowed=f"one of {', '.join(types)}")
-    given = {each: _value(each, value, types[each]) for each, value in settings.items()}
+        if each not in known:
+            raise BadParameter(f"a setting of {name}", each, allowed=f"one of {', '.join(known)}")
+    given = {each: _value(known[each], value) for each, value in settings.items()}
     taken: dict[str, Any] = {each: given[each] for each in given if each not in ("time", "keep")}
     names = {field.name for field in fields(kind)}
     if "seed" in names:
@@ -96,19 +93,22 @@ def check_name(name: str) -> None:
         raise BadParameter("method", name, allowed=f"one of {', '.join(METHODS)}")
 
 
-def settings_of(name: str) -> dict[str, Any]:
-    """Return the settings of a method that a plan may name, and their types.
+_COLUMNS = {
+    "time": Setting(name="time", kind=str, help="How exact released times are."),
+    "keep": Setting(name="keep", kind=tuple, help="Other columns to keep."),
+}
+"""What a plan may say of the column policy."""
+
+
+def settings_of(name: str) -> dict[str, Setting]:
+    """Return the settings of a method that a plan may name.
 
     >>> list(settings_of("partition"))
     ['k', 'unit', 'taxonomy']
     """
     kind = METHODS[name]
-    hints = get_type_hints(kind)
-    names = [field.name for field in fields(kind)]
-    plain = {each: hints[each] for each in names if each not in _NOT_SET}
-    free = {each: str for each in _FREE if each in names}
-    columns = {"time": str, "keep": tuple[str, ...]} if "columns" in names else {}
-    return plain | free | columns
+    own = {each: about for each, about in declared_settings(kind).items() if about.recorded}
+    return own | (_COLUMNS if any(field.name == "columns" for field in fields(kind)) else {})
 
 
 def method_of(manifest: Manifest) -> Method | str:
@@ -153,58 +153,53 @@ def promises_nothing(promise: Guarantee) -> bool:
     return promise.promises_nothing
 
 
-def command(name: str, settings: Mapping[str, Setting]) -> str:
+def command(name: str, settings: Mapping[str, PlanValue]) -> str:
     """Return what to type for a release made in this way.
 
     >>> command("kdelta", {"k": 5, "additions": False, "same_texts": True, "bot_threshold": None})
     'queryveil anonymize kdelta LOG -o DIR --k 5 --no-additions --same-texts --bots 0'
     """
     words = [f"queryveil anonymize {name.replace('_', '-')} LOG -o DIR"]
-    for setting, value in settings.items():
-        option = setting.replace("_", "-")
-        if setting in ("additions", "restore"):
-            words += [] if value else [f"--no-{option}"]
-        elif isinstance(value, bool):
-            words += [f"--{option}"] if value else []
-        elif setting == "bot_threshold":
-            words.append(f"--bots {value or 0}")
+    known = settings_of(name)
+    for each, value in settings.items():
+        about = known[each]
+        if isinstance(value, bool):
+            words += [about.flag] if value is not about.default else []
         else:
-            text = ",".join(value) if isinstance(value, list) else "none" if value is None else str(value)
-            words.append(f"--{option} {text}")
+            text = ",".join(value) if isinstance(value, list) else str(about.typed_none if value is None else value)
+            words.append(f"{about.flag} {text}")
     if settings.get("target") in ("bid", "clicks", "impressions", "revenue"):
         words.append("--values FILE")
     return " ".join(words)
 
 
-def _value(name: str, value: Setting, kind: Any) -> Any:
-    if name == "taxonomy":
+def _value(about: Setting, value: PlanValue) -> Any:
+    if about.name == "taxonomy":
         if value != "wordnet":
-            raise BadParameter(name, value, allowed="wordnet in a comparison")
+            raise BadParameter("taxonomy", value, allowed="wordnet in a comparison")
         return Taxonomy.wordnet()
-    if name == "keep" and isinstance(value, str):
+    if about.name == "keep" and isinstance(value, str):
         value = value.split("+")
     # TOML has no word for nothing.
-    value = None if value in ("none", "None") and type(None) in get_args(kind) else value
+    if about.optional and value in (None, "none", "None"):
+        return None
+    kind: Any = tuple[str, ...] if about.kind is tuple else str if about.kind is object else about.kind
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        raise BadParameter(name, value, allowed=_in_words(kind)) from None
+        raise BadParameter(about.name, value, allowed=_in_words(about)) from None
 
 
-def _in_words(kind: Any) -> str:
-    """Return what a type takes.
+def _in_words(about: Setting) -> str:
+    """Return what kind of value a setting takes.
 
-    >>> _in_words(int | None), _in_words(float), _in_words(Literal[1, 2])
-    ('a whole number or none', 'a number', 'one of 1, 2')
+    >>> _in_words(Setting(help="Terms.", kind=int, optional=True)), _in_words(Setting(help="Share.", kind=float))
+    ('a whole number or none', 'a number')
     """
-    if isinstance(kind, UnionType):
-        return " or ".join(_in_words(each) for each in get_args(kind))
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return f"one of {', '.join(kind)}"
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, get_args(kind)))}"
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "none"}
-    return words.get(kind, "a list of texts")
+    if about.choices:
+        return f"one of {', '.join(map(str, about.choices))}"
+    kinds = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list of texts"}
+    return kinds.get(about.kind, "a text") + (" or none" if about.optional else "")
 
 
 def _default(kind: type[Any], name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from queryveil.comparison.methods import Setting, build_method, check_name
+from queryveil.comparison.methods import PlanValue, build_method, check_name
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.dp._noise import has_extra
 
@@ -25,7 +25,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     method: str
-    settings: dict[str, Setting] = {}
+    settings: dict[str, PlanValue] = {}
 
     @property
     def slug(self) -> str:
@@ -84,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines) + "\n"
 
 
-_DEFAULT: Mapping[str, tuple[dict[str, Setting], ...]] = {
+_DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
     "km": ({"k": 5, "m": 2}, {"k": 10, "m": 3}, {"k": 10, "m": 3, "taxonomy": "wordnet"}),
     "kdelta": ({"k": 5}, {"k": 5, "same_texts": True}),
     "plink": ({"p": 0.4}, {"p": 0.2, "strict": True}),
@@ -199,22 +199,22 @@ def _default_runs(method: str) -> list[Run]:
     return [_run(method, settings) for settings in _DEFAULT[method]]
 
 
-def _run(method: str, settings: Mapping[str, Setting], *, name: str | None = None) -> Run:
+def _run(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
     pairs = [each if value is True else f"{each}={_plain(value)}" for each, value in settings.items()]
     return Run(name=name or " ".join([method, *pairs]), method=method, settings=dict(settings))
 
 
-def _plain(value: Setting) -> str:
+def _plain(value: PlanValue) -> str:
     return "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
 
 
-def _setting(text: str) -> Setting:
+def _setting(text: str) -> PlanValue:
     """Read a setting as it is typed.
 
     >>> [_setting(text) for text in ("5", "0.4", "true", "none", "users")]
     [5, 0.4, True, None, 'users']
     """
-    words: dict[str, Setting] = {"true": True, "false": False, "none": None}
+    words: dict[str, PlanValue] = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
     for number in (int, float):
@@ -225,7 +225,7 @@ def _setting(text: str) -> Setting:
     return text
 
 
-def _toml(value: Setting) -> str:
+def _toml(value: PlanValue) -> str:
     # TOML has no word for nothing; its texts are written as JSON's are.
     return msgspec.json.encode("none" if value is None else value).decode()
 

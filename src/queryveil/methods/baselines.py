@@ -14,8 +14,10 @@ from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats
+from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Counts, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
+from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
 from queryveil.text.tokens import encode, hash_queries, normalise
 
@@ -34,7 +36,7 @@ def baseline_manifest(
     promise: NoPromise,
     columns: ColumnPolicy,
     seeded: bool,
-    parameters: Mapping[str, int] | None = None,
+    parameters: Mapping[str, str | int | float | bool | None] | None = None,
     removed: Mapping[str, int] | None = None,
     changed: Mapping[str, int] | None = None,
     warnings: tuple[str, ...] = (),
@@ -69,14 +71,17 @@ AS_AOL_DID = ColumnPolicy(time=TimeDetail.KEEP, keep=("rank", "url"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pseudonymise:
+class Pseudonymise(PseudonymiseSettings):
     """Change the user ids and leave everything else as it is.
 
     Promise: none. It is a baseline, to compare with.
     Not promised: anything. All queries of a person stay together, as they were typed; a name and a town among them are
     enough to find the person.
 
-    What else leaves is up to `columns`; by default exact times, and ranks and clicked URLs where the log has them.
+    Parameters
+    ----------
+    columns: what else leaves; by default exact times, and ranks and clicked URLs where the log has them
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -87,7 +92,6 @@ class Pseudonymise:
     """
 
     columns: ColumnPolicy = AS_AOL_DID
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -117,7 +121,7 @@ class Pseudonymise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QueryThreshold:
+class QueryThreshold(QueryThresholdSettings):
     """Keep the rows whose query was asked by at least k users.
 
     Promise: none. It is a baseline, to compare with.
@@ -125,6 +129,12 @@ class QueryThreshold:
     can ask k-1 times under other ids sees whether somebody else asked a query at all.
 
     Queries are released in lower case with single blanks, as they are counted. An empty query is left out.
+
+    Parameters
+    ----------
+    k: users who must have asked a query, 2 or more
+    columns: which other columns leave, and how ids and times change
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -134,13 +144,10 @@ class QueryThreshold:
     ['red wine', 'red wine']
     """
 
-    k: int = 5
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, int) or self.k < 2:
-            raise BadParameter("k", self.k, allowed="2 or more")
+        check_settings(self)
         check_seed(self.seed)
 
     @property
@@ -168,7 +175,7 @@ class QueryThreshold:
             promise=self.promise,
             columns=self.columns,
             seeded=self.seed is not None,
-            parameters={"k": self.k},
+            parameters=parameters_of(self),
             removed={
                 "rows_without_query": n_empty,
                 "rows_of_rare_queries": log.n_rows - n_empty - out.height,
@@ -196,15 +203,18 @@ _KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TokenHash:
+class TokenHash(TokenHashSettings):
     """Replace every term by its hash under a secret key, in the order of the terms.
 
     Promise: none. It is a baseline, to compare with.
     Not promised: anything. Equal terms have equal hashes, so a log of the same kind tells which hash is which common
     term, and that tells more.
 
-    Without a `key` of 16 bytes or more a new one is drawn and thrown away. The same key gives the same hashes in every
-    release.
+    Parameters
+    ----------
+    key: 16 secret bytes or more; the same key gives the same hashes in every release, None draws one and forgets it
+    columns: which other columns leave, and how ids and times change
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -216,7 +226,6 @@ class TokenHash:
 
     key: bytes | None = field(default=None, repr=False)
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.key is not None and not isinstance(self.key, bytes):

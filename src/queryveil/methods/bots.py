@@ -6,8 +6,6 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import QueryLog, Reading
-from queryveil.errors import BadParameter
-from queryveil.settings import is_whole
 
 IDLE_MINUTES = 30
 
@@ -26,12 +24,6 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
     )
     busy = sessions.group_by("user", "session").len().filter(pl.col("len") > threshold)
     return busy.select(pl.col("user").unique().sort()).collect()["user"]
-
-
-def check_threshold(threshold: int | None) -> None:
-    """Raise if a session cannot have so many queries."""
-    if threshold is not None and (not is_whole(threshold) or threshold < 1):
-        raise BadParameter("bot_threshold", threshold, allowed="1 or more, or none to keep every user")
 
 
 def bots_of(log: QueryLog, *, threshold: int | None) -> pl.Series:

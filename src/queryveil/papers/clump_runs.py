@@ -14,7 +14,8 @@ from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.methods.clump._greedy import Clustering, Cost, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
-from queryveil.methods.clump.bags import Unit, bags_of
+from queryveil.methods.clump.bags import bags_of
+from queryveil.methods.settings import Unit
 from queryveil.progress import step, watch
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize

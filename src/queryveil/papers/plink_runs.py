@@ -12,7 +12,8 @@ import polars as pl
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods.plink import Plink
-from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.settings import Weights
 from queryveil.papers.table import OURS, THEIRS, Cell
 from queryveil.progress import step, watch
 from queryveil.rng import generator

@@ -14,7 +14,8 @@ from queryveil.attacks import Exposure, Rebuild1, Rebuild2, Rebuild3, Rebuild4, 
 from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import prepare
 from queryveil.progress import step, watch
 from queryveil.synthesis import synthesize

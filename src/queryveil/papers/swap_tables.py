@@ -24,7 +24,8 @@ from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen
 from queryveil.data import QueryLog
 from queryveil.data.rows import sort_in_place
 from queryveil.errors import BadInput
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.papers.swap_runs import KS, N_TIMES, SECONDS_NOTE, TIMED_ROWS, Order, Run, Runs
 from queryveil.papers.table import OURS, THEIRS, Cell, Table, claim

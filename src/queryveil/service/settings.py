@@ -12,13 +12,12 @@ from queryveil.errors import BadParameter
 from queryveil.formats.read import parse_choice
 from queryveil.formats.roles import check_roles
 from queryveil.guarantees import SwapAnonymity
+from queryveil.methods.settings import LineSettings
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.text.classifier import Classifier
 
 LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
 """The formats in which one line is one event."""
-
-_MOST_WORKERS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,52 +33,46 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamSettings:
+class StreamSettings(LineSettings):
     """How a service anonymizes.
 
-    `format` None is told from the first lines; those of a source that `is_finite` may not be garbage. `patience` is how
-    many seconds a store or sink may fail before the service gives up; None waits for ever. While more than
-    `max_outbox_bytes` wait for the sink, nothing is read.
+    Parameters
+    ----------
+    k, l, growth, max_pool, remembered: when a pool lets go of an event, as for `PoolSettings`
+    drain: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
+    unclassified: queries without a category go to a `pool` of their own, or `drop` them
+    classifier: `evidence` or `paper`
+    tables: a search engine's own tables for the classifier
+    columns: which other columns leave, and how ids and times change
+    format: None is told from the first lines
+    names: which column is which, by role
+    max_outbox_bytes: while more than this wait for the sink, nothing is read
+    workers: processes that classify
+    patience: seconds that a store or sink may fail before the service gives up; None waits for ever
+    is_finite: the source has an end, and its first lines may not be garbage
     """
 
-    k: int = 10
-    l: int | None = None  # noqa: E741 - as in the papers
-    growth: float = 1.2
-    max_pool: int = 10_000
-    remembered: int = 32_000_000
-    drain: str = "suppress"
-    unclassified: str = "pool"
-    classifier: str = "evidence"
     tables: Tables = field(default_factory=Tables)
     columns: ColumnPolicy
     format: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     max_outbox_bytes: int = 64 << 20
-    workers: int = 1
-    patience: float | None = None
     is_finite: bool = False
 
     def __post_init__(self) -> None:
-        if self.drain not in ("suppress", "release"):
-            raise BadParameter("drain", self.drain, allowed="suppress or release")
-        if self.unclassified not in ("pool", "drop"):
-            raise BadParameter("unclassified", self.unclassified, allowed="pool or drop")
+        LineSettings.__post_init__(self)
         if self.columns.ids is Ids.FRESH:
             raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
         if self.format is not None and parse_choice(Format, self.format, name="format") not in LINE_FORMATS:
             raise BadParameter("format", self.format, allowed=f"one of {', '.join(LINE_FORMATS)} on a stream")
         if check_roles(self.names) and self.format in (Format.AOL, Format.EXCITE):
             raise BadParameter("columns", ", ".join(self.names), allowed=f"left out for {self.format}")
-        if self.patience is not None and not self.patience >= 0:
-            raise BadParameter("patience", self.patience, allowed="0 or more seconds")
-        if not 1 <= self.workers <= _MOST_WORKERS:
-            raise BadParameter("workers", self.workers, allowed=f"between 1 and {_MOST_WORKERS}")
         _ = self.promise
 
     @property
     def promise(self) -> SwapAnonymity:
         """What holds for everything that leaves."""
-        return SwapAnonymity(k=self.k, l=self.k if self.l is None else self.l, remembered=self.remembered)
+        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""

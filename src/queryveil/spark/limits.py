@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queryveil.errors import NotYet
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, Target
-from queryveil.methods.plink.profiles import Weights
+from queryveil.methods.settings import Weights
 
 _ONE_MACHINE = "run it on one machine: leave out --engine"
 

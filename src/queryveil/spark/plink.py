@@ -17,7 +17,7 @@ from queryveil.formats.groups import encode_groups
 from queryveil.methods import Plink
 from queryveil.methods.plink import Grouping
 from queryveil.methods.plink._groups import as_written, may_share
-from queryveil.methods.plink._representatives import Representative
+from queryveil.methods.settings import Representative
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release
 from queryveil.spark.clump import shippable
 from queryveil.spark.column_release import release_rows

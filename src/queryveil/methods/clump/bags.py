@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
@@ -11,33 +10,15 @@ import polars as pl
 from queryveil import progress
 from queryveil.data import ROLES, Int32s, QueryLog, Transactions, with_own_texts
 from queryveil.data.rows import Rows, group
-from queryveil.errors import BadParameter, BadRow
+from queryveil.errors import BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
 from queryveil.methods.clump._greedy import Clustering, cost
+from queryveil.methods.settings import Unit
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
 from queryveil.text import tokenize
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
-
-
-class Unit(StrEnum):
-    """What a transaction is made of."""
-
-    USER = "user"
-    QUERY = "query"
-
-
-def parse_unit(unit: Unit | str) -> Unit:
-    """Read `user` or `query`.
-
-    >>> parse_unit("query")
-    <Unit.QUERY: 'query'>
-    """
-    try:
-        return Unit(unit)
-    except ValueError:
-        raise BadParameter("unit", unit, allowed="user or query") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -126,7 +107,7 @@ def release_of(
     manifest = Manifest(
         method=method,
         promise=promise,
-        parameters=parameters | {"taxonomy": taxonomy.source},
+        parameters=parameters,
         counts=Counts(
             n_rows_before=data.n_rows, n_rows_after=frame.height, n_users_before=n_users, n_users_after=frame.height
         ),

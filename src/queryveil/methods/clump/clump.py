@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from queryveil.data import QueryLog, Transactions
 from queryveil.guarantees import TransactionAnonymity
 from queryveil.methods.clump._greedy import clump, without_duplicates
 from queryveil.methods.clump._partition import partition
-from queryveil.methods.clump.bags import Unit, bags_of, no_clusters, parse_unit, release_of
+from queryveil.methods.clump.bags import bags_of, no_clusters, release_of
+from queryveil.methods.settings import ClumpSettings, PartitionSettings
 from queryveil.release import Release
 from queryveil.rng import generator
+from queryveil.settings import check_settings, parameters_of
 from queryveil.text.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Clump:
+class Clump(ClumpSettings):
     """Put similar transactions together and release what all of a cluster have in common.
 
     Promise: every released transaction is identical, as a bag of items, to at least k-1 others.
     Not promised: that the k people of a cluster differ in anything else; what all of them share is told of each.
 
-    A transaction is what one `user` asked for, or one `query`; its items are the words that the `taxonomy` knows
-    (WordNet's nouns if none is given), each as often as it stands there unless `distinct`. `dedupe` releases each item
-    of a cluster once (Clump2 in the paper); `paper` is the paper's algorithm to the letter, `r` its open clusters.
+    Parameters
+    ----------
+    k: transactions that must be identical, 2 or more
+    r: open clusters that the paper's algorithm compares
+    unit: a transaction is what one `user` asked for, or one `query`
+    distinct: take each item of a transaction once, not as often as it stands there
+    dedupe: release each item of a cluster once (Clump2 in the paper)
+    paper: the paper's algorithm to the letter
+    taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -33,17 +42,8 @@ class Clump:
     [['beef', 'fruit'], ['beef', 'fruit']]
     """
 
-    k: int = 5
-    r: int = 10
-    taxonomy: Taxonomy | None = field(default=None, repr=False)
-    unit: Unit = Unit.USER
-    distinct: bool = False
-    dedupe: bool = False
-    paper: bool = False
-    seed: int | None = field(default=None, repr=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", parse_unit(self.unit))
+        check_settings(self)
         TransactionAnonymity(k=self.k)
 
     @property
@@ -78,25 +78,25 @@ class Clump:
             taxonomy,
             promise=self.promise,
             method="clump",
-            parameters={
-                "k": self.k,
-                "r": self.r,
-                "unit": str(self.unit),
-                "distinct": self.distinct,
-                "dedupe": self.dedupe,
-                "paper": self.paper,
-            },
+            parameters=parameters_of(self, taxonomy=taxonomy.source),
             seeded=self.seed is not None,
             rng=rng,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Partition:
+class Partition(PartitionSettings):
     """Start with everything as the root of the taxonomy and say more while k transactions still agree.
 
     Promise: every released transaction is identical, as a set of items, to at least k-1 others.
     Not promised: how many items of a kind there were; Partition keeps sets, not bags.
+
+    Parameters
+    ----------
+    k: transactions that must be identical, 2 or more
+    unit: a transaction is what one `user` asked for, or one `query`
+    taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -106,13 +106,8 @@ class Partition:
     2
     """
 
-    k: int = 5
-    taxonomy: Taxonomy | None = field(default=None, repr=False)
-    unit: Unit = Unit.USER
-    seed: int | None = field(default=None, repr=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", parse_unit(self.unit))
+        check_settings(self)
         TransactionAnonymity(k=self.k)
 
     @property
@@ -134,7 +129,7 @@ class Partition:
             taxonomy,
             promise=self.promise,
             method="partition",
-            parameters={"k": self.k, "unit": str(self.unit)},
+            parameters=parameters_of(self, taxonomy=taxonomy.source),
             seeded=self.seed is not None,
             rng=generator(self.seed),
         )

@@ -1,7 +1,6 @@
 """Differential privacy of the users."""
 
-from queryveil.methods.dp._bounding import Choice
-from queryveil.methods.dp._mechanisms import Mechanism
 from queryveil.methods.dp.dp import Dp
+from queryveil.methods.settings import Choice, Mechanism
 
 __all__ = ["Choice", "Dp", "Mechanism"]

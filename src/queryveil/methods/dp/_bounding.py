@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s, UInt64s
 from queryveil.data.rows import Rows
-from queryveil.errors import BadParameter
+from queryveil.methods.settings import Choice
 
 
 @njit(cache=True, nogil=True)
@@ -39,21 +38,6 @@ def take_largest(row_ptr: Int64s, keys: UInt64s, most: int) -> Bools:
         for slot in range(most):
             taken[best[slot]] = True
     return taken
-
-
-class Choice(StrEnum):
-    """How a person's few queries are picked: at `random`, or those that the person asked most often (`frequent`)."""
-
-    RANDOM = "random"
-    FREQUENT = "frequent"
-
-
-def parse_choice(choose: str) -> Choice:
-    """Read the name of a way to pick."""
-    try:
-        return Choice(choose)
-    except ValueError:
-        raise BadParameter("choose", choose, allowed=f"one of {', '.join(Choice)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

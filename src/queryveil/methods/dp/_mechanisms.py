@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, sqrt
@@ -21,10 +20,10 @@ from queryveil.methods.dp._calibration import (
     tail,
     top_chance,
 )
+from queryveil.methods.settings import DpSettings, Mechanism
 from queryveil.release import Noise
+from queryveil.settings import settings_of
 
-MOST_ITEMS = 1000
-"""No more counts may a person have a part in."""
 LEAST_EPSILON = 1e-4
 LEAST_DELTA = 1e-100
 _CARE = 1 - 1e-9
@@ -34,24 +33,6 @@ _WIDEST = 2e5
 """A wider Gaussian than this takes too long to account for exactly."""
 
 What = Literal["queries", "clicks"]
-
-
-class Mechanism(StrEnum):
-    """The kinds of noise; `auto` takes the one that lets the smallest counts leave."""
-
-    AUTO = "auto"
-    TRUNCATED_GEOMETRIC = "truncated-geometric"
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-    ZEALOUS = "zealous"
-
-
-def parse_mechanism(mechanism: str) -> Mechanism:
-    """Read the name of a kind of noise."""
-    try:
-        return Mechanism(mechanism)
-    except ValueError:
-        raise BadParameter("mechanism", mechanism, allowed=f"one of {', '.join(Mechanism)}") from None
 
 
 @lru_cache(maxsize=256)
@@ -68,7 +49,8 @@ def plan_for(
         raise BadParameter("epsilon", epsilon, allowed=f"{LEAST_EPSILON} or more in each part of a release")
     if delta < LEAST_DELTA:
         raise BadParameter("delta", delta, allowed=f"{LEAST_DELTA} or more in each part of a release")
-    match parse_mechanism(mechanism):
+    chosen: Mechanism = settings_of(DpSettings)["mechanism"].check(mechanism)
+    match chosen:
         case Mechanism.AUTO:
             return choose(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
         case Mechanism.TRUNCATED_GEOMETRIC:

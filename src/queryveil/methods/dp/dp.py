@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -13,13 +12,14 @@ from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Bools, Int32s, Int64s,
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.methods.bots import bots_of, check_threshold
-from queryveil.methods.dp._bounding import Choice, Contributions, collect, parse_choice
-from queryveil.methods.dp._mechanisms import MOST_ITEMS, Mechanism, parse_mechanism, plans_for
+from queryveil.methods.bots import bots_of
+from queryveil.methods.dp._bounding import Contributions, collect
+from queryveil.methods.dp._mechanisms import plans_for
 from queryveil.methods.dp._noise import check_extra, draw
+from queryveil.methods.settings import DpSettings
 from queryveil.release import SEEDED_NOISE, ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail, versions
 from queryveil.rng import check_seed, generator
-from queryveil.settings import is_number, is_whole
+from queryveil.settings import check_settings, parameters_of
 from queryveil.text.tokens import encode, normalise
 
 _MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
@@ -29,16 +29,26 @@ _MUCH_DELTA = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Dp:
+class Dp(DpSettings):
     """Release queries with noisy counts of the people who asked them, if enough people did.
 
     Promise: (epsilon, delta)-differential privacy of a person, with all of the person's rows.
     Not promised: anything about people who act together, or about one person with several user ids.
 
-    Each person counts for at most `max_queries` queries, picked at random or by how often the person asked them
-    (`choose`). In two `rounds` people pick again, among what the first has not released. `clicks` is the part of
-    epsilon and delta that is spent on the URLs clicked for released queries, `max_clicks` of them for each person.
     Without a seed noise is OpenDP's, which needs the extra `dp`.
+
+    Parameters
+    ----------
+    epsilon: the factor of the promise is exp(epsilon); above 0 and at most 100, less is safer
+    delta: the part for which it does not hold; above 0, well below 1 in the number of users
+    max_queries: queries that each person counts for, 1 to 1000
+    mechanism: the noise: auto, truncated-geometric, gaussian, laplace or zealous
+    rounds: 1, or 2: people pick again, among what the first round has not released
+    choose: what a person counts for: random queries, or those that the person asked most often (frequent)
+    clicks: the part of epsilon and delta that is spent on the URLs clicked for released queries, below 1
+    max_clicks: pairs of a query and a URL that each person counts for, 1 to 1000
+    bot_threshold: users with more queries in a session are left out; None keeps every user
+    seed: repeat a run; never for releases, since whoever knows it takes the noise away
 
     Examples
     --------
@@ -49,29 +59,9 @@ class Dp:
     ['red wine']
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-5
-    max_queries: int = 5
-    mechanism: Mechanism = Mechanism.AUTO
-    rounds: Literal[1, 2] = 1
-    choose: Choice = Choice.RANDOM
-    clicks: float = 0.0
-    max_clicks: int = 5
-    bot_threshold: int | None = 100
-    seed: int | None = field(default=None, repr=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mechanism", parse_mechanism(self.mechanism))
-        object.__setattr__(self, "choose", parse_choice(self.choose))
+        check_settings(self)
         DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta)
-        for name, most in (("max_queries", self.max_queries), ("max_clicks", self.max_clicks)):
-            if not is_whole(most) or not 1 <= most <= MOST_ITEMS:
-                raise BadParameter(name, most, allowed=f"a whole number from 1 to {MOST_ITEMS}")
-        if not is_whole(self.rounds) or self.rounds not in (1, 2):
-            raise BadParameter("rounds", self.rounds, allowed="1 or 2")
-        if not is_number(self.clicks) or not 0 <= self.clicks < 1:
-            raise BadParameter("clicks", self.clicks, allowed="a part of the budget, 0 or more and below 1")
-        check_threshold(self.bot_threshold)
         check_seed(self.seed)
         # A part of the budget may be too small for any noise; better said now than after reading a log.
         _ = self.noise
@@ -160,17 +150,7 @@ class Dp:
         return Manifest(
             method="dp",
             promise=self.promise,
-            parameters={
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "max_queries": self.max_queries,
-                "mechanism": str(self.mechanism),
-                "rounds": sum(plan.what == "queries" for plan in plans),
-                "choose": str(self.choose),
-                "clicks": self.clicks,
-                "max_clicks": self.max_clicks,
-                "bot_threshold": self.bot_threshold,
-            },
+            parameters=parameters_of(self, rounds=sum(plan.what == "queries" for plan in plans)),
             counts=Counts(n_rows_before=0, n_rows_after=data.n_queries, n_users_before=0, n_users_after=0),
             removed={},
             columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),

@@ -11,12 +11,14 @@ from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
-from queryveil.methods.bots import bots_of, caveats, check_threshold
+from queryveil.methods.bots import bots_of, caveats
 from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta._objects import Objects, read_objects
+from queryveil.methods.settings import KdeltaSettings
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
+from queryveil.settings import check_settings, parameters_of
 
 _N_TOP = 50
 """Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
@@ -66,20 +68,27 @@ def name_clusters(query: Int32s, part: Int64s, texts: pl.Series) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kdelta:
+class Kdelta(KdeltaSettings):
     """Add and suppress queries until k users have the same shares of queries and clicked URLs.
 
     Promise: every user has the same shares of rows in each pair of a query cluster and a URL as at least k-1 others,
     and in the released log any two queries of a cluster differ in at most `delta` of their clicked URLs.
     Not promised: anything about times and the number of a user's rows; nor that a query was asked by more than one
-    person, unless `min_query_users` asks for it.
+    person, unless `min_query_users` asks for it. Queries are released in lower case with single blanks.
 
-    Queries are released in lower case with single blanks. Mode `exact` keeps the promise; `paper` rounds as the paper
-    does and promises nothing. Without `additions` no row is made up: users keep what their group shares. With
-    `same_texts` a group shares the texts of its queries too, and that is promised. `centroids`
-    are the shares that need fewest edits (`best`) or those of the users with most rows (`paper`). Clusters of fewer
-    than `min_cluster_users` users, queries of fewer than `min_query_users`, and users with more than `bot_threshold`
-    queries in a session are left out first.
+    Parameters
+    ----------
+    k: users who must have the same shares, 2 or more
+    delta: how far the clicked URLs of two queries of a cluster may differ, 0 (the same URLs) to 1
+    mode: `exact` keeps the promise; `paper` rounds as the paper does and promises nothing
+    additions: rows may be made up; without them users keep what their group shares
+    same_texts: a group shares the texts of its queries too, and that is promised
+    centroids: the shares that need fewest edits (`best`), or those of the users with most rows (`paper`)
+    min_cluster_users: clusters of queries that fewer users asked are left out first
+    min_query_users: queries that fewer users asked are left out first
+    bot_threshold: users with more queries in a session are left out; None keeps every user
+    columns: which other columns leave, and how ids and times change
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -91,30 +100,13 @@ class Kdelta:
     '1 1'
     """
 
-    k: int = 5
-    delta: float = 0.5
-    mode: str = "exact"
-    additions: bool = True
-    same_texts: bool = False
-    centroids: str = "best"
-    min_cluster_users: int = 2
-    min_query_users: int = 1
-    bot_threshold: int | None = 100
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         KdeltaAnonymity(k=self.k, delta=self.delta)
-        if self.mode not in ("exact", "paper"):
-            raise BadParameter("mode", self.mode, allowed="exact or paper")
-        if self.centroids not in ("best", "paper"):
-            raise BadParameter("centroids", self.centroids, allowed="best or paper")
         if self.mode == "paper" and not (self.additions and not self.same_texts):
             raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
-        for name in ("min_cluster_users", "min_query_users"):
-            if getattr(self, name) < 1:
-                raise BadParameter(name, getattr(self, name), allowed="1 or more")
-        check_threshold(self.bot_threshold)
         check_seed(self.seed)
 
     @property
@@ -156,17 +148,7 @@ class Kdelta:
         manifest = Manifest(
             method="kdelta",
             promise=self.promise,
-            parameters={
-                "k": self.k,
-                "delta": self.delta,
-                "mode": self.mode,
-                "additions": self.additions,
-                "same_texts": self.same_texts,
-                "centroids": self.centroids,
-                "min_cluster_users": self.min_cluster_users,
-                "min_query_users": self.min_query_users,
-                "bot_threshold": self.bot_threshold,
-            },
+            parameters=parameters_of(self),
             counts=Counts(
                 n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
             ),

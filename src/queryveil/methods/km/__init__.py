@@ -1,6 +1,6 @@
 """(k, m)-anonymity by deleting terms."""
 
-from queryveil.methods.km._deletion import Target
 from queryveil.methods.km.km import Km
+from queryveil.methods.settings import Target
 
 __all__ = ["Km", "Target"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ from queryveil.data.rows import group
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.km._pivot_kernels import build_up, delete_around, restore_around
 from queryveil.methods.km.combinations import relabel
+from queryveil.methods.settings import Target
 from queryveil.text.histories import Histories
 from queryveil.text.term_values import worth_of_terms
 
@@ -155,19 +155,6 @@ def restore(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, m: int) 
     return alive
 
 
-class Target(StrEnum):
-    """What the terms that stay should be worth."""
-
-    LOG_SIZE = "log_size"
-    USERS = "users"
-    BID = "bid"
-    CLICKS = "clicks"
-    IMPRESSIONS = "impressions"
-    REVENUE = "revenue"
-    RANDOM = "random"
-    FIS = "fis"
-
-
 VALUE_COLUMNS = {
     Target.BID: ("bid",),
     Target.CLICKS: ("clicks",),
@@ -175,18 +162,6 @@ VALUE_COLUMNS = {
     Target.REVENUE: ("bid", "clicks"),
 }
 """The columns of the table of term values that a money target multiplies."""
-
-
-def parse_target(target: Target | str) -> Target:
-    """Read a target function's name.
-
-    >>> parse_target("bid")
-    <Target.BID: 'bid'>
-    """
-    try:
-        return Target(target)
-    except ValueError:
-        raise BadParameter("target", target, allowed="one of " + ", ".join(Target)) from None
 
 
 def check_values(target: Target, values: pl.DataFrame | None) -> None:

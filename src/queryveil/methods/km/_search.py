@@ -9,8 +9,9 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
-from queryveil.methods.km._deletion import VALUE_COLUMNS, Labelled, Target, build, delete, label, restore
+from queryveil.methods.km._deletion import VALUE_COLUMNS, Labelled, build, delete, label, restore
 from queryveil.methods.km.combinations import count_in_frequent
+from queryveil.methods.settings import Target
 from queryveil.text.histories import Histories
 
 

@@ -13,12 +13,14 @@ from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
-from queryveil.methods.bots import caveats, check_threshold, without_bots
-from queryveil.methods.km._deletion import Target, check_values, parse_target, term_values
+from queryveil.methods.bots import caveats, without_bots
+from queryveil.methods.km._deletion import check_values, term_values
 from queryveil.methods.km._generalise import generalise, items_of, loss
 from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.rng import check_seed, generator
+from queryveil.settings import check_settings, parameters_of
 from queryveil.text import Tokens, tokenize
 from queryveil.text.histories import Histories, collect, rewrite
 from queryveil.text.taxonomy import Taxonomy
@@ -26,16 +28,24 @@ from queryveil.text.tokens import encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Km:
+class Km(KmSettings):
     """Delete terms until every small combination is shared by k users.
 
-    Promise: (k, m)-anonymity of the terms each user keeps. With `m=None` whole histories are shared by k users;
-    with a `window` ("1d") each stretch of time is anonymized by itself and users get a new id in each.
+    Promise: (k, m)-anonymity of the terms each user keeps.
     Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
 
-    What should stay is the `target`; bid, clicks, impressions and revenue read `values`, a table with the columns
-    term, bid, clicks, impressions. Users with more than `bot_threshold` queries in a session are left out. With a
-    `taxonomy` a term moves up to what it is a kind of before it is deleted; only the target log_size is for that.
+    Parameters
+    ----------
+    k: users who must share a combination of terms, 2 or more
+    m: terms that an attacker may know; None: whole histories are shared by k users
+    target: what should stay: most terms (log_size), users, bid, clicks, impressions or revenue; or random, fis
+    values: a table with the columns term, bid, clicks, impressions, for the targets named after them and revenue
+    restore: give deleted terms back where the promise allows it; the paper only deletes
+    taxonomy: a term moves up to what it is a kind of before it is deleted; only with the target log_size
+    window: each stretch of time ("1d") is anonymized by itself, and users get a new id in each
+    bot_threshold: users with more queries in a session are left out; None keeps every user
+    columns: which other columns leave, and how ids and times change
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -45,26 +55,16 @@ class Km:
     KmAnonymity(k=2, m=1)
     """
 
-    k: int = 10
-    m: int | None = 3
-    target: Target = Target.LOG_SIZE
-    values: pl.DataFrame | None = field(default=None, repr=False)
-    restore: bool = True
-    taxonomy: Taxonomy | None = field(default=None, repr=False)
-    window: str | None = None
-    bot_threshold: int | None = 100
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", parse_target(self.target))
+        check_settings(self)
         KmAnonymity(k=self.k, m=self.m, window=self.window)
         if self.taxonomy is not None and self.target is not Target.LOG_SIZE:
             raise BadParameter("target", str(self.target), allowed="log_size with a taxonomy")
         if self.taxonomy is not None and self.m is None:
             raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
         check_values(self.target, self.values)
-        check_threshold(self.bot_threshold)
         check_seed(self.seed)
         if self.window is not None and self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
@@ -215,15 +215,7 @@ class Km:
         return Manifest(
             method="km",
             promise=msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None),
-            parameters={
-                "k": self.k,
-                "m": self.m,
-                "target": str(self.target),
-                "restore": self.restore,
-                "taxonomy": None if self.taxonomy is None else self.taxonomy.source,
-                "window": self.window,
-                "bot_threshold": self.bot_threshold,
-            },
+            parameters=parameters_of(self, taxonomy=None if self.taxonomy is None else self.taxonomy.source),
             counts=counts,
             removed=removed,
             changed=changed or {},

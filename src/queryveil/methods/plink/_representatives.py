@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
 
 from queryveil.data import GROUPS_SCHEMA, Bools, Floats, Groups, Int32s, Int64s
 from queryveil.data.rows import Rows
-from queryveil.errors import BadParameter
 from queryveil.methods.plink._groups import may_share
 from queryveil.methods.plink.profiles import TermProfiles
+from queryveil.methods.settings import Representative
 
 _DIGITS = 6
-
-
-class Representative(StrEnum):
-    """How the profile of a group is made from those of its members."""
-
-    CENTROID = "centroid"
-    UNION = "union"
-
-
-def parse_representative(representative: Representative | str) -> Representative:
-    """Read `centroid` or `union`.
-
-    >>> parse_representative("union")
-    <Representative.UNION: 'union'>
-    """
-    try:
-        return Representative(representative)
-    except ValueError:
-        raise BadParameter("representative", representative, allowed="centroid or union") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

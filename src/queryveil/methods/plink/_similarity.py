@@ -12,7 +12,9 @@ from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
-from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.settings import PlinkSettings, Weights
+from queryveil.settings import settings_of
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.taxonomy.tree import fold_all
 from queryveil.text.tokens import encode
@@ -94,8 +96,6 @@ def augment(
     return Rows(out_ptr, out[:n].copy()), out_weights[:n].copy()
 
 
-MAX_STEPS = 3
-
 _SMALLEST = 1e-100
 """Weights are taken as shares of the largest one; smaller ones would have a square of 0."""
 
@@ -128,12 +128,6 @@ class Vectors:
         return f"Vectors(n_users={self.user_nodes.n_rows}, n_nodes={self.n_nodes})"
 
 
-def check_steps(a: int) -> None:
-    """Raise unless `a` is a number of steps up that makes sense."""
-    if a not in range(MAX_STEPS + 1):
-        raise BadParameter("a", a, allowed=f"a whole number from 0 to {MAX_STEPS}")
-
-
 def specificity(taxonomy: Taxonomy) -> Floats:
     """How specific each node is, from 0 for the root to 1 for a leaf: 1 - log(leaves under it) / log(all leaves).
 
@@ -149,7 +143,7 @@ def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None) -> V
     """Replace terms by what they mean and add what lies up to `a` steps above; `None` leaves the terms as they are."""
     if a is None:
         return _compact(profiles.user_terms, _scaled(profiles.weights))
-    check_steps(a)
+    settings_of(PlinkSettings)["a"].check(a)
     progress.step("comparing meanings")
     weights = _scaled(profiles.weights)
     nodes = synsets(profiles, taxonomy)

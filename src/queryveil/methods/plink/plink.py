@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Profiles, QueryLog
 from queryveil.guarantees import Linkability
-from queryveil.methods.bots import caveats, check_threshold
+from queryveil.methods.bots import caveats
 from queryveil.methods.plink._groups import grouped
-from queryveil.methods.plink._representatives import (
-    Representative,
-    Shared,
-    groups_of,
-    parse_representative,
-    shared_terms,
-    similarity_to_group,
-    weights_of,
-)
-from queryveil.methods.plink._similarity import augmented, check_steps
-from queryveil.methods.plink.profiles import TermProfiles, Weights, parse_weights, profiles_of
+from queryveil.methods.plink._representatives import Shared, groups_of, shared_terms, similarity_to_group, weights_of
+from queryveil.methods.plink._similarity import augmented
+from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.settings import PlinkSettings, Representative
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
+from queryveil.settings import check_settings, parameters_of
 from queryveil.text.taxonomy import Taxonomy
 
 
@@ -44,7 +38,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plink:
+class Plink(PlinkSettings):
     """Put users of similar interests into groups and release what a group is interested in.
 
     Promise: the average profile is at most the share p of all terms that a group's members bring in (|U|avg / |G| in
@@ -52,10 +46,16 @@ class Plink:
     Not promised: without `strict`, that a term which most or all members share cannot be linked to each of them. Either
     way two terms of one meaning (kitten, kittens) count as two.
 
-    Profiles are given or made from a log: the terms that the `taxonomy` knows (WordNet's nouns if none is given) with
-    `weights` binary, count or tfidf. They are similar if their terms, and what lies up to `a` steps above these, mean
-    the same. A group has at least 1/p members, and its profile is the `centroid` or the `union` of theirs. Users with
-    more than `bot_threshold` queries in a session are left out.
+    Parameters
+    ----------
+    p: the share that is promised, above 0 and at most 1; a group has at least 1/p members
+    a: steps up in the taxonomy when profiles are compared, 0 to 3
+    strict: hold p for every single term, and drop those that exceed it
+    weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own
+    representative: the profile of a group is the centroid or the union of its members' profiles
+    taxonomy: what profiles are compared by, and which terms of a log count; None: WordNet's nouns
+    bot_threshold: users with more queries in a session are left out; None keeps every user
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -65,21 +65,9 @@ class Plink:
     [(2, 4, ['equitation', 'kitten', 'pup', 'riding'])]
     """
 
-    p: float = 0.4
-    a: int = 1
-    strict: bool = False
-    weights: Weights = Weights.BINARY
-    representative: Representative = Representative.CENTROID
-    bot_threshold: int | None = 100
-    seed: int | None = field(default=None, repr=False)
-    taxonomy: Taxonomy | None = field(default=None, repr=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", parse_weights(self.weights))
-        object.__setattr__(self, "representative", parse_representative(self.representative))
+        check_settings(self)
         Linkability(p=self.p, strict=self.strict)
-        check_steps(self.a)
-        check_threshold(self.bot_threshold)
         check_seed(self.seed)
 
     @property
@@ -113,7 +101,8 @@ class Plink:
         manifest = Manifest(
             method="plink",
             promise=self.promise,
-            parameters=self._parameters(data, taxonomy),
+            parameters=parameters_of(self, taxonomy=taxonomy.source)
+            | ({"weights": "given", "bot_threshold": None} if isinstance(data, Profiles) else {}),
             counts=Counts(
                 n_rows_before=data.n_users if isinstance(data, Profiles) else data.n_rows,
                 n_rows_after=groups.n_rows,
@@ -128,17 +117,6 @@ class Plink:
         membership = pl.DataFrame({"user": profiles.users, "group": group_of.astype(np.int64) + 1})
         release = Release(data=groups, manifest=manifest)
         return Grouping(release=release, membership=membership, profiles=profiles.as_profiles())
-
-    def _parameters(self, data: QueryLog | Profiles, taxonomy: Taxonomy) -> dict[str, str | int | float | bool | None]:
-        return {
-            "p": self.p,
-            "a": self.a,
-            "strict": self.strict,
-            "weights": "given" if isinstance(data, Profiles) else str(self.weights),
-            "representative": str(self.representative),
-            "taxonomy": taxonomy.source,
-            "bot_threshold": None if isinstance(data, Profiles) else self.bot_threshold,
-        }
 
     def _warnings(self, data: QueryLog | Profiles, profiles: TermProfiles, shared: Shared, exceeds: Bools) -> list[str]:
         found = []

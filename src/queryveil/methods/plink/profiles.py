@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import polars as pl
@@ -11,32 +10,12 @@ import polars as pl
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles, QueryLog
 from queryveil.data.rows import Rows
-from queryveil.errors import BadParameter
 from queryveil.methods.bots import without_bots
+from queryveil.methods.settings import Weights
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import ENGLISH, encode, normalise
-
-
-class Weights(StrEnum):
-    """What the weight of a term of a log is."""
-
-    BINARY = "binary"
-    COUNT = "count"
-    TFIDF = "tfidf"
-
-
-def parse_weights(weights: Weights | str) -> Weights:
-    """Read `binary`, `count` or `tfidf`.
-
-    >>> parse_weights("count")
-    <Weights.COUNT: 'count'>
-    """
-    try:
-        return Weights(weights)
-    except ValueError:
-        raise BadParameter("weights", weights, allowed="binary, count or tfidf") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

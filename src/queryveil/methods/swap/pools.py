@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int8s, Int64s, UInt64s
-from queryveil.errors import BadInput, BadParameter
-from queryveil.guarantees import SwapAnonymity
+from queryveil.errors import BadInput
+from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _pool_kernels
 from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
 from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, move_all, no_one_waiting
@@ -68,39 +67,6 @@ N_POOLS = len(CATEGORIES) + 1
 """A pool for each category and one for queries that have none."""
 _FIRST_ROOM = 1000
 """Room for more in a pool is made when it is needed, however large k is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolSettings:
-    """When a pool lets go of an event: it holds k events of l users (of k users if l is None).
-
-    `growth` is by how much k grows in a pool where nothing can leave (δ in the paper), up to `max_pool` events: beyond
-    that the oldest is suppressed. `remembered` is how many events the memory of who issued what goes back; None is for
-    a log that is added at once.
-    """
-
-    k: int = 10
-    l: int | None = None  # noqa: E741 - as in the papers
-    growth: float = 1.2
-    max_pool: int = 10_000
-    remembered: int | None = 32_000_000
-
-    def __post_init__(self) -> None:
-        self.promise  # noqa: B018 - it checks k, l and remembered
-        if not isinstance(self.growth, int | float) or not math.isfinite(self.growth) or self.growth <= 1:
-            raise BadParameter("growth", self.growth, allowed="above 1")
-        if not isinstance(self.max_pool, int) or not self.k <= self.max_pool <= 2**31:
-            raise BadParameter("max_pool", self.max_pool, allowed=f"at least k ({self.k}), at most 2,147,483,648")
-
-    @property
-    def n_distinct(self) -> int:
-        """How many distinct users a pool needs."""
-        return self.k if self.l is None else self.l
-
-    @property
-    def promise(self) -> SwapAnonymity:
-        """What holds for whatever leaves the pools."""
-        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

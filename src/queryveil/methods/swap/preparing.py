@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int64s
-from queryveil.errors import BadParameter
+from queryveil.methods.settings import SwapSettings
+from queryveil.settings import settings_of
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED, Classifier
 from queryveil.text.identifiers import remove_identifiers
 
 CATEGORY_NAMES = (*CATEGORIES, UNCLASSIFIED)
 """The categories by the number that stands in the column `category`."""
-_POOL, _DROP = "pool", "drop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -43,8 +43,7 @@ class Prepared:
 
 def check_unclassified(unclassified: str) -> None:
     """Raise if this cannot be done with queries that have no category."""
-    if unclassified not in (_POOL, _DROP):
-        raise BadParameter("unclassified", unclassified, allowed=f"{_POOL} or {_DROP}")
+    settings_of(SwapSettings)["unclassified"].check(unclassified)
 
 
 def prepare(frame: pl.DataFrame, *, classifier: Classifier, unclassified: str = "pool") -> Prepared:
@@ -68,7 +67,7 @@ def prepare(frame: pl.DataFrame, *, classifier: Classifier, unclassified: str = 
     n_emptied = frame.height - n_empty - len(rows)
     found = classifier.classify(texts).category
     n_dropped = 0
-    if unclassified == _DROP:
+    if unclassified == "drop":
         texts, rows = _without(texts, rows, found >= 0)
         n_dropped = int((found < 0).sum())
         found = found[found >= 0]

@@ -12,16 +12,18 @@ from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats
-from queryveil.methods.swap.pools import Pools, PoolSettings
-from queryveil.methods.swap.preparing import Prepared, check_unclassified, prepare
+from queryveil.methods.settings import SwapSettings
+from queryveil.methods.swap.pools import Pools
+from queryveil.methods.swap.preparing import Prepared, prepare
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release
 from queryveil.rng import check_seed, generator
+from queryveil.settings import parameters_of
 from queryveil.text.classifier import Classifier, Kind
 from queryveil.text.tokens import encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Swap:
+class Swap(SwapSettings):
     """Return each query to another user who asked for the same kind of thing, so that profiles keep their shape.
 
     Promise: every row left a pool of its category that held at least k events of at least l distinct users, no row
@@ -30,12 +32,20 @@ class Swap:
     Not promised: that a query's text does not tell who asked it: texts leave as they are, without identifiers that were
     recognised. Who asks for what kind of thing, and about when, is what a release is meant to show.
 
-    `l` is k if None; the paper asks for 2. Rows arrive by `order`: by `time` (a log without times is shuffled) or as
-    they stand in the `file`, and bear the time of the arrival that set them free. In which order they left is not told.
-    Where all who wait are the same, a pool's k grows by `growth` (δ in the paper); over `max_pool` events the oldest is
-    suppressed. What waits at the end is suppressed, or with `drain="release"` released as far as the promise allows.
-    A query without a category goes to a pool of its own, or with `unclassified="drop"` is left out. `classifier` is
-    `evidence` (also if None), `paper`, or one with tables of your own.
+    Rows bear the time of the arrival that set them free. In which order they left is not told.
+
+    Parameters
+    ----------
+    k: events that a pool holds before one leaves, 2 or more
+    l: distinct users among them, 2 to k; None is k, and the paper asks for 2
+    growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
+    max_pool: events that a pool holds at most; over it the oldest is suppressed
+    drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
+    unclassified: queries without a category go to a `pool` of their own, or `drop` them
+    order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
+    classifier: `evidence` (also if None), `paper`, or one with tables of your own
+    columns: which other columns leave, and how ids and times change
+    seed: repeat a run; not for releases
 
     Examples
     --------
@@ -47,24 +57,11 @@ class Swap:
     1
     """
 
-    k: int = 10
-    l: int | None = None  # noqa: E741 - as in the papers
-    growth: float = 1.2
-    max_pool: int = 10_000
-    drain: str = "suppress"
-    unclassified: str = "pool"
-    order: str = "time"
-    classifier: Classifier | Kind | str | None = field(default=None, repr=False)
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
-    seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._settings()
-        check_unclassified(self.unclassified)
-        if self.drain not in ("suppress", "release"):
-            raise BadParameter("drain", self.drain, allowed="suppress or release")
-        if self.order not in ("time", "file"):
-            raise BadParameter("order", self.order, allowed="time or file")
+        SwapSettings.__post_init__(self)
+        self.promise  # noqa: B018 - it checks l
         if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
             raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
         check_seed(self.seed)
@@ -72,7 +69,7 @@ class Swap:
     @property
     def promise(self) -> SwapAnonymity:
         """What a release will promise."""
-        return self._settings().promise
+        return self.pool_settings(remembered=None).promise
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
@@ -86,15 +83,12 @@ class Swap:
         arrivals = self._order(log.frame, prepared.rows, rng)
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
         progress.step("swapping")
-        pools = Pools(self._settings(), seed=self.seed)
+        pools = Pools(self.pool_settings(remembered=None), seed=self.seed)
         released, n_suppressed = self._release(pools, events)
         owners, _ = encode(released["user"])
         out = self.columns.apply(_rows(log.frame, released, events["row"]), owners, rng=rng)
         manifest = self._manifest(log, prepared, out, n_suppressed=n_suppressed, largest_k=int(pools.k_now.max()))
         return Release(data=log.with_frame(out), manifest=manifest)
-
-    def _settings(self) -> PoolSettings:
-        return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=None)
 
     def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
         """Return the order in which the prepared rows arrive."""
@@ -127,16 +121,7 @@ class Swap:
         return Manifest(
             method="swap",
             promise=self.promise,
-            parameters={
-                "k": self.k,
-                "l": self._settings().n_distinct,
-                "growth": self.growth,
-                "max_pool": self.max_pool,
-                "drain": self.drain,
-                "unclassified": self.unclassified,
-                "order": self.order,
-                "classifier": _name_of(_classifier(self.classifier)),
-            },
+            parameters=parameters_of(self, l=self.n_distinct, classifier=_name_of(_classifier(self.classifier))),
             counts=Counts(
                 n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
             ),

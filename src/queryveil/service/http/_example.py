@@ -9,7 +9,8 @@ from functools import cache
 
 import polars as pl
 
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import prepare
 from queryveil.text.classifier import CATEGORIES, Classifier
 

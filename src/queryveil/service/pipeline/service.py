@@ -13,7 +13,8 @@ import polars as pl
 
 from queryveil.data import Format, Layout
 from queryveil.errors import BadInput
-from queryveil.methods.swap.pools import Pools, PoolSettings, Swapped
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
 from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format, write_lines
 from queryveil.service.pipeline._committed import Ledger, UserCount
@@ -109,14 +110,7 @@ class Service:
 
     @property
     def _pool_settings(self) -> PoolSettings:
-        settings = self.settings
-        return PoolSettings(
-            k=settings.k,
-            l=settings.l,
-            growth=settings.growth,
-            max_pool=settings.max_pool,
-            remembered=settings.remembered,
-        )
+        return self.settings.pool_settings(remembered=self.settings.remembered)
 
     def run(
         self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None

@@ -19,8 +19,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from queryveil.data import UInt64s
+from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._issued import hash_users, pair_hashes
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.spark.executors import guarded
 from queryveil.spark.streaming.counts import COUNT_NAMES, COUNTS, COUNTS_SCHEMA
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from queryveil.errors import BadParameter, MissingColumn, MissingExtra
 from queryveil.guarantees import SwapAnonymity
-from queryveil.methods.swap.pools import PoolSettings
+from queryveil.methods.settings import PoolRules, PoolSettings
 from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark.executors import insist, speaking, with_settings
@@ -48,7 +48,7 @@ _LOOK_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SwapStream:
+class SwapStream(PoolRules):
     """Return each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
 
     Promise: every row left a pool of its category and of its user's shard that held at least k events of at least l
@@ -68,10 +68,6 @@ class SwapStream:
     SwapAnonymity(k=5, l=5, remembered=1000000)
     """
 
-    k: int = 10
-    l: int | None = None  # noqa: E741 - as in the papers
-    growth: float = 1.2
-    max_pool: int = 10_000
     remembered: int = 1_000_000
     shards: int = 1
     unclassified: str = "pool"
@@ -201,7 +197,7 @@ class SwapStream:
 
     @property
     def _pools(self) -> PoolSettings:
-        return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=self.remembered)
+        return self.pool_settings(remembered=self.remembered)
 
     @property
     def _columns(self) -> ColumnPolicy:

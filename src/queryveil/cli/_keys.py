@@ -1,4 +1,4 @@
-"""A fresh key for the user ids of a release, in a file beside its folder."""
+"""Keys on the command line: read, made beside a release folder, and found again there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,30 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from queryveil.errors import BadFile
+from queryveil.errors import BadFile, BadParameter
+
+if TYPE_CHECKING:
+    from queryveil.release import Release
 
 _OWNER_ONLY = 0o600
 _N_BYTES = 32
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """Read the secret for keyed ids."""
+    from queryveil.release import MIN_KEY_BYTES
+
+    if path is None:
+        return None
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
+    if len(key) < MIN_KEY_BYTES:
+        raise BadParameter("key", f"{len(key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+    return key
 
 
 def key_beside(folder: Path) -> Path:
@@ -22,6 +41,17 @@ def key_beside(folder: Path) -> Path:
     """
     whole = folder.absolute()
     return whole.with_name(f"{whole.name}.key")
+
+
+def key_of(release: Release, *, folder: Path, key: Path | None) -> bytes | None:
+    """Read the key of a release whose ids are keyed or whose terms are hashed: the one named, or that beside it."""
+    from queryveil.release import Ids
+
+    beside = key_beside(folder)
+    is_keyed = release.manifest.columns.ids is Ids.KEYED or release.manifest.method == "token_hash"
+    if key is None and is_keyed and beside.is_file():
+        key = beside
+    return read_key(key)
 
 
 @contextmanager

@@ -1,26 +1,75 @@
-"""What personalised search keeps with the profiles of groups, for the manifest of a plink release."""
+"""`queryveil anonymize plink`, and what personalised search keeps with the profiles of its groups."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import typer
 
+from queryveil.cli._releases import make_release, print_manifest
+from queryveil.cli.options import Engine, ForceOption, JsonOption, LogArgument, OutputOption, PeopleReading
 from queryveil.errors import BadInput, MissingExtra
+from queryveil.methods.settings import PlinkSettings
+from queryveil.settings import values_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from queryveil.data import Profiles, QueryLog
     from queryveil.methods import Grouping, Plink
     from queryveil.release import Release
+
+
+def plink(
+    log: LogArgument,
+    output: OutputOption,
+    *,
+    method: PlinkSettings,
+    membership: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write who is in which group here; private.")
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Texts to measure personalised search on: a folder or a JSONL file."),
+    ] = None,
+    force: ForceOption = False,
+    reading: PeopleReading,
+    engine: Engine,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a release with plink."""
+    from queryveil.cli.output import progress_bar
+    from queryveil.formats.groups import check_membership, written_membership
+    from queryveil.methods import Plink
+    from queryveil.release import check_target
+
+    chosen = Plink(**values_of(method))
+    if not engine.is_local:
+        engine.refuse(membership=membership, corpus=corpus, format=reading.file_format == "profiles")
+        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=engine)
+        return
+    check_target(output, force=force)
+    if membership is not None:
+        check_membership(membership, release=Path(output), inputs=log, force=force)
+    with progress_bar():
+        data = reading.read_people(log)
+        grouping = chosen.group(data)
+        measured = chosen.strict or corpus is not None
+        release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
+        with written_membership(grouping.membership, membership) if membership else nullcontext():
+            release.save(output, force=force)
+    print_manifest(release.manifest, output, as_json=as_json)
+    if membership is not None:
+        typer.echo(f"who is in which group: {membership}; it undoes the release, keep it to yourself", err=True)
+
 
 MOST_USERS = 1000
 """Users whose searches are tried, drawn at random if there are more."""
 
 
-def with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None) -> Release:
+def _with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None) -> Release:
     """The release with the precision of search in its manifest; if it is strict, also that of groups that are not.
 
     Without a `corpus` the packaged one is searched, and where that cannot be done a warning says so.

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from queryveil.cli.options import parse_columns, read
+from queryveil.cli.options import Engine, Reading
 
 if TYPE_CHECKING:
     from queryveil.data import QueryLog
     from queryveil.release import ColumnReport, Manifest, Release
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """The options that say how to read the log."""
-
-    file_format: str | None
-    columns: str | None
-    bad_rows: str
 
 
 class Method(Protocol):
@@ -39,30 +29,23 @@ def make_release(
     reading: Reading,
     force: bool,
     as_json: bool,
-    engine: str = "local",
-    master: str | None = None,
+    engine: Engine | None = None,
 ) -> None:
     """Read the log, anonymize it, write the release and say what it is."""
-    from queryveil.cli.engines import spark_of
     from queryveil.cli.output import progress_bar
     from queryveil.release import check_target
 
-    spark = spark_of(engine, master, method=method)
+    spark = None if engine is None else engine.start(method=method)
     if spark is None:
         check_target(output, force=force)
         with progress_bar():
-            release = method.anonymize(
-                read(log, file_format=reading.file_format, columns=reading.columns, bad_rows=reading.bad_rows)
-            )
+            release = method.anonymize(reading.read(log))
             release.save(output, force=force)
         manifest, options = release.manifest, ""
     else:
         spark.check_target(output, force=force)
         with progress_bar():
-            there = spark.read_log(
-                log, format=reading.file_format, columns=parse_columns(reading.columns), bad_rows=reading.bad_rows
-            )
-            manifest = spark.anonymize(method, there, output, force=force)
+            manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
         options = on_spark(output)
     print_manifest(manifest, output, as_json=as_json, options=options)
     if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:

@@ -1,27 +1,20 @@
-"""`queryveil anonymize dp`."""
+"""`queryveil anonymize dp`, and the budget that its releases are paid from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli.anonymize.making import on_spark, print_manifest
-from queryveil.cli.anonymize.options import BotsOption, ForceOption, OutputOption, SeedOption
-from queryveil.cli.engines import EngineOption, MasterOption, check_engine, spark_of
-from queryveil.cli.options import (
-    BadRowsOption,
-    ColumnsOption,
-    FormatOption,
-    JsonOption,
-    LogArgument,
-    parse_columns,
-    read,
-)
+from queryveil.cli._releases import on_spark, print_manifest
+from queryveil.cli.options import Engine, ForceOption, JsonOption, LogArgument, OutputOption, Reading
 from queryveil.errors import BadParameter, NotYet
+from queryveil.methods.settings import DpSettings
+from queryveil.settings import setting, values_of
 
 if TYPE_CHECKING:
     from queryveil.guarantees import DifferentialPrivacy
@@ -31,93 +24,70 @@ if TYPE_CHECKING:
 _BUDGET = "A budget for all releases of one log"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The ledger that a release is paid from, and what it begins with."""
+
+    budget: Path | None = setting(None, metavar="FILE", help="Ledger to spend from; private.", panel=_BUDGET)
+    total_epsilon: float | None = setting(None, help="Begin a ledger with so much.", panel=_BUDGET)
+    total_delta: float | None = setting(None, help="Delta to begin it with.", panel=_BUDGET)
+
+
 def dp(
     log: LogArgument,
     output: OutputOption,
-    epsilon: Annotated[float, typer.Option(help="Above 0; less is safer.")] = 1.0,
-    delta: Annotated[
-        float, typer.Option(help="Chance that the promise fails; far below 1 in the number of users.")
-    ] = 1e-5,
-    max_queries: Annotated[int, typer.Option(help="Queries that a user counts for.")] = 5,
-    mechanism: Annotated[
-        str, typer.Option(help="auto, truncated-geometric, gaussian, laplace or zealous noise.")
-    ] = "auto",
-    rounds: Annotated[int, typer.Option(help="1, or 2: pick again from what is not out yet.")] = 1,
-    choose: Annotated[str, typer.Option(help="random or frequent queries.")] = "random",
-    clicks: Annotated[float, typer.Option(help="Part of the budget for clicked URLs, 0 to below 1.")] = 0.0,
-    max_clicks: Annotated[int, typer.Option(help="Clicks that a user counts for.")] = 5,
+    *,
+    method: DpSettings,
     synthesize: Annotated[
         int | None, typer.Option(metavar="N", help="Release N made-up users by these counts.")
     ] = None,
-    budget: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ledger to spend from; private.", rich_help_panel=_BUDGET)
-    ] = None,
-    total_epsilon: Annotated[
-        float | None, typer.Option(help="Begin a ledger with so much.", rich_help_panel=_BUDGET)
-    ] = None,
-    total_delta: Annotated[float | None, typer.Option(help="Delta to begin it with.", rich_help_panel=_BUDGET)] = None,
-    bots: BotsOption = 100,
+    paid: Budget,
     force: ForceOption = False,
-    seed: SeedOption = None,
-    file_format: FormatOption = None,
-    columns: ColumnsOption = None,
-    bad_rows: BadRowsOption = "fail",
-    engine: EngineOption = "local",
-    master: MasterOption = None,
+    reading: Reading,
+    engine: Engine,
     as_json: JsonOption = False,
 ) -> None:
-    """Release queries with counts, noisy enough to hide any one user."""
+    """Make a release of noisy counts, and pay for it if there is a budget."""
     from queryveil.cli.output import progress_bar
     from queryveil.methods import Dp
     from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
     from queryveil.release import check_target
 
+    budget = paid.budget
     with _as_typed():
-        method = Dp(
-            epsilon=epsilon,
-            delta=delta,
-            max_queries=max_queries,
-            mechanism=mechanism,  # type: ignore[arg-type]
-            rounds=rounds,  # type: ignore[arg-type]
-            choose=choose,  # type: ignore[arg-type]
-            clicks=clicks,
-            max_clicks=max_clicks,
-            bot_threshold=bots or None,
-            seed=seed,
-        )
-        total = _total(budget, epsilon=total_epsilon, delta=total_delta)
+        chosen = Dp(**values_of(method))
+        total = _total(budget, epsilon=paid.total_epsilon, delta=paid.total_delta)
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
-    check_engine(engine, master)
-    if engine != "local" and synthesize is not None:
+    if not engine.is_local and synthesize is not None:
         raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
-    spark = spark_of(engine, master)
+    spark = engine.start()
     if spark is None:
         check_target(output, force=force)
     else:
         spark.check_target(output, force=force)
-    _check_ledger(budget, method.promise, total=total, release=Path(output.removeprefix("file://")))
+    _check_ledger(budget, chosen.promise, total=total, release=Path(output.removeprefix("file://")))
     if spark is not None:
         with progress_bar():
-            there = spark.read_log(log, format=file_format, columns=parse_columns(columns), bad_rows=bad_rows)
-            method.check(there.empty)
+            there = reading.read_on(spark, log)
+            chosen.check(there.empty)
             n_users = there.n_users
-            with _spent(budget, method.promise, total=total, release=Path(output)):
-                manifest = spark.anonymize(method, there, output, force=force)
+            with _spent(budget, chosen.promise, total=total, release=Path(output)):
+                manifest = spark.anonymize(chosen, there, output, force=force)
         print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
-        _say_what_is_odd(manifest, delta=delta, n_users=n_users)
+        _say_what_is_odd(manifest, delta=chosen.delta, n_users=n_users)
         return
     with progress_bar():
-        data = read(log, file_format=file_format, columns=columns, bad_rows=bad_rows)
+        data = reading.read(log)
         # Whatever can go wrong should do so before anything is spent.
-        method.check(data)
-        with _spent(budget, method.promise, total=total, release=Path(output)):
-            counts = method.anonymize(data)
-            release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=seed)
+        chosen.check(data)
+        with _spent(budget, chosen.promise, total=total, release=Path(output)):
+            counts = chosen.anonymize(data)
+            release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=chosen.seed)
             release.save(output, force=force)
-    n_clicks = counts.tallies.n_clicks if clicks and synthesize is None else None
+    n_clicks = counts.tallies.n_clicks if chosen.clicks and synthesize is None else None
     print_manifest(release.manifest, output, as_json=as_json, n_clicks=n_clicks)
-    _say_what_is_odd(counts.manifest, delta=delta, n_users=data.n_users)
+    _say_what_is_odd(counts.manifest, delta=chosen.delta, n_users=data.n_users)
 
 
 @contextmanager

@@ -1,0 +1,125 @@
+"""Commands made from settings: a parameter whose type is a dataclass of settings becomes the options of its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from enum import StrEnum
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from queryveil.errors import BadFile, BadParameter
+from queryveil.settings import Setting, settings_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from queryveil.text.taxonomy import Taxonomy
+
+
+def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., None]:
+    """Return the command with an option for each setting of the parameters that are dataclasses.
+
+    `groups` says so where the function does not: a dataclass, an instance of it for other defaults, or None if the
+    command has no such options. The settings stay with the command, by option, as its attribute `settings`.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    made: dict[str, tuple[type[Any], dict[str, Setting]]] = {}
+    taken: list[Parameter] = []
+    absent = {name: None for name, group in groups.items() if group is None}
+    for name, parameter in signature(function).parameters.items():
+        if name in absent:
+            continue
+        group = groups.get(name, hints[name] if parameter.default is Parameter.empty else parameter.default)
+        kind = group if isinstance(group, type) else type(group)
+        if not is_dataclass(kind):
+            taken.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+            continue
+        made[name] = kind, {_word(about): about for about in settings_of(kind).values()}
+        for word, about in made[name][1].items():
+            chosen = about.default if isinstance(group, type) else getattr(group, about.name)
+            taken.append(_option(word, about, default=chosen))
+
+    def command(**typed: Any) -> None:
+        for name, (kind, settings) in made.items():
+            given = {about.name: meant(about, typed.pop(word)) for word, about in settings.items()}
+            typed[name] = kind(**given)
+        function(**typed, **absent)
+
+    command.__doc__ = function.__doc__
+    command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    command.settings = {about.flag: about for _, own in made.values() for about in own.values()}  # type: ignore[attr-defined]
+    return command
+
+
+def _word(about: Setting) -> str:
+    return about.flag.removeprefix("--").replace("-", "_")
+
+
+def _option(word: str, about: Setting, *, default: Any) -> Parameter:
+    kind, shown = _typed(about, default)
+    option = typer.Option(about.flag, help=about.help, metavar=about.metavar, rich_help_panel=about.panel)
+    return Parameter(word, Parameter.KEYWORD_ONLY, default=shown, annotation=Annotated[kind, option])
+
+
+def _typed(about: Setting, default: Any) -> tuple[Any, Any]:
+    """Return the type and the default of what is typed for a setting."""
+    if about.kind is bool:
+        return bool, False
+    if about.typed_none is not None:
+        kind: Any = type(about.typed_none)
+        return kind, kind(default)
+    if default is None:
+        default = about.typed_default
+    if issubclass(about.kind, StrEnum):
+        return str, str(default)
+    kind = about.kind
+    if kind is object:
+        kind = Path if about.metavar in ("FILE", "PATH") else str
+    return (kind | None if default is None else kind), default
+
+
+def meant(about: Setting, typed: Any) -> Any:
+    """Return the value of a setting from what was typed for it."""
+    if about.kind is bool:
+        return typed is not about.default
+    if about.typed_none is not None:
+        if str(typed).lower() == str(about.typed_none):
+            return None
+        try:
+            return about.kind(typed)
+        except ValueError:
+            raise BadParameter(about.name, typed, allowed=about.range) from None
+    reader = _READERS.get(about.name)
+    return reader(typed) if reader is not None and about.kind is object and typed is not None else typed
+
+
+def load_taxonomy(name: str | None) -> Taxonomy | None:
+    """Return WordNet's nouns, or the taxonomy in a file of pairs."""
+    from queryveil.text.taxonomy import Taxonomy
+
+    if name is None:
+        return None
+    return Taxonomy.wordnet() if name == "wordnet" else Taxonomy.read_csv(name)
+
+
+def read_values(path: Path) -> pl.DataFrame:
+    """Read a table of term values."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except OSError as error:
+        raise BadFile(
+            str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}"
+        ) from None
+    except pl.exceptions.PolarsError:
+        # Privacy: the cause would quote the rows, so it is dropped.
+        raise BadFile(str(path), "not a CSV or Parquet table with the columns term,bid,clicks,impressions") from None
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {"taxonomy": load_taxonomy, "values": read_values}
+"""What reads a setting that is not typed as it is, but named."""

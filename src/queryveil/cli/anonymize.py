@@ -1,0 +1,156 @@
+"""`queryveil anonymize METHOD LOG -o DIR`: a command for each method, with an option for each of its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from queryveil.cli._anonymize_dp import dp
+from queryveil.cli._anonymize_plink import plink
+from queryveil.cli._commands import with_options
+from queryveil.cli._keys import fresh_key, key_beside, read_key
+from queryveil.cli._releases import make_release
+from queryveil.cli.options import (
+    Columns,
+    Engine,
+    ForceOption,
+    JsonOption,
+    LogArgument,
+    OutputOption,
+    Reading,
+    TableFiles,
+)
+from queryveil.errors import NotYet
+from queryveil.methods import settings
+from queryveil.settings import setting, values_of
+
+_BASELINES = "Baselines that promise nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashColumns(Columns):
+    """Which columns leave beside hashes, whose key is that of keyed ids too."""
+
+    key: Path | None = setting(
+        None, metavar="FILE", help="Secret of hashes and keyed ids; if none, a new one in DIR.key."
+    )
+
+
+def anonymize(
+    log: LogArgument,
+    output: OutputOption,
+    *,
+    method: Any,
+    columns: Columns | None,
+    reading: Reading,
+    engine: Engine | None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a release of a log with a method; what a method does not have, columns or engine, is None."""
+    from queryveil import methods
+
+    kind = getattr(methods, type(method).__name__.removesuffix("Settings"))
+    made = kind(**values_of(method), **({} if columns is None else {"columns": columns.policy()}))
+    make_release(made, log, output, reading=reading, force=force, as_json=as_json, engine=engine)
+
+
+def swap(
+    log: LogArgument,
+    output: OutputOption,
+    *,
+    method: settings.SwapSettings,
+    tables: TableFiles,
+    columns: Columns = Columns(ids="keyed"),  # noqa: B008 - it is frozen
+    reading: Reading,
+    engine: Engine,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a release with swap; keyed ids without a key get one beside the folder."""
+    from queryveil.methods import Swap
+    from queryveil.release import check_target
+
+    if not engine.is_local:
+        raise NotYet(
+            "swap of a whole log on Spark",
+            "its pools see every arrival in turn",
+            instead="see queryveil.spark.streaming for live events, or leave out --engine",
+        )
+    folder = Path(output)
+    check_target(output, force=force)
+    with fresh_key(folder, wanted=columns.ids == "keyed" and columns.key is None, force=force) as made:
+        classifier = tables.classifier(str(method.classifier))
+        policy = replace(columns, key=made or columns.key).policy()
+        chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
+        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json)
+    if made is not None:
+        typer.echo(f"key of the user ids: {key_beside(folder)}; verify needs it, keep it to yourself", err=True)
+
+
+def token_hash(
+    log: LogArgument,
+    output: OutputOption,
+    *,
+    method: settings.TokenHashSettings,
+    columns: HashColumns,
+    reading: Reading,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a release of hashes; without a key they get one beside the folder."""
+    from queryveil.methods import TokenHash
+    from queryveil.release import check_target
+
+    check_target(output, force=force)
+    with fresh_key(Path(output), wanted=columns.key is None, force=force) as made:
+        secret = made or columns.key
+        policy = replace(columns, key=secret if columns.ids == "keyed" else None).policy()
+        chosen = TokenHash(key=read_key(secret), columns=policy, seed=method.seed)
+        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json)
+    if made is not None:
+        typer.echo(f"key of the hashes: {key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
+
+
+app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
+
+
+@app.callback()
+def _methods() -> None:
+    pass
+
+
+def _add(name: str, function: Any, *, panel: str | None = None, **groups: Any) -> None:
+    """Add the command of a method; its help is the first line of its settings."""
+    command = with_options(function, **groups)
+    app.command(name, help=groups["method"].__doc__, rich_help_panel=panel)(command)
+
+
+_add("km", anonymize, method=settings.KmSettings, columns=Columns(), engine=Engine())
+_add("kdelta", anonymize, method=settings.KdeltaSettings, columns=Columns(), engine=Engine())
+_add("plink", plink, method=settings.PlinkSettings)
+_add("clump", anonymize, method=settings.ClumpSettings, columns=None, engine=Engine())
+_add("partition", anonymize, method=settings.PartitionSettings, columns=None, engine=Engine())
+_add("swap", swap, method=settings.SwapSettings)
+_add("dp", dp, method=settings.DpSettings)
+_as_aol_did = Columns(time="keep", keep="rank,url")
+_add(
+    "pseudonymise",
+    anonymize,
+    panel=_BASELINES,
+    method=settings.PseudonymiseSettings,
+    columns=_as_aol_did,
+    engine=None,
+)
+_add("token-hash", token_hash, panel=_BASELINES, method=settings.TokenHashSettings)
+_add(
+    "query-threshold",
+    anonymize,
+    panel=_BASELINES,
+    method=settings.QueryThresholdSettings,
+    columns=Columns(),
+    engine=None,
+)
