@@ -44,10 +44,12 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
             taken.append(_option(word, about, default=chosen))
 
     def command(**typed: Any) -> None:
-        for name, (kind, settings) in made.items():
-            given = {about.name: meant(about, typed.pop(word)) for word, about in settings.items()}
-            typed[name] = kind(**given)
-        function(**typed, **absent)
+        # An option may be called as a group is: --columns, and the columns that leave.
+        groups = {
+            name: kind(**{about.name: meant(about, typed.pop(word)) for word, about in settings.items()})
+            for name, (kind, settings) in made.items()
+        }
+        function(**typed, **groups, **absent)
 
     command.__doc__ = function.__doc__
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
