@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from queryveil.cli._releases import make_release, print_manifest
@@ -111,6 +110,8 @@ def _precision(
 
 
 def _with(release: Release, *, measures: dict[str, float] | None = None, warning: str | None = None) -> Release:
+    import msgspec
+
     manifest = release.manifest
     manifest = msgspec.structs.replace(
         manifest,

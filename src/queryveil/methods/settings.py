@@ -10,12 +10,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from queryveil.errors import BadParameter
-from queryveil.guarantees import SwapAnonymity
 from queryveil.settings import check_settings, setting
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from queryveil.guarantees import SwapAnonymity
     from queryveil.text.classifier import Classifier
     from queryveil.text.taxonomy import Taxonomy
 
@@ -197,6 +197,8 @@ class PoolSettings(PoolRules):
     @property
     def promise(self) -> SwapAnonymity:
         """What holds for whatever leaves the pools."""
+        from queryveil.guarantees import SwapAnonymity  # noqa: PLC0415 - the help of commands needs no guarantee
+
         return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
 
 
