@@ -293,7 +293,7 @@ def test_a_service_that_is_not_ready_says_so_and_why(echo: Echo, client: httpx.C
 def test_what_no_batch_takes_in_time_is_given_back(echo: Echo, client: httpx.Client) -> None:
     echo.may_take.clear()
     time.sleep(0.2)
-    echo.source._server.front.queue_seconds = 0.3
+    echo.source._server.state.queue_seconds = 0.3
     answer = post(client, b'{"a": 1}\n', Idempotency_Key="one")
     assert (answer.status_code, answer.json()["error"]) == (503, "nothing was taken; send it again later")
     echo.may_take.set()

@@ -11,7 +11,7 @@ import pytest
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.service.http._requests import Address
+from queryveil.service.http.requests import Address
 from queryveil.service.http.server import HttpSink, HttpSource, serve_monitor
 from queryveil.service.stats import Stats
 

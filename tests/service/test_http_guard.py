@@ -12,7 +12,7 @@ import pytest
 
 from queryveil.errors import BadParameter
 from queryveil.service.http._metrics import Traffic, render
-from queryveil.service.http._requests import Address, read_token
+from queryveil.service.http.requests import Address, read_token
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.stats import Histogram, Stats
 
@@ -25,7 +25,7 @@ EVERY_PATH = ("/", "/page.css", "/page.js", "/charts.js", "/icon.svg", "/healthz
 def listening(address: Address) -> Iterator[httpx.Client]:
     """Listen without a service behind: a post that passes the guard is given back at once."""
     source, sink = HttpSource(address), HttpSink(address)
-    source._server.front.queue_seconds = 0.05
+    source._server.state.queue_seconds = 0.05
     source.open(position=None, keys=())
     sink.open(delivered=0, n_bytes=0)
     with httpx.Client(base_url=f"http://127.0.0.1:{source.port}") as client:
@@ -73,7 +73,7 @@ def test_other_machines_may_not_reach_a_service_without_a_token() -> None:
         for kind in (HttpSource, HttpSink):
             with pytest.raises(BadParameter, match=r"127\.0\.0\.1 where there is no token; name one with --token FILE"):
                 kind(Address(host=host, port=0))
-    Address(host="0.0.0.0", port=0, token=TOKEN).check_is_guarded()
+    Address(host="0.0.0.0", port=0, token=TOKEN).check_has_token()
 
 
 def test_a_name_that_was_bent_to_this_machine_is_turned_away(client: httpx.Client) -> None:

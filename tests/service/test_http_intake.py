@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.errors import BadParameter, Unreachable
-from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Cursor, Fate, Intake, Outlet, stored_key
+from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Cursor, Outcome, PostQueue, ReleasedQueue, hash_key
 from queryveil.service.ports import Outgoing
 
 
-def opened(**settings: int) -> Intake:
-    intake = Intake(**settings)
-    intake.open(position=None, keys=())
-    return intake
+def opened(**settings: int) -> PostQueue:
+    post_queue = PostQueue(**settings)
+    post_queue.open(position=None, keys=())
+    return post_queue
 
 
 @given(
@@ -25,82 +25,82 @@ def opened(**settings: int) -> Intake:
     limit=st.integers(min_value=1, max_value=60),
 )
 def test_however_posts_are_joined_each_learns_of_exactly_its_own_bad_lines(posts: list[list[bool]], limit: int) -> None:
-    intake = opened(max_batch_bytes=limit)
+    post_queue = opened(max_batch_bytes=limit)
     bodies = [b"".join(b"good\n" if is_good else b"bad\n" for is_good in lines) for lines in posts]
-    waiting = [intake.add(body) for body in bodies]
+    waiting = [post_queue.add(body) for body in bodies]
     taken = b""
-    while (batch := intake.take(timeout=0)) is not None:
+    while (batch := post_queue.take(timeout=0)) is not None:
         found = batch.data.splitlines()
-        intake.settle(batch, bad_lines=[i for i, line in enumerate(found, start=1) if line == b"bad"])
+        post_queue.settle(batch, bad_lines=[i for i, line in enumerate(found, start=1) if line == b"bad"])
         assert len(batch.data) <= limit or batch.data in bodies
         taken += batch.data
     assert taken == b"".join(bodies)
     for post, lines in zip(waiting, posts, strict=True):
         bad = tuple(i for i, is_good in enumerate(lines, start=1) if not is_good)
-        assert post.answer.result(0) == Answer(fate=Fate.COMMITTED, bad_lines=bad)
+        assert post.answer.result(0) == Answer(outcome=Outcome.COMMITTED, bad_lines=bad)
 
 
 def test_of_many_who_send_the_same_key_at_once_one_is_taken() -> None:
-    intake, n_taken = opened(), 0
+    post_queue, n_taken = opened(), 0
     is_over = threading.Event()
 
     def serve() -> None:
         nonlocal n_taken
         while not is_over.is_set():
-            batch = intake.take(timeout=0.01)
+            batch = post_queue.take(timeout=0.01)
             if batch is not None:
                 n_taken += batch.data.count(b"\n")
-                intake.settle(batch, bad_lines=[])
+                post_queue.settle(batch, bad_lines=[])
 
     server = threading.Thread(target=serve)
     server.start()
     with ThreadPoolExecutor(8) as pool:
-        sent = [pool.submit(intake.add, b"line\n", key=str(i % 50)) for i in range(2000)]
-        fates = [post.result().answer.result(10).fate for post in sent]
+        sent = [pool.submit(post_queue.add, b"line\n", key=str(i % 50)) for i in range(2000)]
+        outcomes = [post.result().answer.result(10).outcome for post in sent]
     is_over.set()
     server.join()
-    assert n_taken == fates.count(Fate.COMMITTED) == 50
-    assert fates.count(Fate.ALREADY) == 1950
+    assert n_taken == outcomes.count(Outcome.COMMITTED) == 50
+    assert outcomes.count(Outcome.ALREADY) == 1950
 
 
 def test_nothing_is_taken_before_the_keys_of_earlier_runs_are_known() -> None:
-    intake = Intake()
-    assert intake.add(b"line\n", key="k").answer.result(0).fate is Fate.WITHDRAWN
-    intake.open(position="7", keys=[stored_key("k", data=b"line\n")])
-    assert intake.add(b"line\n", key="k").answer.result(0).fate is Fate.ALREADY
-    intake.add(b"more\n")
-    batch = intake.take(timeout=0)
+    post_queue = PostQueue()
+    assert post_queue.add(b"line\n", key="k").answer.result(0).outcome is Outcome.WITHDRAWN
+    post_queue.open(position="7", keys=[hash_key("k", data=b"line\n")])
+    assert post_queue.add(b"line\n", key="k").answer.result(0).outcome is Outcome.ALREADY
+    post_queue.add(b"more\n")
+    batch = post_queue.take(timeout=0)
     assert batch is not None
     assert batch.position == "8"
 
 
 def test_the_state_of_another_source_is_refused() -> None:
     with pytest.raises(BadParameter, match="the source that the state was begun with"):
-        Intake().open(position='{"inode": 7}', keys=())
+        PostQueue().open(position='{"inode": 7}', keys=())
 
 
 def test_closing_gives_back_what_waits_and_lets_the_batch_at_hand_be_settled() -> None:
-    intake = opened()
-    first = intake.add(b"first\n")
-    batch = intake.take(timeout=0)
-    second = intake.add(b"second\n")
+    post_queue = opened()
+    first = post_queue.add(b"first\n")
+    batch = post_queue.take(timeout=0)
+    second = post_queue.add(b"second\n")
     assert batch is not None
-    intake.close()
-    assert second.answer.result(0).fate is Fate.WITHDRAWN
+    post_queue.close()
+    assert second.answer.result(0).outcome is Outcome.WITHDRAWN
     assert not first.answer.done()
-    intake.settle(batch, bad_lines=[])
-    assert first.answer.result(0).fate is Fate.COMMITTED
-    assert intake.take(timeout=0) is None
+    post_queue.settle(batch, bad_lines=[])
+    assert first.answer.result(0).outcome is Outcome.COMMITTED
+    assert post_queue.take(timeout=0) is None
 
 
 def test_what_nobody_settles_is_said_to_be_unknown_and_a_late_settling_does_no_harm() -> None:
-    intake = opened()
-    post = intake.add(b"first\n")
-    batch = intake.take(timeout=0)
+    post_queue = opened()
+    post = post_queue.add(b"first\n")
+    batch = post_queue.take(timeout=0)
     assert batch is not None
-    intake.give_up()
-    assert post.answer.result(0).fate is Fate.UNKNOWN
-    intake.settle(batch, bad_lines=[])
+    post_queue.abandon()
+    assert post.answer.result(0).outcome is Outcome.UNKNOWN
+    post_queue.settle(batch, bad_lines=[])
 
 
 def outgoing(number: int, n_bytes: int = 10) -> Outgoing:
@@ -108,25 +108,25 @@ def outgoing(number: int, n_bytes: int = 10) -> Outgoing:
 
 
 def test_batches_are_read_in_order_without_a_gap_and_not_too_many_at_once() -> None:
-    outlet = Outlet()
-    outlet.open(delivered=4)
+    released_queue = ReleasedQueue()
+    released_queue.open(delivered=4)
     for number in (5, 6, 8):
-        outlet.offer(outgoing(number))
-    assert [each.number for each in outlet.read(after=4)] == [5, 6]
-    outlet.offer(outgoing(7, MAX_REPLY_BYTES))
-    assert [each.number for each in outlet.read(after=4)] == [5, 6]
-    assert [each.number for each in outlet.read(after=6)] == [7]
-    assert outlet.cursor == Cursor(confirmed=4, last=8)
+        released_queue.offer(outgoing(number))
+    assert [each.number for each in released_queue.read(after=4)] == [5, 6]
+    released_queue.offer(outgoing(7, MAX_REPLY_BYTES))
+    assert [each.number for each in released_queue.read(after=4)] == [5, 6]
+    assert [each.number for each in released_queue.read(after=6)] == [7]
+    assert released_queue.cursor == Cursor(confirmed=4, last=8)
 
 
 def test_delivery_waits_for_the_client_and_closing_is_no_delivery() -> None:
-    outlet = Outlet()
-    outlet.open(delivered=0)
-    outlet.offer(outgoing(1))
-    outlet.confirm(1)
-    outlet.wait_for(1)
-    outlet.offer(outgoing(1))
-    assert outlet.read(after=0) == []
-    threading.Timer(0.1, outlet.close).start()
+    released_queue = ReleasedQueue()
+    released_queue.open(delivered=0)
+    released_queue.offer(outgoing(1))
+    released_queue.confirm(1)
+    released_queue.wait_for(1)
+    released_queue.offer(outgoing(1))
+    assert released_queue.read(after=0) == []
+    threading.Timer(0.1, released_queue.close).start()
     with pytest.raises(Unreachable, match="has not confirmed"):
-        outlet.wait_for(2)
+        released_queue.wait_for(2)

@@ -124,7 +124,7 @@ def serve(
 ) -> None:
     """Anonymize over HTTP: POST /events, GET /released, and a live page."""
     from queryveil.release import ColumnPolicy, Ids
-    from queryveil.service.http._requests import Address, read_token
+    from queryveil.service.http.requests import Address, read_token
     from queryveil.service.http.server import HttpSink, HttpSource
     from queryveil.service.pipeline import urls
     from queryveil.service.pipeline.service import Service
@@ -132,7 +132,7 @@ def serve(
 
     store = running.store or "sqlite:queryveil.db"
     address = Address(host=host, port=port, token=None if token is None else read_token(token))
-    address.check_is_guarded()
+    address.check_has_token()
     settings = StreamSettings(
         **values_of(live),
         tables=Tables(**values_of(tables)),

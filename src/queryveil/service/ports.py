@@ -1,4 +1,4 @@
-"""The protocols of source, sink and store, and the data passed between them.
+"""The ports of the service: protocols for sources, sinks and stores, and the values that pass through them.
 
 An event is one line in one format, whatever carries it: a line of a file, an entry of a Redis stream, a message of a
 Kafka topic, a line of a POST. The order of things, so that nothing is lost and nothing is released twice:
@@ -28,10 +28,16 @@ from queryveil.service.stats import Stats
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Batch:
-    """Whole lines of a source, and where the source stands after them.
+    """Whole lines of a source, and its position after them.
 
-    `position` is the source's own text; it is kept with what came of the lines and given to `Source.open` again.
-    `keys` are senders' names for what is in the batch: one that was committed is never taken a second time.
+    Parameters
+    ----------
+    data
+        The lines, each with its line end.
+    position
+        The source's own text, such as offsets; it is committed with the lines and given to `Source.open` after a start.
+    keys
+        Hashes of the idempotency keys in the batch: what was committed under one is never taken again.
     """
 
     data: bytes
@@ -43,7 +49,16 @@ class Batch:
 class Outgoing:
     """Released lines on their way to the sink.
 
-    `number` counts from 1 without gaps; `offset` is how many bytes went out before these.
+    Parameters
+    ----------
+    number
+        Counts from 1 without gaps.
+    offset
+        How many bytes were released before these.
+    data
+        The lines.
+    n_rows
+        How many events they are.
     """
 
     number: int
@@ -56,11 +71,28 @@ class Outgoing:
 class Commit:
     """Everything that one batch changed, to be written in one transaction.
 
-    `number` counts commits from 1 without gaps, so that a store can tell after a lost connection whether it has one.
-    `profiles` has the columns user (the released pseudonym), category (its name) and n, to be added to what is there.
-    `issued` are hashes for the memory of who asked what, of this `generation`; those of generations before the last are
-    to be forgotten. `outgoing` is to be kept until a later commit says with `delivered` that it has arrived.
-    `counts` replaces the counts before.
+    Parameters
+    ----------
+    number
+        Counts commits from 1 without gaps, so that a store can tell after a lost connection whether it has one.
+    position
+        The position of the source after the batch.
+    pools
+        The pools, which hold raw queries; replaces those before.
+    keys
+        Hashes of idempotency keys to remember.
+    generation
+        The generation of the memory of who asked what; hashes of generations before the last are deleted.
+    issued
+        Hashes to add to that memory.
+    profiles
+        Columns user (the released pseudonym), category (its name) and n, to be added to what is there.
+    outgoing
+        To be kept until a later commit confirms it.
+    delivered
+        The last batch that has arrived at the sink.
+    counts
+        Replaces the counts before.
     """
 
     number: int
@@ -94,7 +126,7 @@ class Source(Protocol):
     """Where events come from."""
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
-        """Go on behind a position; None is a first start. `keys` are those of batches that were committed."""
+        """Resume after a position; None is a first start. `keys` are those of batches that were committed."""
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
@@ -107,30 +139,30 @@ class Source(Protocol):
         """Note that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
 
     def close(self) -> None:
-        """Let go of the source. May come from another thread, to end a `take`."""
+        """Close the source. May be called from another thread, to end a `take`."""
 
 
 class Sink(Protocol):
     """Where released events go."""
 
     def open(self, *, delivered: int, n_bytes: int) -> None:
-        """Begin; up to number `delivered` everything has arrived, `n_bytes` went out by then."""
+        """Start; up to batch `delivered` everything has arrived, `n_bytes` bytes were released by then."""
 
     def deliver(self, outgoing: Outgoing) -> None:
-        """Hand over lines, and return when the receiver has them for good.
+        """Deliver lines, and return when the receiver has them durably.
 
         The same number may come again after a crash or a failure; the receiver still has its lines only once.
         """
 
     def close(self) -> None:
-        """Let go of the sink. May come from another thread, to end a `deliver`."""
+        """Close the sink. May be called from another thread, to end a `deliver`."""
 
 
 class Store(Protocol):
     """Where the state of a stream is kept."""
 
     def open(self, *, settings: str) -> Saved:
-        """Take the store for this process alone, and give what it has.
+        """Lock the store for this process, and return what it has.
 
         `settings` is a text that says what the state was made with; other settings than the first raise `BadParameter`,
         a store that another process uses raises `StoreBusy`.
@@ -140,7 +172,7 @@ class Store(Protocol):
         """Write everything or nothing, to disk. After a failure the same commit may be given again."""
 
     def close(self) -> None:
-        """Return the store back."""
+        """Unlock the store."""
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ HEAD_BYTES = 1024
 TAIL_BYTES = 256
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
     """A place in a file: how far it was read, and a fingerprint of its first bytes and of those before the place.
 
     `file` is the path it had. `is_skipping` says that the place is inside a line too long to be read.
@@ -33,15 +33,15 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     is_skipping: bool = False
 
     def to_text(self) -> str:
-        """Return the mark as the position of a source."""
+        """Return it as the position of a source, for the store."""
         return msgspec.json.encode(self).decode()
 
     @staticmethod
-    def from_text(text: str) -> Mark | None:
+    def from_text(text: str) -> FilePosition | None:
         """Read a position; an empty one is none."""
-        return msgspec.json.decode(text, type=Mark) if text else None
+        return msgspec.json.decode(text, type=FilePosition) if text else None
 
-    def fits(self, descriptor: int) -> bool:
+    def matches(self, descriptor: int) -> bool:
         """Return whether an open file has the same bytes around the place."""
         return os.fstat(descriptor).st_size >= self.offset and fingerprint(descriptor, self.offset) == self.fingerprint
 
@@ -53,7 +53,7 @@ def fingerprint(descriptor: int, offset: int) -> str:
     return hashlib.sha256(seen).hexdigest()[:32]
 
 
-class Beside(NamedTuple):
+class RotatedFile(NamedTuple):
     """A file beside the one that is followed."""
 
     modified: int
@@ -61,22 +61,22 @@ class Beside(NamedTuple):
     path: Path
 
 
-def rotated(path: Path, mark: Mark) -> list[Beside]:
-    """Find the file of a mark after it was renamed, and the files that came between it and the one at `path` now.
+def find_rotated(path: Path, position: FilePosition) -> list[RotatedFile]:
+    """Find the file of a position after it was renamed, and the files that came between it and the one at `path` now.
 
-    The first is the file of the mark; nothing if it is gone. Those behind it have names like its own but for digits:
+    The first is the file of the position; nothing if it is gone. Later ones have names like its own but for digits:
     what else begins with the same name may be anything, the released lines themselves too.
     """
     beside = []
     for entry in os.scandir(path.absolute().parent):
         if entry.name.startswith(path.name) and entry.name != path.name and entry.is_file():
             status = entry.stat()
-            beside.append(Beside(status.st_mtime_ns, status.st_ino, Path(entry.path)))
+            beside.append(RotatedFile(status.st_mtime_ns, status.st_ino, Path(entry.path)))
     beside.sort()
     # An inode is used again for another file, so it alone proves nothing; but it saves reading all of them.
-    same = [each for each in beside if each.inode == mark.inode]
-    others = beside if mark.offset > HEAD_BYTES else []
-    found = next((each for each in (*same, *others) if _fits(each.path, mark)), None)
+    same = [each for each in beside if each.inode == position.inode]
+    others = beside if position.offset > HEAD_BYTES else []
+    found = next((each for each in (*same, *others) if _matches(each.path, position)), None)
     if found is None:
         return []
     later = beside[beside.index(found) + 1 :]
@@ -87,13 +87,13 @@ def _shape(file: Path) -> str:
     return re.sub(r"[0-9]+", "0", file.name)
 
 
-def _fits(file: Path, mark: Mark) -> bool:
+def _matches(file: Path, position: FilePosition) -> bool:
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        return mark.fits(descriptor)
+        return position.matches(descriptor)
     finally:
         os.close(descriptor)
 
@@ -103,7 +103,7 @@ LONGEST = MAX_RECORD_BYTES + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Chunk:
+class CutLines:
     """Whole lines, how many bytes were used up for them, and whether the rest of a line too long is still to come."""
 
     lines: bytes
@@ -111,30 +111,30 @@ class Chunk:
     is_skipping: bool = False
 
 
-def whole_lines(data: bytes, *, is_last: bool, is_skipping: bool = False) -> Chunk:
+def cut_lines(data: bytes, *, is_last: bool, is_skipping: bool = False) -> CutLines:
     r"""Cut what has been read at its last line end; at the end of a file also take a line that has none.
 
     A line longer than readers take is cut short, so that they count it as bad, and the rest of it is skipped.
 
-    >>> whole_lines(b"one\ntwo\nthr", is_last=False).lines
+    >>> cut_lines(b"one\ntwo\nthr", is_last=False).lines
     b'one\ntwo\n'
-    >>> whole_lines(b"thr", is_last=True).lines
+    >>> cut_lines(b"thr", is_last=True).lines
     b'thr\n'
     """
     begin = 0
     if is_skipping:
         begin = data.find(b"\n") + 1
         if not begin:
-            return Chunk(lines=b"", n_used=len(data), is_skipping=not is_last)
+            return CutLines(lines=b"", n_used=len(data), is_skipping=not is_last)
     end = data.rfind(b"\n") + 1
     if end > begin:
-        return Chunk(lines=data[begin:end], n_used=end)
+        return CutLines(lines=data[begin:end], n_used=end)
     rest = data[begin:]
     if rest and is_last:
-        return Chunk(lines=rest + b"\n", n_used=len(data))
+        return CutLines(lines=rest + b"\n", n_used=len(data))
     if len(rest) > LONGEST:
-        return Chunk(lines=rest[:LONGEST] + b"\n", n_used=len(data), is_skipping=True)
-    return Chunk(lines=b"", n_used=begin)
+        return CutLines(lines=rest[:LONGEST] + b"\n", n_used=len(data), is_skipping=True)
+    return CutLines(lines=b"", n_used=begin)
 
 
 _MAGIC = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
@@ -170,26 +170,26 @@ class PlainFile:
         self.inode = os.fstat(self.descriptor).st_ino
         self.offset, self.is_skipping = 0, False
 
-    def go_to(self, mark: Mark) -> None:
-        """Go on behind a mark; refuse a file that has other bytes before it."""
-        if not mark.fits(self.descriptor):
+    def seek(self, position: FilePosition) -> None:
+        """Go on behind a position; refuse a file that has other bytes before it."""
+        if not position.matches(self.descriptor):
             raise BadFile(str(self.path), _NOT_THE_SAME)
-        self.offset, self.is_skipping = mark.offset, mark.is_skipping
+        self.offset, self.is_skipping = position.offset, position.is_skipping
 
     def lines(self, *, is_whole: bool) -> bytes:
         """Return the next whole lines; of a file that is `whole` also a last line without an end."""
         for size in (self._batch_bytes, max(self._batch_bytes, LONGEST + 1)):
             data = os.pread(self.descriptor, size, self.offset)
             is_last = is_whole and len(data) < size
-            chunk = whole_lines(data, is_last=is_last, is_skipping=self.is_skipping)
+            chunk = cut_lines(data, is_last=is_last, is_skipping=self.is_skipping)
             self.offset, self.is_skipping = self.offset + chunk.n_used, chunk.is_skipping
             if chunk.lines or len(data) < size:
                 return chunk.lines
         return self.lines(is_whole=is_whole)
 
-    def mark(self) -> Mark:
+    def position(self) -> FilePosition:
         """Return where the reading stands."""
-        return Mark(
+        return FilePosition(
             file=str(self.path),
             offset=self.offset,
             fingerprint=fingerprint(self.descriptor, self.offset),
@@ -215,16 +215,16 @@ class CompressedFile:
         self._at_end = self.is_skipping = False
         self.offset = 0
 
-    def go_to(self, mark: Mark) -> None:
-        """Go on behind a mark; refuse a file that holds other bytes before it."""
-        while self.offset < mark.offset:
+    def seek(self, position: FilePosition) -> None:
+        """Go on behind a position; refuse a file that holds other bytes before it."""
+        while self.offset < position.offset:
             self._fill()
             if not self._buffer:
                 break
-            self._use(min(len(self._buffer), mark.offset - self.offset))
-        if self.mark().fingerprint != mark.fingerprint:
+            self._use(min(len(self._buffer), position.offset - self.offset))
+        if self.position().fingerprint != position.fingerprint:
             raise BadFile(str(self.path), _NOT_THE_SAME)
-        self.is_skipping = mark.is_skipping
+        self.is_skipping = position.is_skipping
 
     def _fill(self) -> None:
         while len(self._buffer) <= LONGEST and not self._at_end:
@@ -244,16 +244,16 @@ class CompressedFile:
             self._fill()
             data = self._buffer[: max(self._batch_bytes, LONGEST + 1)]
             is_last = self._at_end and len(data) == len(self._buffer)
-            chunk = whole_lines(data, is_last=is_last, is_skipping=self.is_skipping)
+            chunk = cut_lines(data, is_last=is_last, is_skipping=self.is_skipping)
             self._use(chunk.n_used)
             self.is_skipping = chunk.is_skipping
             if chunk.lines or not data:
                 return chunk.lines
 
-    def mark(self) -> Mark:
+    def position(self) -> FilePosition:
         """Return where the reading stands."""
         seen = hashlib.sha256(self._head + self._tail).hexdigest()[:32]
-        return Mark(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
+        return FilePosition(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
 
     def close(self) -> None:
         """Close the file."""

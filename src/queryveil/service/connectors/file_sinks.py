@@ -28,6 +28,11 @@ class FileSink:
 
     Lines go where they belong by the number of bytes before them, so that what is handed over again after a crash
     stands there once. The file must stay in place while the stream goes on.
+
+    Parameters
+    ----------
+    path
+        The file; it is created if it is not there.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -109,6 +114,11 @@ class StdoutSink:
 
     A pipe cannot say what arrived: after a crash the last lines may come a second time (at least once). Where every
     line must arrive exactly once, write a file, Redis, Kafka or HTTP.
+
+    Parameters
+    ----------
+    descriptor
+        An open pipe; None is stdout.
     """
 
     def __init__(self, *, descriptor: int | None = None) -> None:
@@ -139,6 +149,11 @@ class ReleaseSink:
     """Append lines to the log of a folder, and write its manifest at each end that is not a crash.
 
     While the stream runs there is no manifest: what it would say changes with every line.
+
+    Parameters
+    ----------
+    folder
+        The release folder; it is created if it is not there.
     """
 
     def __init__(self, folder: str | Path) -> None:

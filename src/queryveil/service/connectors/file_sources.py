@@ -14,13 +14,13 @@ from queryveil.errors import BadFile, BadParameter
 from queryveil.formats.streams import find_sources
 from queryveil.service.connectors._file_reading import (
     LONGEST,
-    Beside,
     CompressedFile,
-    Mark,
+    FilePosition,
     PlainFile,
+    RotatedFile,
+    cut_lines,
+    find_rotated,
     is_compressed,
-    rotated,
-    whole_lines,
 )
 from queryveil.service.ports import Batch
 
@@ -28,8 +28,15 @@ from queryveil.service.ports import Batch
 class FilesSource:
     """Read a file, or those that a glob names in the order of their names; compressed ones are decompressed.
 
-    Started again, it goes on where it stood: with what was added to the last file, and with files whose names sort
+    After a restart it resumes at its position: with what was added to the last file, and with files whose names sort
     behind it.
+
+    Parameters
+    ----------
+    source
+        A path or a glob.
+    batch_bytes
+        How many bytes to take at once.
     """
 
     def __init__(self, source: str | Path, *, batch_bytes: int = 1 << 20) -> None:
@@ -43,16 +50,16 @@ class FilesSource:
         for path in self._waiting:
             if path.is_dir():
                 raise BadFile(str(path), "this is a folder; give its files, for example as 'folder/*.tsv'")
-        mark = Mark.from_text(position or "")
-        if mark is None:
+        last = FilePosition.from_text(position or "")
+        if last is None:
             self._open_next()
             return
-        behind = [path for path in self._waiting if str(path) >= mark.file]
-        if not behind or str(behind[0]) != mark.file:
-            raise BadFile(mark.file, "the file that was being read is gone; put it back, or name another --store")
+        behind = [path for path in self._waiting if str(path) >= last.file]
+        if not behind or str(behind[0]) != last.file:
+            raise BadFile(last.file, "the file that was being read is gone; put it back, or name another --store")
         self._waiting = behind[1:]
         self._now = self._file(behind[0])
-        self._now.go_to(mark)
+        self._now.seek(last)
 
     def _file(self, path: Path) -> PlainFile | CompressedFile:
         kind = CompressedFile if is_compressed(path) else PlainFile
@@ -66,7 +73,7 @@ class FilesSource:
         while self._now is not None:
             lines = self._now.lines(is_whole=True)
             if lines:
-                return Batch(data=lines, position=self._now.mark().to_text())
+                return Batch(data=lines, position=self._now.position().to_text())
             self._now.close()
             self._open_next()
         return None
@@ -95,6 +102,13 @@ class StdinSource:
 
     A pipe cannot be read twice: lines that were taken and not yet committed when the process was killed are gone. Where
     nothing may be lost, read a file, Redis, Kafka or HTTP.
+
+    Parameters
+    ----------
+    batch_bytes
+        How many bytes to take at once.
+    descriptor
+        An open pipe; None is stdin.
     """
 
     def __init__(self, *, batch_bytes: int = 1 << 20, descriptor: int | None = None) -> None:
@@ -111,7 +125,7 @@ class StdinSource:
         until = time.monotonic() + timeout
         while True:
             self._fill(max(0.0, until - time.monotonic()))
-            chunk = whole_lines(self._buffer, is_last=self._at_end, is_skipping=self._is_skipping)
+            chunk = cut_lines(self._buffer, is_last=self._at_end, is_skipping=self._is_skipping)
             self._buffer, self._is_skipping = self._buffer[chunk.n_used :], chunk.is_skipping
             if chunk.lines:
                 return Batch(data=chunk.lines, position="")
@@ -157,6 +171,15 @@ class FollowedFile:
     A file that was renamed is read until there is something in the new one: its writer may take a while to go over. Of
     a file that was copied and emptied, the rest is read from the copy. Started again, it finds files that were renamed
     in the meantime as long as they stand beside it uncompressed. The file need not be there yet.
+
+    Parameters
+    ----------
+    path
+        The file, as its writer calls it.
+    batch_bytes
+        How many bytes to take at once.
+    tell
+        Called with a line when the file that was being followed is gone.
     """
 
     def __init__(
@@ -164,7 +187,7 @@ class FollowedFile:
     ) -> None:
         self.path, self._batch_bytes, self._tell = Path(path), batch_bytes, tell
         self._now: PlainFile | None = None
-        self._seen: Mark | None = None
+        self._seen: FilePosition | None = None
         self._closed = Event()
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - a file knows no senders
@@ -173,30 +196,30 @@ class FollowedFile:
             raise BadParameter("source", self.path.name, allowed="a file that is not compressed with --follow")
         if self.path.is_dir():
             raise BadFile(str(self.path), "this is a folder; follow one file")
-        mark = Mark.from_text(position or "")
-        if mark is None:
+        last = FilePosition.from_text(position or "")
+        if last is None:
             self._now = self._opened(self.path)
             return
-        if not self._goes_on(self.path, mark) and not self._goes_on_elsewhere(mark):
+        if not self._goes_on(self.path, last) and not self._goes_on_elsewhere(last):
             self._tell(_GONE)
             self._now = self._opened(self.path)
 
-    def _goes_on(self, path: Path, mark: Mark) -> bool:
+    def _goes_on(self, path: Path, position: FilePosition) -> bool:
         found = self._opened(path)
         if found is None:
             return False
-        if not mark.fits(found.descriptor):
+        if not position.matches(found.descriptor):
             found.close()
             return False
-        found.go_to(mark)
-        self._now, self._seen = found, mark
+        found.seek(position)
+        self._now, self._seen = found, position
         return True
 
-    def _goes_on_elsewhere(self, mark: Mark) -> bool:
-        """Go on in the file that has what the mark saw, whatever it is called now."""
+    def _goes_on_elsewhere(self, position: FilePosition) -> bool:
+        """Go on in the file that has the bytes before the position, whatever it is called now."""
         # Names move on with every rotation: what was found may have another one by the time it is opened.
-        while found := rotated(self.path, mark):
-            if self._goes_on(found[0].path, mark):
+        while found := find_rotated(self.path, position):
+            if self._goes_on(found[0].path, position):
                 return True
         return False
 
@@ -205,22 +228,22 @@ class FollowedFile:
 
         Where there is none just now, the one before stays open.
         """
-        mark = before.mark()
+        position = before.position()
         while True:
-            later = rotated(self.path, mark)[1:2]
+            later = find_rotated(self.path, position)[1:2]
             found = self._opened(later[0].path if later else self.path)
             if found is None and not later:
                 return
-            if found is not None and self._is_next(found, later, mark):
+            if found is not None and self._is_next(found, later, position):
                 break
             if found is not None:
                 found.close()
         before.close()
         self._now, self._seen = found, None
 
-    def _is_next(self, found: PlainFile, later: list[Beside], mark: Mark) -> bool:
+    def _is_next(self, found: PlainFile, later: list[RotatedFile], position: FilePosition) -> bool:
         """Return whether no rotation came in between, after which there would be another one before it."""
-        return found.inode == later[0].inode if later else not rotated(self.path, mark)[1:]
+        return found.inode == later[0].inode if later else not find_rotated(self.path, position)[1:]
 
     def _opened(self, path: Path) -> PlainFile | None:
         if not path.is_file():
@@ -239,7 +262,7 @@ class FollowedFile:
         while not self._closed.is_set():
             lines = self._next_lines()
             if lines and self._now is not None:
-                self._seen = self._now.mark()
+                self._seen = self._now.position()
                 return Batch(data=lines, position=self._seen.to_text())
             left = until - time.monotonic()
             if left <= 0:
@@ -276,14 +299,14 @@ class FollowedFile:
         if there is not None and there.st_ino == file.inode:
             return False
         # While the new file is empty, lines may still come to the old one, unless others have come in between.
-        return (there is not None and there.st_size > 0) or len(rotated(self.path, file.mark())) > 1
+        return (there is not None and there.st_size > 0) or len(find_rotated(self.path, file.position())) > 1
 
     def _was_emptied(self, file: PlainFile) -> bool:
         size = os.fstat(file.descriptor).st_size
         if size < file.offset:
             return True
         # It may have been emptied and have grown past the place since.
-        return size > file.offset and self._seen is not None and not self._seen.fits(file.descriptor)
+        return size > file.offset and self._seen is not None and not self._seen.matches(file.descriptor)
 
     @property
     def is_finished(self) -> bool:

@@ -25,11 +25,17 @@ _AWAY = {"_ALL_BROKERS_DOWN", "_RESOLVE"}
 
 
 class KafkaSource:
-    """A topic, named by kafka://HOST:PORT,HOST:PORT/TOPIC?group=G&gaps=error.
+    """Reads a Kafka topic: a message is one line, or several.
 
-    Where messages were deleted before they were read, or the topic was made anew, the reading stops with an error;
-    `gaps=skip` goes on with the first message that is there. USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1`
-    and `ca=FILE` say how to get in.
+    The source reads all partitions itself, from the offsets in the store; no group shares them out. Offsets are also
+    committed to a group, but only so that others can see the lag. Only committed messages are read.
+
+    Parameters
+    ----------
+    url
+        kafka://HOST:PORT,HOST:PORT/TOPIC?group=G&gaps=error. Where messages were deleted before they were read, or the
+        topic was created anew, the reading stops with an error; `gaps=skip` goes on with the first message that is
+        there. USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
     """
 
     def __init__(self, url: str) -> None:
@@ -176,7 +182,7 @@ _NUMBER, _DIGEST, _RELEASE = "queryveil-number", "queryveil-digest", "queryveil-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Noted:
+class _LastBlock:
     """What a last message says: its block, the digest of that, and the digest of the release's first block."""
 
     number: int = 0
@@ -185,9 +191,17 @@ class _Noted:
 
 
 class KafkaSink:
-    """A topic, named by kafka://HOST:PORT,HOST:PORT/TOPIC; no other release may be in it.
+    """Writes a Kafka topic: one message an event.
 
-    USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1` and `ca=FILE` say how to get in.
+    A block is one transaction and goes to one partition, and its last message carries in headers which block it was.
+    After a crash the last message of each partition says what has arrived: a consumer of committed messages sees a
+    block whole or not at all, and once. Kafka forgets messages by age, so a topic without any is no sign of a loss.
+
+    Parameters
+    ----------
+    url
+        kafka://HOST:PORT,HOST:PORT/TOPIC; no other release may be in the topic. USER:PASSWORD@ before the hosts and
+        `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
     """
 
     def __init__(self, url: str) -> None:
@@ -197,7 +211,7 @@ class KafkaSink:
         self._is_closed = self._must_be_new = False
         self._n_partitions = 0
         self._delivered = 0
-        self._noted = _Noted()
+        self._last_block = _LastBlock()
 
     @property
     def name(self) -> str:
@@ -212,7 +226,7 @@ class KafkaSink:
         """Shut out an earlier process, and see what has arrived."""
         self._delivered, self._is_closed = delivered, False
         self._connect()
-        if self._noted.number and self._must_be_new:
+        if self._last_block.number and self._must_be_new:
             raise self._other()
         self._must_be_new = False
 
@@ -227,14 +241,14 @@ class KafkaSink:
 
     def _deliver(self, outgoing: Outgoing) -> None:
         digest = hashlib.blake2b(outgoing.data, digest_size=8).hexdigest().encode()
-        noted, number = self._noted, outgoing.number
-        if number <= max(noted.number, self._delivered):
-            if (number == 1 and digest != noted.release) or (number == noted.number and digest != noted.digest):
+        last, number = self._last_block, outgoing.number
+        if number <= max(last.number, self._delivered):
+            if (number == 1 and digest != last.release) or (number == last.number and digest != last.digest):
                 raise self._other()
             return
-        fresh = _Noted(number=number, digest=digest, release=noted.release or digest)
-        self._send(outgoing.data, noted=fresh)
-        self._noted, self._delivered = fresh, number
+        fresh = _LastBlock(number=number, digest=digest, release=last.release or digest)
+        self._send(outgoing.data, last=fresh)
+        self._last_block, self._delivered = fresh, number
 
     def _other(self) -> BadInput:
         return BadInput(
@@ -254,7 +268,7 @@ class KafkaSink:
 
     def _connect(self) -> None:
         kafka = library()
-        self._noted = _Noted()
+        self._last_block = _LastBlock()
         settings = {"transactional.id": f"queryveil-{self._address.topic}", "linger.ms": 5}
         settings |= {"queue.buffering.max.messages": 1_000_000, "queue.buffering.max.kbytes": 1 << 20}
         producer = kafka.Producer(self._address.settings(settings))
@@ -264,7 +278,7 @@ class KafkaSink:
             producer.init_transactions(6 * LONGEST_WAIT)
         except kafka.KafkaException as error:
             raise self._address.explain(error.args[0]) from None
-        self._noted = self._read_back(partitions)
+        self._last_block = self._read_back(partitions)
         self._n_partitions, self._producer = len(partitions), producer
 
     def _drop(self) -> None:
@@ -273,11 +287,11 @@ class KafkaSink:
             # Not closed: that would try to end a transaction, and the next one with the same id does so anyway.
             producer.purge()
 
-    def _send(self, data: bytes, *, noted: _Noted) -> None:
+    def _send(self, data: bytes, *, last: _LastBlock) -> None:
         kafka = library()
-        producer, topic, partition = self._producer, self._address.topic, noted.number % self._n_partitions
+        producer, topic, partition = self._producer, self._address.topic, last.number % self._n_partitions
         lines = data.removesuffix(b"\n").split(b"\n")
-        headers = [(_NUMBER, str(noted.number).encode()), (_DIGEST, noted.digest), (_RELEASE, noted.release)]
+        headers = [(_NUMBER, str(last.number).encode()), (_DIGEST, last.digest), (_RELEASE, last.release)]
         try:
             producer.begin_transaction()
             for line in lines[:-1]:
@@ -295,7 +309,7 @@ class KafkaSink:
         self._drop()
         raise problem
 
-    def _read_back(self, partitions: list[int]) -> _Noted:
+    def _read_back(self, partitions: list[int]) -> _LastBlock:
         kafka = library()
         more = {"group.id": self._address.options["group"], "enable.auto.commit": False, "enable.partition.eof": True}
         more |= {"isolation.level": "read_committed", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
@@ -306,9 +320,9 @@ class KafkaSink:
             raise self._address.explain(error.args[0]) from None
         finally:
             consumer.close()
-        return max(found, key=lambda each: each.number, default=_Noted())
+        return max(found, key=lambda each: each.number, default=_LastBlock())
 
-    def _last(self, consumer: Any, *, partition: int) -> _Noted:
+    def _last(self, consumer: Any, *, partition: int) -> _LastBlock:
         """Read a partition's end, from further back until there is a message of ours."""
         kafka = library()
         place = kafka.TopicPartition(self._address.topic, partition)
@@ -320,9 +334,9 @@ class KafkaSink:
             if found := self._last_of(consumer, end=high):
                 return found
             width *= 16
-        return _Noted()
+        return _LastBlock()
 
-    def _last_of(self, consumer: Any, *, end: int) -> _Noted | None:
+    def _last_of(self, consumer: Any, *, end: int) -> _LastBlock | None:
         found, deadline = None, monotonic() + 6 * LONGEST_WAIT
         while monotonic() < deadline:
             message = consumer.poll(0.5)
@@ -332,18 +346,18 @@ class KafkaSink:
                 if message.error().name() == "_PARTITION_EOF":
                     return found
                 raise self._address.explain(message.error())
-            found = _noted(message) or found
+            found = _block_of(message) or found
             if message.offset() >= end - 1:
                 return found
         raise Unreachable(self._address.cluster, "no answer in time")
 
 
-def _noted(message: Any) -> _Noted | None:
+def _block_of(message: Any) -> _LastBlock | None:
     headers = dict(message.headers() or ())
     number = headers.get(_NUMBER, b"")
     if not number.isdigit():
         return None
-    return _Noted(number=int(number), digest=headers.get(_DIGEST, b""), release=headers.get(_RELEASE, b""))
+    return _LastBlock(number=int(number), digest=headers.get(_DIGEST, b""), release=headers.get(_RELEASE, b""))
 
 
 def _produce(producer: Any, topic: str, **message: Any) -> None:

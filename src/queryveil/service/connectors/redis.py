@@ -23,10 +23,21 @@ _DEFAULTS = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
 
 
 class RedisSource:
-    """A stream on a Redis server, named by redis://HOST:PORT/DB?stream=NAME&group=G&consumer=C&delete=1.
+    """Reads a Redis stream as a consumer of a group.
 
-    Stream and group are made where they are missing, and a new group begins with the first entry. Entries stay in the
-    stream for other groups; with `delete=1` they are deleted once they are committed, so that no raw query stays.
+    An entry holds one event as a line in its field `data` (several lines are several events); an entry without that
+    field is taken as one JSON object of its fields, so that `XADD queries * user u1 query "red wine"` works.
+
+    The position in the store is the id of the last entry committed. What the server has noted is only second to it: an
+    entry at or before that id is acknowledged and not taken, whether it is still pending after a crash or comes again
+    from a server that was set back. Hence entries must not be moved to this consumer with XCLAIM.
+
+    Parameters
+    ----------
+    url
+        redis://HOST:PORT/DB?stream=NAME&group=G&consumer=C&delete=1. Stream and group are created where they are
+        missing, and a new group begins with the first entry. Entries stay in the stream for other groups; with
+        `delete=1` they are deleted once they are committed, so that no raw query stays.
     """
 
     def __init__(self, url: str) -> None:
@@ -227,9 +238,21 @@ return {'sent', number}
 
 
 class RedisSink:
-    """A stream on a Redis server, named by redis://HOST:PORT/DB?stream=NAME&maxlen=N.
+    """Writes a Redis stream: one entry an event, with the line in its field `data`.
 
-    `maxlen` lets the server drop the oldest entries beyond about N; 0, the default, keeps all.
+    A script on the server adds a block and notes its number in one step, so that a block is there whole or not at all,
+    and a block that is offered again is known by its number. Beside the number the server keeps eight bytes of the
+    digest of each of the last blocks: a stream that holds another release is told from one that already has the block.
+
+    That an entry is there for good depends on the server: it takes `appendonly yes` and `appendfsync always`. A server
+    that comes back with less than it had noted is an error and nothing is skipped in silence: what the store has let go
+    cannot be sent again.
+
+    Parameters
+    ----------
+    url
+        redis://HOST:PORT/DB?stream=NAME&maxlen=N. `maxlen` lets the server drop the oldest entries beyond about N; 0,
+        the default, keeps all.
     """
 
     def __init__(self, url: str) -> None:
@@ -264,7 +287,7 @@ class RedisSink:
         self._must_be_new = False
 
     def deliver(self, outgoing: Outgoing) -> None:
-        """Add the lines as entries, unless the server has noted this number."""
+        """Add the lines as entries, unless the server already has this number."""
         digest = hashlib.blake2b(outgoing.data, digest_size=_DIGEST_BYTES).digest()
         with self._address.errors():
             answer, had = self._connected().eval(

@@ -18,9 +18,9 @@ from starlette.routing import Route
 
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
-from queryveil.service.http._metrics import Watched
-from queryveil.service.http._queues import Answer, Fate, Intake, Outlet, Post
-from queryveil.service.http._requests import Address, Guard, Room, read_lines, refusal
+from queryveil.service.http._metrics import StatsCache
+from queryveil.service.http._queues import Answer, Outcome, Post, PostQueue, ReleasedQueue
+from queryveil.service.http.requests import AccessMiddleware, Address, BodyQuota, read_lines, refusal
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0
@@ -30,113 +30,113 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 @dataclass(slots=True, kw_only=True)
-class Front:
-    """What stands behind the routes: where posts go, where released rows come from, and the service itself."""
+class AppState:
+    """What the routes work on: the queues of posts and of released batches, and the stats of the service."""
 
     address: Address
-    intake: Intake | None = None
-    outlet: Outlet | None = None
-    watched: Watched = field(default_factory=Watched)
+    posts: PostQueue | None = None
+    released: ReleasedQueue | None = None
+    stats_cache: StatsCache = field(default_factory=StatsCache)
     queue_seconds: float = _QUEUE_SECONDS
 
 
-def build_app(front: Front) -> Starlette:
+def build_app(state: AppState) -> Starlette:
     """Make the app; routes for posting, for reading and the page are there if something stands behind them."""
     routes = [
-        _route("/healthz", _health, front),
-        _route("/readyz", _ready, front),
-        _route("/metrics", _metrics, front),
-        _route("/stats", _stats, front),
+        _route("/healthz", _health, state),
+        _route("/readyz", _ready, state),
+        _route("/metrics", _metrics, state),
+        _route("/stats", _stats, state),
     ]
-    if front.intake is not None:
-        routes.append(_route("/events", _events, front, method="POST"))
-    if front.outlet is not None:
-        routes.append(_route("/released", _released, front))
-    if front.intake is not None or front.outlet is not None:
-        routes += [_route("/example", _example, front), *(_route(path, _page, front) for path in _PAGE)]
-    handlers = {HTTPException: _wrong_request, Exception: _fault}
+    if state.posts is not None:
+        routes.append(_route("/events", _events, state, method="POST"))
+    if state.released is not None:
+        routes.append(_route("/released", _released, state))
+    if state.posts is not None or state.released is not None:
+        routes += [_route("/example", _example, state), *(_route(path, _page, state) for path in _PAGE)]
+    handlers = {HTTPException: _client_error, Exception: _server_error}
     return Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, address=front.address)],
+        middleware=[Middleware(AccessMiddleware, address=state.address)],
         exception_handlers=handlers,  # type: ignore[arg-type]
     )
 
 
-_Handler = Callable[[Request, Front], Awaitable[Response]]
+_Handler = Callable[[Request, AppState], Awaitable[Response]]
 
 
-def _route(path: str, handler: _Handler, front: Front, *, method: str = "GET") -> Route:
+def _route(path: str, handler: _Handler, state: AppState, *, method: str = "GET") -> Route:
     async def answer(request: Request) -> Response:
-        response = await handler(request, front)
-        front.watched.traffic.note(path, response.status_code)
+        response = await handler(request, state)
+        state.stats_cache.traffic.note(path, response.status_code)
         return response
 
     return Route(path, answer, methods=[method])
 
 
-async def _events(request: Request, front: Front) -> Response:
+async def _events(request: Request, state: AppState) -> Response:
     """Take lines, and answer when they are committed."""
-    started, intake, stats = time.monotonic(), front.intake, front.watched.stats()
+    started, posts, stats = time.monotonic(), state.posts, state.stats_cache.stats()
     key = request.headers.get("idempotency-key")
-    if intake is None or intake.is_closed:
+    if posts is None or posts.is_closed:
         return refusal(503, "the service is stopping; send it again later", retry=True)
     if key is not None and not 0 < len(key) <= _MAX_KEY_LETTERS:
         return refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
-    if front.watched.service is not None and not stats.is_ready:
+    if state.stats_cache.service is not None and not stats.is_ready:
         return refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
-    room = Room(intake=intake)
+    quota = BodyQuota(posts=posts)
     try:
-        lines = await read_lines(request, room=room)
+        lines = await read_lines(request, quota=quota)
         if isinstance(lines, Response):
             return lines
         if lines.n_events == 0:
             return _json({"accepted": 0, "bad_lines": []})
-        post = intake.add(lines.data, key=key)
-        answer = await _wait_for_answer(post, front=front, intake=intake)
+        post = posts.add(lines.data, key=key)
+        answer = await _wait_for_answer(post, state=state, posts=posts)
     finally:
-        room.give_back()
-    if answer.fate is Fate.COMMITTED:
-        front.watched.traffic.note_post(time.monotonic() - started)
-    return _say(answer, n_events=lines.n_events)
+        quota.release()
+    if answer.outcome is Outcome.COMMITTED:
+        state.stats_cache.traffic.note_post(time.monotonic() - started)
+    return _respond(answer, n_events=lines.n_events)
 
 
-async def _wait_for_answer(post: Post, *, front: Front, intake: Intake) -> Answer:
+async def _wait_for_answer(post: Post, *, state: AppState, posts: PostQueue) -> Answer:
     """Wait for the commit; what no batch took in time is taken back, so that the client may go elsewhere."""
     answer = asyncio.wrap_future(post.answer)
-    done, _ = await asyncio.wait([answer], timeout=front.queue_seconds)
+    done, _ = await asyncio.wait([answer], timeout=state.queue_seconds)
     if not done:
-        intake.withdraw(post)
+        posts.withdraw(post)
     return await answer
 
 
-def _say(answer: Answer, *, n_events: int) -> Response:
-    match answer.fate:
-        case Fate.COMMITTED:
+def _respond(answer: Answer, *, n_events: int) -> Response:
+    match answer.outcome:
+        case Outcome.COMMITTED:
             return _json({"accepted": n_events - len(answer.bad_lines), "bad_lines": answer.bad_lines})
-        case Fate.ALREADY:
+        case Outcome.ALREADY:
             return _json({"accepted": 0, "already": True})
-        case Fate.OTHER_BODY:
+        case Outcome.OTHER_BODY:
             return refusal(422, "this Idempotency-Key was used for another body; give every batch its own")
-        case Fate.WITHDRAWN:
+        case Outcome.WITHDRAWN:
             return refusal(503, "nothing was taken; send it again later", retry=True)
     return refusal(503, "stopped before the commit was sure; send it again with the same Idempotency-Key", retry=True)
 
 
-async def _released(request: Request, front: Front) -> Response:
+async def _released(request: Request, state: AppState) -> Response:
     """Hand out released batches behind a number, which says that all up to it has arrived."""
-    outlet = front.outlet
-    if outlet is None or outlet.is_closed:
+    released = state.released
+    if released is None or released.is_closed:
         return refusal(503, "the service is stopping; ask again later", retry=True)
     try:
-        after = int(request.query_params.get("after", outlet.cursor.confirmed))
+        after = int(request.query_params.get("after", released.cursor.confirmed))
         seconds = float(request.query_params.get("wait", "0"))
     except ValueError:
         return refusal(400, "after is a whole number, wait a number of seconds")
     if after < 0 or not 0 <= seconds <= MAX_WAIT_SECONDS:
         return refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
-    cursor = outlet.cursor
+    cursor = released.cursor
     if after > cursor.last:
-        if front.watched.service is not None and not front.watched.stats().is_ready:
+        if state.stats_cache.service is not None and not state.stats_cache.stats().is_ready:
             return refusal(503, "not ready; ask again later", retry=True)
         return refusal(
             409, f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
@@ -145,56 +145,56 @@ async def _released(request: Request, front: Front) -> Response:
         return refusal(
             410, f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
         )
-    outlet.confirm(after)
-    found = await outlet.read_or_wait(after=after, seconds=seconds)
+    released.confirm(after)
+    found = await released.read_or_wait(after=after, seconds=seconds)
     last = found[-1].number if found else after
     headers = {"Queryveil-Last": str(last)}
     data = b"".join(outgoing.data for outgoing in found)
     return Response(data, media_type="application/x-ndjson", headers=headers)
 
 
-async def _health(_request: Request, _front: Front) -> Response:
+async def _health(_request: Request, _state: AppState) -> Response:
     return _json({"status": "alive"})
 
 
-async def _ready(_request: Request, front: Front) -> Response:
-    stats = front.watched.stats()
+async def _ready(_request: Request, state: AppState) -> Response:
+    stats = state.stats_cache.stats()
     if stats.is_ready:
         return _json({"status": "ready"})
     return _json({"status": "not ready", "why": stats.why_not}, status=503)
 
 
-async def _metrics(_request: Request, front: Front) -> Response:
-    text = metrics.render(front.watched.stats(), traffic=front.watched.traffic)
+async def _metrics(_request: Request, state: AppState) -> Response:
+    text = metrics.render(state.stats_cache.stats(), traffic=state.stats_cache.traffic)
     return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
 
-async def _stats(_request: Request, front: Front) -> Response:
-    promise = front.watched.promise
+async def _stats(_request: Request, state: AppState) -> Response:
+    promise = state.stats_cache.promise
     said = None if promise is None else {"k": promise.k, "l": promise.l, "in_words": promise.in_words()}
-    return _json({"promise": said, "stats": front.watched.stats()})
+    return _json({"promise": said, "stats": state.stats_cache.stats()})
 
 
-async def _example(_request: Request, front: Front) -> Response:
-    promise = front.watched.promise
+async def _example(_request: Request, state: AppState) -> Response:
+    promise = state.stats_cache.promise
     if promise is None:
         return refusal(503, "not ready; ask again later", retry=True)
     return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
 
 
-async def _page(request: Request, _front: Front) -> Response:
+async def _page(request: Request, _state: AppState) -> Response:
     name = _PAGE[request.url.path]
     data = (resources.files("queryveil.service.http") / "page" / name).read_bytes()
     return Response(data, media_type=_TYPES[name.rpartition(".")[2]])
 
 
-async def _wrong_request(_request: Request, error: HTTPException) -> Response:
+async def _client_error(_request: Request, error: HTTPException) -> Response:
     response = refusal(error.status_code, error.detail)
     response.headers.update(error.headers or {})
     return response
 
 
-async def _fault(_request: Request, error: Exception) -> Response:
+async def _server_error(_request: Request, error: Exception) -> Response:
     # Privacy: a message may quote what was sent, so only its kind is told.
     return refusal(500, f"a fault of queryveil itself ({type(error).__name__})")
 

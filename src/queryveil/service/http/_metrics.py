@@ -32,8 +32,8 @@ class Traffic:
 
 
 @dataclass(slots=True, kw_only=True)
-class Watched:
-    """A service that may not be there yet; its stats are asked for ten times a second at most."""
+class StatsCache:
+    """The stats of a service that may not be there yet, read ten times a second at most."""
 
     service: Monitored | None = None
     traffic: Traffic = field(default_factory=Traffic)
@@ -53,11 +53,11 @@ class Watched:
             return self._last
         with self._lock:
             if self.clock() - self._asked > _FRESH_SECONDS:
-                self._last, self._asked = self._ask(self.service), self.clock()
+                self._last, self._asked = self._fresh(self.service), self.clock()
             return self._last
 
     @staticmethod
-    def _ask(service: Monitored) -> Stats:
+    def _fresh(service: Monitored) -> Stats:
         stats = service.stats()
         if stats.is_ready and stats.n_outbox_bytes > service.settings.max_outbox_bytes:
             return replace(stats, is_ready=False, why_not="the outbox is full until released rows are picked up")

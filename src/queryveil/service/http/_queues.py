@@ -24,7 +24,7 @@ N_KEYS = 100_000
 """So many keys of committed posts are remembered, as many as the stores keep."""
 
 
-class Fate(StrEnum):
+class Outcome(StrEnum):
     """What became of a post."""
 
     COMMITTED = "committed"
@@ -38,7 +38,7 @@ class Fate(StrEnum):
 class Answer:
     """What became of a post, and which of its lines could not be read."""
 
-    fate: Fate
+    outcome: Outcome
     bad_lines: tuple[int, ...] = ()
 
 
@@ -56,7 +56,7 @@ class Post:
         self.answer.set_running_or_notify_cancel()
 
 
-def stored_key(key: str, *, data: bytes) -> str:
+def hash_key(key: str, *, data: bytes) -> str:
     """Return what is kept of a sender's key: a hash of it, and one of what was sent under it.
 
     Privacy: a key may be made of anything, so not the key itself is kept.
@@ -68,8 +68,8 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-class Intake:
-    """Where requests leave their lines, and where the source takes them."""
+class PostQueue:
+    """Queues the lines of requests until the source takes them and they are committed."""
 
     def __init__(self, *, max_waiting_bytes: int = MAX_WAITING_BYTES, max_batch_bytes: int = MAX_BATCH_BYTES) -> None:
         self._max_waiting_bytes, self._max_batch_bytes = max_waiting_bytes, max_batch_bytes
@@ -97,26 +97,26 @@ class Intake:
         """Whether nothing is taken, not yet or not any more."""
         return self._is_closed
 
-    def hold(self, n_bytes: int) -> bool:
-        """Make room for bytes that come in; false if there is none for now. `let_go` gives it back."""
+    def reserve(self, n_bytes: int) -> bool:
+        """Reserve memory for bytes that come in; false if there is none for now. `release` gives it back."""
         with self._changed:
             if self._n_held_bytes and self._n_held_bytes + n_bytes > self._max_waiting_bytes:
                 return False
             self._n_held_bytes += n_bytes
             return True
 
-    def let_go(self, n_bytes: int) -> None:
-        """Return room back."""
+    def release(self, n_bytes: int) -> None:
+        """Give reserved memory back."""
         with self._changed:
             self._n_held_bytes -= n_bytes
 
     def add(self, data: bytes, *, key: str | None = None) -> Post:
         """Queue whole lines. Its answer comes with the commit; for a key that is known, at once or with the first's."""
-        stored = None if key is None else stored_key(key, data=data)
+        stored = None if key is None else hash_key(key, data=data)
         post = Post(data=data, n_lines=data.count(b"\n"), key=stored)
         with self._changed:
             if self._is_closed:
-                post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+                post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
             elif stored is None or not self._is_known(post, stored):
                 self._waiting.append(post)
                 self._changed.notify()
@@ -130,11 +130,11 @@ class Intake:
             self._by_key[sender] = post
             return False
         if sent != before:
-            post.answer.set_result(Answer(fate=Fate.OTHER_BODY))
+            post.answer.set_result(Answer(outcome=Outcome.OTHER_BODY))
         elif first is None:
-            post.answer.set_result(Answer(fate=Fate.ALREADY))
+            post.answer.set_result(Answer(outcome=Outcome.ALREADY))
         else:
-            first.answer.add_done_callback(lambda done: post.answer.set_result(_as_repeated(done.result())))
+            first.answer.add_done_callback(lambda done: post.answer.set_result(_repeated(done.result())))
         return True
 
     def withdraw(self, post: Post) -> bool:
@@ -144,7 +144,7 @@ class Intake:
                 return False
             self._waiting.remove(post)
             self._forget(post)
-        post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+        post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
         return True
 
     def take(self, *, timeout: float) -> Batch | None:
@@ -184,7 +184,7 @@ class Intake:
             i = bisect_right(ends, line - 1)
             bad[i].append(line - (ends[i - 1] if i else 0))
         for post, lines in zip(posts, bad, strict=True):
-            post.answer.set_result(Answer(fate=Fate.COMMITTED, bad_lines=tuple(lines)))
+            post.answer.set_result(Answer(outcome=Outcome.COMMITTED, bad_lines=tuple(lines)))
 
     def close(self) -> None:
         """Take nothing more; what no batch has is withdrawn."""
@@ -196,15 +196,15 @@ class Intake:
                 self._forget(post)
             self._changed.notify_all()
         for post in posts:
-            post.answer.set_result(Answer(fate=Fate.WITHDRAWN))
+            post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Answer the posts of batches that nobody will settle any more: they may be committed or not."""
         with self._changed:
             posts = [post for batch in self._taken.values() for post in batch]
             self._taken.clear()
         for post in posts:
-            post.answer.set_result(Answer(fate=Fate.UNKNOWN))
+            post.answer.set_result(Answer(outcome=Outcome.UNKNOWN))
 
     def _remember(self, stored: str) -> None:
         self._committed[stored[:32]] = stored[32:]
@@ -216,8 +216,8 @@ class Intake:
             self._by_key.pop(post.key[:32], None)
 
 
-def _as_repeated(first: Answer) -> Answer:
-    return Answer(fate=Fate.ALREADY) if first.fate is Fate.COMMITTED else first
+def _repeated(first: Answer) -> Answer:
+    return Answer(outcome=Outcome.ALREADY) if first.outcome is Outcome.COMMITTED else first
 
 
 MAX_REPLY_BYTES = 8 << 20
@@ -231,8 +231,8 @@ class Cursor:
     last: int
 
 
-class Outlet:
-    """Where the sink leaves released batches, and where requests read them.
+class ReleasedQueue:
+    """Holds released batches until a client has confirmed them.
 
     A client that asks for what comes after N says that it has everything up to N. So a batch is handed out again until
     the client has gone on, and a client that stores N together with what it read has every row once.
@@ -258,7 +258,7 @@ class Outlet:
 
     @property
     def cursor(self) -> Cursor:
-        """Where this outlet stands."""
+        """Which batches are confirmed, and which are there."""
         with self._changed:
             return Cursor(confirmed=self._confirmed, last=self._last)
 

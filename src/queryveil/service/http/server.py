@@ -10,14 +10,14 @@ from threading import Lock, Thread
 from weakref import WeakValueDictionary
 
 from queryveil.errors import BadParameter, MissingExtra
-from queryveil.service.http._queues import Intake, Outlet
-from queryveil.service.http._requests import Address
+from queryveil.service.http._queues import PostQueue, ReleasedQueue
+from queryveil.service.http.requests import Address
 from queryveil.service.ports import Batch, Monitored, Outgoing
 
 try:
     import uvicorn
 
-    from queryveil.service.http._app import Front, build_app
+    from queryveil.service.http._app import AppState, build_app
 except ImportError:
     uvicorn = None  # type: ignore[assignment]
 
@@ -33,7 +33,7 @@ class Server:
     def __init__(self, address: Address) -> None:
         if uvicorn is None:
             raise MissingExtra("HTTP", extra="service")
-        self.front = Front(address=address)
+        self.state = AppState(address=address)
         self._n_users = 0
         self._is_spent = False
         self._socket: socket.socket | None = None
@@ -41,46 +41,49 @@ class Server:
         self._lock = Lock()
 
     @classmethod
-    def at(cls, address: Address, *, intake: Intake | None = None, outlet: Outlet | None = None) -> Server:
+    def at(cls, address: Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None) -> Server:
         """Return the server at this address, one for a source and a sink there, and put something behind its routes."""
-        if intake is not None or outlet is not None:
-            address.check_is_guarded()
+        if posts is not None or released is not None:
+            address.check_has_token()
         with _lock:
             server = _servers.get((address.host, address.port))
-            if server is None or server._is_spent or (address.port == 0 and server._is_taken(intake, outlet)):
+            if server is None or server._is_spent or (address.port == 0 and server._is_taken(posts, released)):
                 server = _servers[address.host, address.port] = cls(address)
-            if address.token != server.front.address.token:
+            if address.token != server.state.address.token:
                 raise BadParameter("token", "two different ones", allowed="the same for source and sink")
-            if server._is_taken(intake, outlet):
+            if server._is_taken(posts, released):
                 raise BadParameter("address", f"{address.host}:{address.port} twice", allowed="another for each source")
-            server.front.intake, server.front.outlet = intake or server.front.intake, outlet or server.front.outlet
+            server.state.posts, server.state.released = (
+                posts or server.state.posts,
+                released or server.state.released,
+            )
             return server
 
-    def _is_taken(self, intake: Intake | None, outlet: Outlet | None) -> bool:
-        front = self.front
-        return (intake is not None and front.intake is not None) or (outlet is not None and front.outlet is not None)
+    def _is_taken(self, posts: PostQueue | None, released: ReleasedQueue | None) -> bool:
+        state = self.state
+        return (posts is not None and state.posts is not None) or (released is not None and state.released is not None)
 
     def watch(self, service: Monitored) -> None:
         """Show this service's stats."""
-        self.front.watched.service = service
+        self.state.stats_cache.service = service
 
     @property
     def port(self) -> int:
         """The port, also where any free one was asked for."""
-        return self.front.address.port if self._socket is None else int(self._socket.getsockname()[1])
+        return self.state.address.port if self._socket is None else int(self._socket.getsockname()[1])
 
     @property
     def url(self) -> str:
         """Where a client on this machine finds it."""
-        host = self.front.address.host
+        host = self.state.address.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def open(self) -> None:
         """Listen, if nobody has asked for it before."""
         with self._lock:
             if self._running is None:
-                self._socket = _listen(self.front.address)
-                self._running = _Running(self.front, listening=self._socket)
+                self._socket = _listen(self.state.address)
+                self._running = _Running(self.state, listening=self._socket)
             self._n_users += 1
 
     def close(self) -> None:
@@ -89,15 +92,15 @@ class Server:
             self._n_users -= 1
             if self._n_users == 0 and self._running is not None:
                 self._is_spent = True
-                self._running.stop(intake=self.front.intake)
+                self._running.stop(posts=self.state.posts)
 
 
 class _Running:
     """uvicorn in a thread; signals stay with the main program."""
 
-    def __init__(self, front: Front, *, listening: socket.socket) -> None:
+    def __init__(self, state: AppState, *, listening: socket.socket) -> None:
         config = uvicorn.Config(
-            build_app(front),
+            build_app(state),
             log_config=None,
             log_level="critical",  # Privacy: a traceback of a library may quote a request
             access_log=False,
@@ -112,11 +115,11 @@ class _Running:
         self._thread = Thread(target=self._server.run, args=([listening],), name="queryveil-http", daemon=True)
         self._thread.start()
 
-    def stop(self, *, intake: Intake | None) -> None:
+    def stop(self, *, posts: PostQueue | None) -> None:
         self._server.should_exit = True
         self._thread.join(_GRACE_SECONDS - 1)
-        if intake is not None and self._thread.is_alive():
-            intake.give_up()
+        if posts is not None and self._thread.is_alive():
+            posts.abandon()
         self._thread.join(_GRACE_SECONDS)
 
 
@@ -153,10 +156,17 @@ def serve_monitor(service: Monitored, *, host: str = "127.0.0.1", port: int = 0)
 
 
 class HttpSource:
-    """Lines of POST /events, at `http://HOST:PORT` or `http://HOST:PORT?token=FILE`.
+    """Takes the lines of POST /events.
 
     A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
     key, whoever sends again after a lost answer may bring the same events twice.
+
+    Parameters
+    ----------
+    url
+        http://HOST:PORT or http://HOST:PORT?token=FILE.
+    tell
+        Called with the address once the server listens.
     """
 
     name = "http"
@@ -164,8 +174,8 @@ class HttpSource:
 
     def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
         address = url if isinstance(url, Address) else Address.parse(url)
-        self._intake = Intake()
-        self._server = Server.at(address, intake=self._intake)
+        self._posts = PostQueue()
+        self._server = Server.at(address, posts=self._posts)
         self._tell = tell
         self._is_open = False
 
@@ -180,14 +190,14 @@ class HttpSource:
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
         """Listen."""
-        self._intake.open(position=position, keys=keys)
+        self._posts.open(position=position, keys=keys)
         self._server.open()
         self._is_open = True
         self._tell(f"listening at {self._server.url}")
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return what was posted, several posts together."""
-        return self._intake.take(timeout=timeout)
+        return self._posts.take(timeout=timeout)
 
     @property
     def is_finished(self) -> bool:
@@ -196,20 +206,25 @@ class HttpSource:
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
         """Answer the posts of a batch."""
-        self._intake.settle(batch, bad_lines=bad_lines)
+        self._posts.settle(batch, bad_lines=bad_lines)
 
     def close(self) -> None:
         """Take nothing more, and stop listening once everybody has an answer."""
-        self._intake.close()
+        self._posts.close()
         if self._is_open:
             self._is_open = False
             self._server.close()
 
 
 class HttpSink:
-    """Lines of GET /released?after=N, at `http://HOST:PORT` or `http://HOST:PORT?token=FILE`.
+    """Answers GET /released?after=N with released lines.
 
     A batch is delivered once a client has asked for what comes after it.
+
+    Parameters
+    ----------
+    url
+        http://HOST:PORT or http://HOST:PORT?token=FILE.
     """
 
     name = "http"
@@ -217,8 +232,8 @@ class HttpSink:
 
     def __init__(self, url: str | Address) -> None:
         address = url if isinstance(url, Address) else Address.parse(url)
-        self._outlet = Outlet()
-        self._server = Server.at(address, outlet=self._outlet)
+        self._released = ReleasedQueue()
+        self._server = Server.at(address, released=self._released)
         self._is_open = False
 
     @property
@@ -232,22 +247,22 @@ class HttpSink:
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - clients count batches, not bytes
         """Listen."""
-        self._outlet.open(delivered=delivered)
+        self._released.open(delivered=delivered)
         self._server.open()
         self._is_open = True
 
     def offer(self, outgoing: Outgoing) -> None:
         """Let a client read ahead: a batch that is committed, before it is its turn to be delivered."""
-        self._outlet.offer(outgoing)
+        self._released.offer(outgoing)
 
     def deliver(self, outgoing: Outgoing) -> None:
         """Return when a client has confirmed the batch."""
-        self._outlet.offer(outgoing)
-        self._outlet.wait_for(outgoing.number)
+        self._released.offer(outgoing)
+        self._released.wait_for(outgoing.number)
 
     def close(self) -> None:
         """End every wait, and stop listening."""
-        self._outlet.close()
+        self._released.close()
         if self._is_open:
             self._is_open = False
             self._server.close()

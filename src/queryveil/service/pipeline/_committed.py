@@ -1,4 +1,4 @@
-"""What has been committed: numbers, places and counts, and how long it took."""
+"""The numbers, position and counts of the last commit, and the stats made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 from queryveil.data import Bytes
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import CATEGORY_NAMES
-from queryveil.service.pipeline._workers import Ready
+from queryveil.service.pipeline._workers import PreparedBatch
 from queryveil.service.ports import Commit, Saved
 from queryveil.service.stats import Stats
 
@@ -23,42 +23,44 @@ _IDENTIFIERS, _RELEASED = "identifiers.", "released."
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class CommitState:
     """Where a stream stands in its store, and the stats that follow from it.
 
-    `told` is up to which number the store knows what has arrived.
+    `confirmed` is the last batch that the store knows to have arrived at the sink.
     """
 
     number: int = 0
     position: str | None = None
     out_number: int = 0
     out_bytes: int = 0
-    told: int = 0
+    confirmed: int = 0
     generation: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
     stats: Stats = field(default_factory=Stats)
 
     @classmethod
-    def behind(cls, saved: Saved, *, generation: int) -> Ledger:
+    def resume(cls, saved: Saved, *, generation: int) -> CommitState:
         """Go on behind what a store has."""
         return cls(
             number=saved.number,
             position=saved.position,
             out_number=saved.outgoing[-1].number if saved.outgoing else saved.delivered,
             out_bytes=saved.n_bytes_out,
-            told=saved.delivered,
+            confirmed=saved.delivered,
             generation=generation,
             counts=Counter(saved.counts),
         )
 
-    def counts_with(self, ready: Ready | None, swapped: Swapped | None, *, n_suppressed: int) -> dict[str, int]:
+    def counts_with(
+        self, prepared: PreparedBatch | None, swapped: Swapped | None, *, n_suppressed: int
+    ) -> dict[str, int]:
         """Return the counts as they are once this is committed."""
         counts = Counter(self.counts)
         counts["n_suppressed"] += n_suppressed
-        if ready is not None:
-            counts.update(ready.counts)
-            counts.update({_IDENTIFIERS + kind: n for kind, n in ready.identifiers.items()})
+        if prepared is not None:
+            counts.update(prepared.counts)
+            counts.update({_IDENTIFIERS + kind: n for kind, n in prepared.identifiers.items()})
         if swapped is not None:
             counts["n_released"] += swapped.released.height
             counts["n_suppressed"] += swapped.n_suppressed
@@ -69,11 +71,11 @@ class Ledger:
     def note_commit(self, commit: Commit, *, seconds: float) -> None:
         """Note that this is written."""
         self.number, self.position, self.generation = commit.number, commit.position, commit.generation
-        self.told, self.counts = commit.delivered, Counter(commit.counts)
+        self.confirmed, self.counts = commit.delivered, Counter(commit.counts)
         if commit.outgoing is not None:
             self.out_number = commit.outgoing.number
             self.out_bytes += len(commit.outgoing.data)
-        self._restate(
+        self._update(
             n_commits=self.stats.n_commits + 1,
             last_commit_seconds=seconds,
             total_commit_seconds=self.stats.total_commit_seconds + seconds,
@@ -81,18 +83,18 @@ class Ledger:
 
     def note_batch(self, seconds: float) -> None:
         """Note how long a batch took from being taken to being committed."""
-        self._restate(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
+        self._update(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
 
     def note(self, pools: Pools) -> None:
         """Note what waits."""
         waiting, k_now = pools.waiting.tolist(), pools.k_now.tolist()
-        self._restate(
+        self._update(
             n_waiting=sum(waiting),
             waiting=dict(zip(CATEGORY_NAMES, waiting, strict=True)),
             k_now=dict(zip(CATEGORY_NAMES, k_now, strict=True)),
         )
 
-    def _restate(self, **changed: Any) -> None:
+    def _update(self, **changed: Any) -> None:
         changed |= {name: self.counts[name] for name in _TOTALS}
         by_kind = {"identifiers": _of_kind(self.counts, _IDENTIFIERS), "released": _of_kind(self.counts, _RELEASED)}
         self.stats = replace(self.stats, **(changed | by_kind))

@@ -13,20 +13,27 @@ from queryveil.service.ports import Outgoing, ReadAhead, Sink
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 GRACE_SECONDS = 5.0
-"""How long what was begun is still tried once the service is told to stop."""
+"""Seconds for which a step that was begun is still tried after the service was told to stop."""
 
 
-class Attempts:
-    """Does a thing until it succeeds, or until nobody wants to wait for it any longer.
+class Retry:
+    """Repeats an action with growing pauses until it succeeds.
 
-    `note` is told in one line what is wrong, and None when it works again.
+    Parameters
+    ----------
+    stopping
+        Once set, a failing action is tried for five more seconds.
+    patience
+        Seconds of failure after which to give up; None never gives up.
+    note
+        Called with one line on what is wrong, and with None when it works again.
     """
 
     def __init__(self, *, stopping: Event, patience: float | None, note: Callable[[str | None], None]) -> None:
         self._stopping, self._patience, self._note = stopping, patience, note
 
-    def until_done(self, action: Callable[[], None], *, what: str) -> None:
-        """Do it; a failure that may pass is waited for, any other is raised."""
+    def run(self, action: Callable[[], None], *, what: str) -> None:
+        """Run an action until it succeeds; failures other than of a server or disk are raised at once."""
         pause, failing_since, stopped_at = _FIRST_PAUSE, time.monotonic(), float("inf")
         has_failed = False
         while True:
@@ -36,7 +43,7 @@ class Attempts:
                 # Whoever read has gone for good.
                 raise
             except (Unreachable, OSError) as error:
-                line = in_one_line(error, what=what)
+                line = describe_failure(error, what=what)
             else:
                 if has_failed:
                     self._note(None)
@@ -55,10 +62,10 @@ class Attempts:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def in_one_line(error: Exception, *, what: str) -> str:
-    """Return what is wrong.
+def describe_failure(error: Exception, *, what: str) -> str:
+    """Return in one line what is wrong.
 
-    >>> in_one_line(OSError(28, "No space left on device"), what="the sink")
+    >>> describe_failure(OSError(28, "No space left on device"), what="the sink")
     'the sink: no space left on device'
     """
     if not isinstance(error, OSError):
@@ -77,7 +84,7 @@ class Delivery:
         self._changed = Condition()
         self._stopping = Event()
         self._is_closed = False
-        self._attempts = Attempts(stopping=self._stopping, patience=patience, note=self._note)
+        self._retry = Retry(stopping=self._stopping, patience=patience, note=self._note)
         self._thread = Thread(target=self._run, name="queryveil-delivery", daemon=True)
         self.delivered, self.n_bytes, self.n_rows, self.n_rows_delivered = 0, 0, 0, 0
         self.trouble: str | None = None
@@ -133,7 +140,7 @@ class Delivery:
     def _run(self) -> None:
         try:
             while (outgoing := self._next()) is not None:
-                self._hand_over(outgoing)
+                self._deliver(outgoing)
         except BaseException as error:
             with self._changed:
                 if not self._is_closed:
@@ -145,8 +152,8 @@ class Delivery:
             self._changed.wait_for(lambda: bool(self._waiting) or self._is_closed)
             return None if self._is_closed else self._waiting[0]
 
-    def _hand_over(self, outgoing: Outgoing) -> None:
-        self._attempts.until_done(lambda: self._sink.deliver(outgoing), what="the sink")
+    def _deliver(self, outgoing: Outgoing) -> None:
+        self._retry.run(lambda: self._sink.deliver(outgoing), what="the sink")
         with self._changed:
             self._waiting.popleft()
             self.delivered = outgoing.number

@@ -27,7 +27,7 @@ _SMALLEST_SLICE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Ready:
+class PreparedBatch:
     """Events of some lines, prepared, and what became of the other lines."""
 
     events: pl.DataFrame
@@ -37,10 +37,10 @@ class Ready:
     time_format: str | None = None
 
 
-class Preparation(Protocol):
+class Preparer(Protocol):
     """Whatever makes events of lines."""
 
-    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+    def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
         """Parse and prepare whole lines."""
 
     def close(self) -> None:
@@ -54,12 +54,12 @@ class InProcess:
         self._keep, self._unclassified = settings.columns.keep, settings.unclassified
         self._classifier = classifier or settings.make_classifier()
 
-    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+    def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
         """Parse and prepare whole lines."""
         parsed = parse(data, layout=layout, keep=self._keep)
         frame = hide_kept(parsed.frame, keep=self._keep)
         prepared = prepare(frame, classifier=self._classifier, unclassified=self._unclassified)
-        events = prepared.frame if len(data) <= MAX_EVENT_BYTES else _without_giants(prepared.frame)
+        events = prepared.frame if len(data) <= MAX_EVENT_BYTES else _drop_oversized(prepared.frame)
         counts = Counter(
             n_read=parsed.n_read,
             n_bad=len(parsed.bad_lines),
@@ -68,7 +68,7 @@ class InProcess:
             n_unclassified_dropped=prepared.n_unclassified_dropped,
             n_suppressed=prepared.frame.height - events.height,
         )
-        return Ready(
+        return PreparedBatch(
             events=events,
             bad_lines=parsed.bad_lines,
             counts=counts,
@@ -80,7 +80,7 @@ class InProcess:
         """Do nothing."""
 
 
-def _without_giants(events: pl.DataFrame) -> pl.DataFrame:
+def _drop_oversized(events: pl.DataFrame) -> pl.DataFrame:
     n_bytes = events["user"].str.len_bytes().cast(pl.Int64) + events["query"].str.len_bytes().cast(pl.Int64)
     return events if (n_bytes.max() or 0) <= MAX_EVENT_BYTES else events.filter(n_bytes <= MAX_EVENT_BYTES)  # type: ignore[operator]
 
@@ -101,12 +101,12 @@ class Workers:
             initargs=(self._settings,),
         )
 
-    def run(self, data: bytes, *, layout: Layout | None) -> Ready:
+    def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
         """Parse and prepare whole lines, a slice in each process."""
         slices = slice_lines(data, n=self._settings.workers)
         for _ in range(_N_TRIES):
             try:
-                waiting: list[Future[Ready]] = [self._executor.submit(_run, each, layout) for each in slices]
+                waiting: list[Future[PreparedBatch]] = [self._executor.submit(_run, each, layout) for each in slices]
                 return join([each.result() for each in waiting], slices)
             except BrokenProcessPool:
                 self._executor.shutdown(wait=False, cancel_futures=True)
@@ -124,7 +124,7 @@ class Workers:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-def preparation(settings: StreamSettings) -> Preparation:
+def make_preparer(settings: StreamSettings) -> Preparer:
     """Return what the number of workers asks for."""
     return InProcess(settings) if settings.workers == 1 else Workers(settings)
 
@@ -144,12 +144,12 @@ def slice_lines(data: bytes, *, n: int) -> list[bytes]:
     return slices or [b""]
 
 
-def join(parts: Sequence[Ready], slices: Sequence[bytes]) -> Ready:
+def join(parts: Sequence[PreparedBatch], slices: Sequence[bytes]) -> PreparedBatch:
     """Put slices together again, lines numbered through."""
     if len(parts) == 1:
         return parts[0]
     before = np.cumsum([0, *(each.count(b"\n") for each in slices[:-1])])
-    return Ready(
+    return PreparedBatch(
         events=pl.concat([part.events for part in parts], rechunk=False),
         bad_lines=np.concatenate([part.bad_lines + n for part, n in zip(parts, before, strict=True)]),
         counts=sum((part.counts for part in parts), Counter()),
@@ -176,6 +176,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run(data: bytes, layout: Layout | None) -> Ready:
+def _run(data: bytes, layout: Layout | None) -> PreparedBatch:
     assert _worker is not None
     return _worker.run(data, layout=layout)

@@ -1,4 +1,4 @@
-"""The service: lines in, released lines out, and a state that survives whatever happens to the process."""
+"""The service: takes batches, anonymizes and commits them, and resumes after a crash from its last commit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
 from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format, write_lines
-from queryveil.service.pipeline._committed import Ledger, UserCount
-from queryveil.service.pipeline._delivery import Attempts, Delivery
-from queryveil.service.pipeline._workers import Preparation, Ready, preparation
+from queryveil.service.pipeline._committed import CommitState, UserCount
+from queryveil.service.pipeline._delivery import Delivery, Retry
+from queryveil.service.pipeline._workers import PreparedBatch, Preparer, make_preparer
 from queryveil.service.ports import (
     Batch,
     Commit,
@@ -54,7 +54,7 @@ def pack(pools: bytes, *, layout: Layout | None, users: bytes) -> bytes:
 def unpack(
     data: bytes, *, issued: Iterable[tuple[int, bytes]], settings: PoolSettings
 ) -> tuple[Pools, Layout | None, bytes]:
-    """Return back what `pack` was given."""
+    """Return what `pack` was given."""
     try:
         packed = msgspec.msgpack.decode(data, type=_Packed)
     except msgspec.MsgspecError:
@@ -65,16 +65,23 @@ def unpack(
 
 
 _TAKE_SECONDS = 0.25
-_N_BAD_TOLD = 10
+_N_BAD_REPORTED = 10
 _NO_EVENTS = pl.DataFrame(schema={"user": pl.String(), "query": pl.String(), "category": pl.Int8()})
 
 
 class Service:
     """Anonymizes one stream from a source to a sink.
 
-    `run` works until the source is finished or `stop` is called, from any thread or a signal handler. `stats` can be
-    asked for at any time. The names say in the store which source and sink its state belongs to. `tell` gets lines for
-    people: what does not work for now, and which lines cannot be read.
+    Parameters
+    ----------
+    settings
+        How to anonymize.
+    source, sink, store
+        Where events come from, where released events go, and where the state is kept.
+    source_name, sink_name
+        Say in the store which source and sink its state belongs to.
+    tell
+        Called with lines for people: what does not work for now, and which lines cannot be read.
     """
 
     def __init__(
@@ -93,16 +100,16 @@ class Service:
         self._made_with = settings.fingerprint(source=source_name, sink=sink_name)
         self._source_name, self._tell = source_name, tell
         self._stopping = Event()
-        self._attempts = Attempts(stopping=self._stopping, patience=settings.patience, note=self._note)
+        self._retry = Retry(stopping=self._stopping, patience=settings.patience, note=self._note)
         self._delivery = Delivery(sink, patience=settings.patience, tell=tell)
         self._trouble: str | None = "starting"
         self._is_finished = False
-        self._n_lines, self._n_bad_told = 0, 0
-        self._ledger = Ledger()
+        self._n_lines, self._n_bad_reported = 0, 0
+        self._state = CommitState()
         self._pools = Pools(self._pool_settings)
         self._layout: Layout | None = None
         self._users = UserCount()
-        self._preparation: Preparation | None = None
+        self._preparer: Preparer | None = None
         self._when_begun: Callable[[], None] = lambda: None
         for end in (source, sink):
             if isinstance(end, ShowsStats):
@@ -125,7 +132,7 @@ class Service:
             self._open()
             when_open()
             self._loop()
-            self._hand_over_rest()
+            self._deliver_rest()
         finally:
             self._close()
         return self.stats()
@@ -135,17 +142,17 @@ class Service:
         self._stopping.set()
 
     def stats(self) -> Stats:
-        """Return how it is, from any thread."""
+        """Return the current stats, from any thread."""
         delivery, trouble = self._delivery, self._trouble or self._delivery.trouble
         if trouble is None and self._stopping.is_set():
             trouble = "stopping"
-        known = self._ledger.stats
+        known = self._state.stats
         return replace(
             known,
             n_delivered=known.n_released - delivery.n_rows,
             n_outbox_rows=delivery.n_rows,
             n_outbox_bytes=delivery.n_bytes,
-            uptime_seconds=time.monotonic() - self._ledger.started,
+            uptime_seconds=time.monotonic() - self._state.started,
             is_ready=trouble is None,
             why_not=trouble or "",
             is_finished=self._is_finished,
@@ -158,20 +165,18 @@ class Service:
 
     def _open(self) -> None:
         saved: list[Saved] = []
-        self._attempts.until_done(lambda: saved.append(self._load()), what="the store")
+        self._retry.run(lambda: saved.append(self._load()), what="the store")
         before = saved[-1]
-        self._ledger = Ledger.behind(before, generation=self._pools.add(_NO_EVENTS).generation)
-        self._ledger.note(self._pools)
+        self._state = CommitState.resume(before, generation=self._pools.add(_NO_EVENTS).generation)
+        self._state.note(self._pools)
         if not before.number and isinstance(self._sink, RequiresEmpty):
             self._sink.check_new()
         n_bytes = before.outgoing[0].offset if before.outgoing else before.n_bytes_out
-        self._attempts.until_done(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
-        self._attempts.until_done(
-            lambda: self._source.open(position=before.position, keys=before.keys), what="the source"
-        )
+        self._retry.run(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
+        self._retry.run(lambda: self._source.open(position=before.position, keys=before.keys), what="the source")
         if self._layout is not None:
             self._begin(self._layout)
-        self._preparation = preparation(self.settings)
+        self._preparer = make_preparer(self.settings)
         self._delivery.start(delivered=before.delivered, waiting=before.outgoing)
         self._note(None)
 
@@ -199,7 +204,7 @@ class Service:
     def _loop(self) -> None:
         while not self._stopping.is_set():
             if not self._delivery.wait(n_bytes=self.settings.max_outbox_bytes, seconds=_TAKE_SECONDS):
-                self._rest()
+                self._idle()
                 continue
             batch = self._take()
             if batch is not None:
@@ -208,23 +213,23 @@ class Service:
                 self._drain()
                 return
             else:
-                self._rest()
+                self._idle()
 
-    def _rest(self) -> None:
-        """Write down, while there is nothing else to do, what has arrived; no raw query stays longer than it must."""
-        if self._delivery.delivered > self._ledger.told:
-            self._commit(position=self._ledger.position)
+    def _idle(self) -> None:
+        """Commit what has arrived while there is nothing else to do; no raw query stays longer than it must."""
+        if self._delivery.delivered > self._state.confirmed:
+            self._commit(position=self._state.position)
         elif isinstance(self._store, HasMaintenance):
             self._store.maintain()
 
     def _take(self) -> Batch | None:
         taken: list[Batch | None] = []
-        self._attempts.until_done(lambda: taken.append(self._source.take(timeout=_TAKE_SECONDS)), what="the source")
+        self._retry.run(lambda: taken.append(self._source.take(timeout=_TAKE_SECONDS)), what="the source")
         return taken[-1]
 
     def _process(self, batch: Batch) -> None:
         began = time.monotonic()
-        assert self._preparation is not None
+        assert self._preparer is not None
         if self._layout is None:
             settings = self.settings
             found = find_layout(
@@ -236,23 +241,23 @@ class Service:
             )
             if found is not None:
                 self._begin(found)
-        ready = self._preparation.run(batch.data, layout=self._layout)
+        prepared = self._preparer.run(batch.data, layout=self._layout)
         if self._layout is not None:
-            self._layout = with_time_format(self._layout, ready.time_format)
-        self._users.add(ready.events["user"])
-        self._commit(self._pools.add(ready.events), position=batch.position, keys=batch.keys, ready=ready)
-        bad_lines = ready.bad_lines.tolist()
-        self._tell_bad(bad_lines, n_lines=batch.data.count(b"\n"))
-        self._attempts.until_done(lambda: self._source.acknowledge(batch, bad_lines=bad_lines), what="the source")
-        self._ledger.note_batch(time.monotonic() - began)
+            self._layout = with_time_format(self._layout, prepared.time_format)
+        self._users.add(prepared.events["user"])
+        self._commit(self._pools.add(prepared.events), position=batch.position, keys=batch.keys, prepared=prepared)
+        bad_lines = prepared.bad_lines.tolist()
+        self._report_bad_lines(bad_lines, n_lines=batch.data.count(b"\n"))
+        self._retry.run(lambda: self._source.acknowledge(batch, bad_lines=bad_lines), what="the source")
+        self._state.note_batch(time.monotonic() - began)
 
-    def _tell_bad(self, lines: list[int], *, n_lines: int) -> None:
+    def _report_bad_lines(self, lines: list[int], *, n_lines: int) -> None:
         """Name the first lines that cannot be read, counted from the start of this run."""
-        for line in lines[: max(0, _N_BAD_TOLD - self._n_bad_told)]:
+        for line in lines[: max(0, _N_BAD_REPORTED - self._n_bad_reported)]:
             self._tell(f"line {self._n_lines + line:,} of this run cannot be read and is left out")
-        if self._n_bad_told < _N_BAD_TOLD <= self._n_bad_told + len(lines):
+        if self._n_bad_reported < _N_BAD_REPORTED <= self._n_bad_reported + len(lines):
             self._tell("further lines that cannot be read are only counted")
-        self._n_bad_told += len(lines)
+        self._n_bad_reported += len(lines)
         self._n_lines += n_lines
 
     def _drain(self) -> None:
@@ -260,10 +265,10 @@ class Service:
         self._is_finished = True
         n_waiting = int(self._pools.waiting.sum())
         if n_waiting and self.settings.drain == "release":
-            self._commit(self._pools.drain(), position=self._ledger.position)
+            self._commit(self._pools.drain(), position=self._state.position)
         n_suppressed = self._pools.clear()
         if n_suppressed:
-            self._commit(position=self._ledger.position, n_suppressed=n_suppressed)
+            self._commit(position=self._state.position, n_suppressed=n_suppressed)
 
     def _commit(
         self,
@@ -271,29 +276,27 @@ class Service:
         *,
         position: str | None,
         keys: tuple[str, ...] = (),
-        ready: Ready | None = None,
+        prepared: PreparedBatch | None = None,
         n_suppressed: int = 0,
     ) -> None:
-        """Write everything down in one go, until it is written; then hand over what was released."""
-        ledger, profiles, outgoing = self._ledger, None, None
+        """Commit everything in one transaction, with retries; then deliver what was released."""
+        state, profiles, outgoing = self._state, None, None
         if swapped is not None and swapped.released.height and self._layout is not None:
             released = swapped.released.with_columns(self.settings.columns.released_ids(swapped.released["user"]))
             profiles = increments(released)
             now = datetime.now(UTC).replace(tzinfo=None)
-            is_first = ledger.out_number == 0
+            is_first = state.out_number == 0
             columns = self.settings.columns
-            leaving = restore_kept(released, keep=columns.keep)
-            data = write_lines(leaving, layout=self._layout, columns=columns, now=now, has_header=is_first)
-            outgoing = Outgoing(
-                number=ledger.out_number + 1, offset=ledger.out_bytes, data=data, n_rows=released.height
-            )
-        counts = ledger.counts_with(ready, swapped, n_suppressed=n_suppressed)
+            kept = restore_kept(released, keep=columns.keep)
+            data = write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=is_first)
+            outgoing = Outgoing(number=state.out_number + 1, offset=state.out_bytes, data=data, n_rows=released.height)
+        counts = state.counts_with(prepared, swapped, n_suppressed=n_suppressed)
         commit = Commit(
-            number=ledger.number + 1,
+            number=state.number + 1,
             position=position,
             pools=pack(self._pools.to_bytes(), layout=self._layout, users=self._users.to_bytes()),
             keys=keys,
-            generation=ledger.generation if swapped is None else swapped.generation,
+            generation=state.generation if swapped is None else swapped.generation,
             issued=b"" if swapped is None else swapped.issued,
             profiles=profiles,
             outgoing=outgoing,
@@ -301,18 +304,18 @@ class Service:
             counts=counts,
         )
         began = time.monotonic()
-        self._attempts.until_done(lambda: self._store.commit(commit), what="the store")
-        ledger.note_commit(commit, seconds=time.monotonic() - began)
-        ledger.note(self._pools)
+        self._retry.run(lambda: self._store.commit(commit), what="the store")
+        state.note_commit(commit, seconds=time.monotonic() - began)
+        state.note(self._pools)
         if outgoing is not None:
             self._delivery.put(outgoing)
 
-    def _hand_over_rest(self) -> None:
+    def _deliver_rest(self) -> None:
         while not self._stopping.is_set() and not self._delivery.wait(n_bytes=0, seconds=_TAKE_SECONDS):
             pass
         self._delivery.stop()
-        if self._delivery.delivered > self._ledger.told:
-            self._commit(position=self._ledger.position)
+        if self._delivery.delivered > self._state.confirmed:
+            self._commit(position=self._state.position)
         if isinstance(self._sink, WritesManifest):
             self._sink.finish(
                 settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
@@ -321,7 +324,7 @@ class Service:
     def _close(self) -> None:
         self._stopping.set()
         self._delivery.stop()
-        if self._preparation is not None:
-            self._preparation.close()
+        if self._preparer is not None:
+            self._preparer.close()
         self._source.close()
         self._store.close()

@@ -44,9 +44,12 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class ProfileDatabase:
-    """Profiles by the address of their store: a file, sqlite:FILE or postgresql://.
+    """Reads the profiles in a store, by released user id, while the stream goes on; each call reads one snapshot.
 
-    Users are called as they are in what was released. Every call reads one moment of the stream.
+    Parameters
+    ----------
+    store
+        A file, sqlite:FILE or postgresql://.
     """
 
     store: str | Path = field(repr=False)

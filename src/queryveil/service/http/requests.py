@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from queryveil.errors import BadFile, BadParameter
-from queryveil.service.http._queues import Intake
+from queryveil.service.http._queues import PostQueue
 
 _MIN_TOKEN_BYTES = 16
 _LOOPBACK_NAMES = ("localhost", "localhost.")
@@ -63,7 +63,7 @@ class Address:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
 
-    def check_is_guarded(self) -> None:
+    def check_has_token(self) -> None:
         """Raise if others could post and read here without a token."""
         if not self.is_loopback and self.token is None:
             raise BadParameter(
@@ -104,7 +104,7 @@ def read_token(path: Path) -> bytes:
     return token
 
 
-GUARDED = ("/events", "/released")
+_PROTECTED_PATHS = ("/events", "/released")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -124,8 +124,8 @@ def refusal(status: int, message: str, *, retry: bool = False, **headers: str) -
     return JSONResponse({"error": message}, status_code=status, headers=found | ({"Retry-After": "1"} if retry else {}))
 
 
-class Guard:
-    """Turns away who may not ask, and puts the security headers on every answer."""
+class AccessMiddleware:
+    """Refuses requests without access, and puts the security headers on every answer."""
 
     def __init__(self, app: ASGIApp, *, address: Address) -> None:
         self._app, self._address = app, address
@@ -150,7 +150,7 @@ class Guard:
         if self._address.is_loopback and not is_loopback(_name_of(host)):
             # A page elsewhere may give its own name the address of this machine; its requests carry that name.
             return refusal(421, "this service answers to localhost and 127.0.0.1 only")
-        if scope["path"] not in GUARDED:
+        if scope["path"] not in _PROTECTED_PATHS:
             return None
         if _is_from_elsewhere(headers, host=host):
             # Reading confirms what was read before, so even a picture's address on another page could lose rows.
@@ -191,38 +191,38 @@ class Lines:
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
-    """The bytes that one request holds, until it is answered."""
+class BodyQuota:
+    """The memory that one request has reserved, until it is answered."""
 
-    intake: Intake
+    posts: PostQueue
     n_bytes: int = 0
 
     def take(self, n_bytes: int) -> bool:
-        """Hold more bytes; false if there is no room for them."""
-        if not self.intake.hold(n_bytes):
+        """Reserve more bytes; false if there is no memory for them."""
+        if not self.posts.reserve(n_bytes):
             return False
         self.n_bytes += n_bytes
         return True
 
-    def give_back(self) -> None:
-        """Hold nothing any more."""
-        self.intake.let_go(self.n_bytes)
+    def release(self) -> None:
+        """Give the memory back."""
+        self.posts.release(self.n_bytes)
 
 
-async def read_lines(request: Request, *, room: Room, limit: int = MAX_BODY_BYTES) -> Lines | Response:
+async def read_lines(request: Request, *, quota: BodyQuota, limit: int = MAX_BODY_BYTES) -> Lines | Response:
     """Read the lines of a request, or say why not."""
     refused = _refuse_by_headers(request, limit=limit)
     if refused is not None:
         return refused
     try:
         async with asyncio.timeout(_SECONDS_TO_SEND):
-            body = await _read(request, room=room, limit=limit)
+            body = await _read(request, quota=quota, limit=limit)
     except TimeoutError:
         return refusal(408, f"the body took longer than {_SECONDS_TO_SEND} seconds; send smaller batches")
     except ClientDisconnect:
         return refusal(400, "the body ends too early")
     if isinstance(body, bytes) and request.headers.get("content-encoding", "").lower() == "gzip":
-        body = await _unpack(body, room=room, limit=limit)
+        body = await _unpack(body, quota=quota, limit=limit)
     if isinstance(body, Response):
         return body
     return as_lines(body) if len(body) < _SMALL else await asyncio.to_thread(as_lines, body)
@@ -247,26 +247,26 @@ def _no_room() -> Response:
     return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
 
 
-async def _read(request: Request, *, room: Room, limit: int) -> bytes | Response:
+async def _read(request: Request, *, quota: BodyQuota, limit: int) -> bytes | Response:
     parts: list[bytes] = []
     n_bytes = 0
     async for part in request.stream():
         n_bytes += len(part)
         if n_bytes > limit:
             return _too_large(limit)
-        if not room.take(len(part)):
+        if not quota.take(len(part)):
             return _no_room()
         parts.append(part)
     return b"".join(parts)
 
 
-async def _unpack(body: bytes, *, room: Room, limit: int) -> bytes | Response:
+async def _unpack(body: bytes, *, quota: BodyQuota, limit: int) -> bytes | Response:
     unpacked = await asyncio.to_thread(unzip, body, limit=limit)
     if unpacked is None:
         return _too_large(limit)
     if body and not unpacked:
         return refusal(400, "the body is not gzip, ends too early or is empty; compress it again")
-    return unpacked if room.take(len(unpacked)) else _no_room()
+    return unpacked if quota.take(len(unpacked)) else _no_room()
 
 
 def unzip(data: bytes, *, limit: int) -> bytes | None:
