@@ -273,7 +273,7 @@ def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes
 
 
 def with_time_format(layout: Layout, time_format: str | None) -> Layout:
-    """Note how times are written, once there is one."""
+    """Return the layout with the format of times, once there is a time."""
     return layout if layout.time_format or not time_format else replace(layout, time_format=time_format)
 
 

@@ -136,7 +136,7 @@ class Source(Protocol):
         """Whether no line will come any more."""
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Note that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
+        """Record that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
 
     def close(self) -> None:
         """Close the source. May be called from another thread, to end a `take`."""

@@ -1,4 +1,4 @@
-"""Counts and timings of a running service, without any text."""
+"""The stats of a running service: counts and seconds, never a text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """One moment of a service.
+    """The stats of a service at one moment.
 
     Counts are of the whole stream, also of runs before a restart, and add up:
     n_read = n_bad + n_empty + n_emptied + n_unclassified_dropped + n_released + n_suppressed + n_waiting.

@@ -171,7 +171,7 @@ class PlainFile:
         self.offset, self.is_skipping = 0, False
 
     def seek(self, position: FilePosition) -> None:
-        """Go on behind a position; refuse a file that has other bytes before it."""
+        """Resume after a position; refuse a file that has other bytes before it."""
         if not position.matches(self.descriptor):
             raise BadFile(str(self.path), _NOT_THE_SAME)
         self.offset, self.is_skipping = position.offset, position.is_skipping
@@ -216,7 +216,7 @@ class CompressedFile:
         self.offset = 0
 
     def seek(self, position: FilePosition) -> None:
-        """Go on behind a position; refuse a file that holds other bytes before it."""
+        """Resume after a position; refuse a file that holds other bytes before it."""
         while self.offset < position.offset:
             self._fill()
             if not self._buffer:

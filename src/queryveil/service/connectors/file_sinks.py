@@ -89,7 +89,7 @@ class FileSink:
         self._check_place(descriptor)
 
     def _check_place(self, descriptor: int) -> None:
-        """See that what was written stands in the file of this name, as one that was deleted takes lines too."""
+        """Check that what was written is in the file of this name: one that was deleted takes lines too."""
         try:
             is_there = os.path.samestat(self.path.stat(), os.fstat(descriptor))
         except FileNotFoundError:
@@ -126,7 +126,7 @@ class StdoutSink:
         self._number, self._n_written = 0, 0
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
-        """Begin."""
+        """Start after the batches that have arrived."""
         self._number = delivered
 
     def deliver(self, outgoing: Outgoing) -> None:
@@ -179,7 +179,7 @@ class ReleaseSink:
         self._delivered, self._n_bytes = delivered, n_bytes
 
     def begin(self, layout: Layout) -> None:
-        """Take note of how lines are written: the name of the file says it."""
+        """Set the format of the lines, which the name of the file shows."""
         self._file = FileSink(self.folder / f"log.{extension(layout)}")
         self._file.open(delivered=self._delivered, n_bytes=self._n_bytes)
 

@@ -45,7 +45,7 @@ class FilesSource:
         self._now: PlainFile | CompressedFile | None = None
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - files know no senders
-        """Go on behind a position; the file that it is in must be there and still have what was read."""
+        """Resume after a position; the file that it is in must be there and still have what was read."""
         self._waiting = [path for path in find_sources(self._source) if path is not None]
         for path in self._waiting:
             if path.is_dir():
@@ -191,7 +191,7 @@ class FollowedFile:
         self._closed = Event()
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - a file knows no senders
-        """Go on behind a position, in whatever file that is now."""
+        """Resume after a position, in whatever file that is now."""
         if self.path.is_file() and is_compressed(self.path):
             raise BadParameter("source", self.path.name, allowed="a file that is not compressed with --follow")
         if self.path.is_dir():
@@ -216,7 +216,7 @@ class FollowedFile:
         return True
 
     def _goes_on_elsewhere(self, position: FilePosition) -> bool:
-        """Go on in the file that has the bytes before the position, whatever it is called now."""
+        """Resume in the file that has the bytes before the position, whatever it is called now."""
         # Names move on with every rotation: what was found may have another one by the time it is opened.
         while found := find_rotated(self.path, position):
             if self._goes_on(found[0].path, position):
@@ -284,7 +284,7 @@ class FollowedFile:
         return b"" if self._now is None else self._now.lines(is_whole=False)
 
     def _begin_again(self, file: PlainFile) -> None:
-        """Go on with the rest of an emptied file where it was copied to, else with what is in it now."""
+        """Resume with the rest of an emptied file where it was copied to, else with what is in it now."""
         if self._seen is not None and self._goes_on_elsewhere(self._seen):
             file.close()
         else:

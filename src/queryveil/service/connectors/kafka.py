@@ -63,7 +63,7 @@ class KafkaSource:
         return False
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - offsets say it all
-        """Go on behind the offsets that were committed."""
+        """Resume at the offsets that were committed."""
         try:
             self._next = {} if position is None else msgspec.json.decode(position, type=dict[int, int])
         except msgspec.MsgspecError:
@@ -183,7 +183,7 @@ _NUMBER, _DIGEST, _RELEASE = "queryveil-number", "queryveil-digest", "queryveil-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LastBlock:
-    """What a last message says: its block, the digest of that, and the digest of the release's first block."""
+    """The headers of a last message: its block, the digest of that, and the digest of the release's first block."""
 
     number: int = 0
     digest: bytes = b""
@@ -219,7 +219,7 @@ class KafkaSink:
         return self._address.name
 
     def check_new(self) -> None:
-        """Have `open` raise if there is a release in the topic; the brokers may be away just now."""
+        """Make `open` raise if there is a release in the topic; the brokers may be away just now."""
         self._must_be_new = True
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - numbers say it all
@@ -257,7 +257,7 @@ class KafkaSink:
         )
 
     def close(self) -> None:
-        """Let go; a transaction under way is given up."""
+        """Close the producer; a transaction under way is aborted."""
         self._is_closed = True
         # A delivery that does not end is left to the end of the process: the client must not be used by two at once.
         if self._lock.acquire(timeout=1.0):

@@ -63,7 +63,7 @@ class RedisSource:
         return False
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
-        """Go on behind the entry that was committed last."""
+        """Resume after the entry that was committed last."""
         self._committed = self._taken = (0, 0) if position is None else _position(position)
         self._pending_after = b"0"
         self._is_closed = False
@@ -270,7 +270,7 @@ class RedisSink:
         return self._address.name
 
     def check_new(self) -> None:
-        """Have `open` raise if there is a release in the stream; the server may be away just now."""
+        """Make `open` raise if there is a release in the stream; the server may be away just now."""
         self._must_be_new = True
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - numbers say it all

@@ -83,7 +83,7 @@ class PostQueue:
         self._is_closed = True
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
-        """Begin behind the batches that were committed, and know their keys again."""
+        """Resume after the batches that were committed, and remember their keys."""
         with self._changed:
             if position is not None and not position.isdecimal():
                 raise BadParameter("source", "HTTP", allowed="the source that the state was begun with")
@@ -246,7 +246,7 @@ class ReleasedQueue:
         self._readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def open(self, *, delivered: int) -> None:
-        """Begin behind what has arrived."""
+        """Start after the batches that have arrived."""
         with self._changed:
             self._confirmed = delivered
             self._last = max(self._last, delivered)
@@ -280,7 +280,7 @@ class ReleasedQueue:
                 self._changed.wait()
 
     def confirm(self, number: int) -> None:
-        """Note that everything up to a number has arrived, and forget it."""
+        """Record that everything up to a number has arrived, and drop it."""
         with self._changed:
             for gone in range(self._confirmed + 1, number + 1):
                 self._offered.pop(gone, None)

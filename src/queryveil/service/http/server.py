@@ -170,7 +170,7 @@ class HttpSource:
     """
 
     name = "http"
-    """What a store knows it by: another port is still the same source."""
+    """Its name in a store: another port is still the same source."""
 
     def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
         address = url if isinstance(url, Address) else Address.parse(url)
@@ -228,7 +228,7 @@ class HttpSink:
     """
 
     name = "http"
-    """What a store knows it by: another port is still the same sink."""
+    """Its name in a store: another port is still the same sink."""
 
     def __init__(self, url: str | Address) -> None:
         address = url if isinstance(url, Address) else Address.parse(url)

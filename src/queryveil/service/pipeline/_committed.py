@@ -24,7 +24,7 @@ _IDENTIFIERS, _RELEASED = "identifiers.", "released."
 
 @dataclass(slots=True, kw_only=True)
 class CommitState:
-    """Where a stream stands in its store, and the stats that follow from it.
+    """The state of a stream as of its last commit, and the stats made of it.
 
     `confirmed` is the last batch that the store knows to have arrived at the sink.
     """
@@ -41,7 +41,7 @@ class CommitState:
 
     @classmethod
     def resume(cls, saved: Saved, *, generation: int) -> CommitState:
-        """Go on behind what a store has."""
+        """Resume from what a store has."""
         return cls(
             number=saved.number,
             position=saved.position,
@@ -69,7 +69,7 @@ class CommitState:
         return {name: n for name, n in counts.items() if n}
 
     def note_commit(self, commit: Commit, *, seconds: float) -> None:
-        """Note that this is written."""
+        """Record a commit that was written."""
         self.number, self.position, self.generation = commit.number, commit.position, commit.generation
         self.confirmed, self.counts = commit.delivered, Counter(commit.counts)
         if commit.outgoing is not None:
@@ -82,11 +82,11 @@ class CommitState:
         )
 
     def note_batch(self, seconds: float) -> None:
-        """Note how long a batch took from being taken to being committed."""
+        """Record how long a batch took from being taken to being committed."""
         self._update(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
 
     def note(self, pools: Pools) -> None:
-        """Note what waits."""
+        """Record how many events wait in the pools."""
         waiting, k_now = pools.waiting.tolist(), pools.k_now.tolist()
         self._update(
             n_waiting=sum(waiting),
@@ -109,7 +109,7 @@ _N = 1 << _BITS
 
 
 class UserCount:
-    """An estimate, within about 2 per cent.
+    """Estimates the number of distinct users within about 2 per cent (HyperLogLog).
 
     >>> count = UserCount()
     >>> count.add(pl.Series([f"user{i % 50}" for i in range(1000)]))
@@ -121,7 +121,7 @@ class UserCount:
         self._longest: Bytes = np.frombuffer(data, np.uint8).copy() if data else np.zeros(_N, np.uint8)
 
     def add(self, users: pl.Series) -> None:
-        """See these users, again or for the first time."""
+        """Count these users, seen before or not."""
         hashes = users.unique().hash(seed=0x5EED).to_numpy()
         rest = hashes >> np.uint64(_BITS)
         # The place of the highest bit, by way of floats, which are exact enough up to 2 ** 52.
@@ -129,11 +129,11 @@ class UserCount:
         np.maximum.at(self._longest, (hashes & np.uint64(_N - 1)).astype(np.int64), (n_zeros + 1).astype(np.uint8))
 
     def estimate(self) -> int:
-        """Return how many there were."""
+        """Return the estimate."""
         raw = 0.7213 / (1 + 1.079 / _N) * _N * _N / float(np.sum(np.exp2(-self._longest.astype(np.float64))))
         n_unused = int((self._longest == 0).sum())
         return round(_N * math.log(_N / n_unused) if raw <= 2.5 * _N and n_unused else raw)
 
     def to_bytes(self) -> bytes:
-        """Return it for the store."""
+        """Return the state for the store."""
         return self._longest.tobytes()

@@ -1,4 +1,4 @@
-"""Deliver committed lines to the sink, in a thread."""
+"""Deliver what was committed, in a thread, with retries."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def describe_failure(error: Exception, *, what: str) -> str:
 
 
 class Delivery:
-    """Gives the sink one batch after the other, and knows which ones have arrived."""
+    """Delivers committed batches to the sink one after the other, in a thread."""
 
     def __init__(self, sink: Sink, *, patience: float | None, tell: Callable[[str], None] = lambda _: None) -> None:
         self._sink, self._tell = sink, tell
@@ -91,14 +91,14 @@ class Delivery:
         self._failure: BaseException | None = None
 
     def start(self, *, delivered: int, waiting: Sequence[Outgoing]) -> None:
-        """Begin behind what has arrived."""
+        """Start after the batches that have arrived."""
         self.delivered = delivered
         for outgoing in waiting:
             self.put(outgoing)
         self._thread.start()
 
     def put(self, outgoing: Outgoing) -> None:
-        """Have this handed over too."""
+        """Queue a batch for delivery."""
         if isinstance(self._sink, ReadAhead):
             self._sink.offer(outgoing)
         with self._changed:

@@ -1,4 +1,4 @@
-"""From lines to events that may wait in a pool: in this process, or slice by slice in several."""
+"""Parse lines and prepare their events, in this process or in several."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class PreparedBatch:
 
 
 class Preparer(Protocol):
-    """Whatever makes events of lines."""
+    """Parses lines and prepares their events for the pools."""
 
     def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
         """Parse and prepare whole lines."""
 
     def close(self) -> None:
-        """Let go of processes."""
+        """Stop its processes."""
 
 
 class InProcess:

@@ -138,7 +138,7 @@ class Service:
         return self.stats()
 
     def stop(self) -> None:
-        """Have the batch at hand finished, and what is released handed over as far as the sink takes it."""
+        """Finish the current batch, and deliver what is released as far as the sink takes it."""
         self._stopping.set()
 
     def stats(self) -> Stats:

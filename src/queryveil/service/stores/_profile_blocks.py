@@ -80,7 +80,7 @@ def read_rows(texts: list[str], *, schema: pl.Schema) -> pl.DataFrame:
 
 
 def damaged() -> BadFile:
-    """Say that the text is not as it was written."""
+    """Return the error for text that is not as it was written."""
     return BadFile("the store", "its profiles are damaged; restore a copy, or name another --store")
 
 

@@ -16,7 +16,7 @@ class MemoryStore:
         return Saved()
 
     def commit(self, commit: Commit) -> None:
-        """Take note of nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """End."""
+        """Do nothing."""
