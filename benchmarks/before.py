@@ -16,13 +16,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import queryveil
 
 WORK = ("km", "clump", "kdelta", "plink", "swap", "stream")
 
 
-def measured(name: str, users: int, folder: Path) -> float:
+def measured(name: str, folder: Path) -> float:
     """Return the processor seconds of one piece of work, in this process and those it waited for."""
-    run = task(name, users, folder)
+    run = task(name, folder)
     run()
     started = os.times()
     run()
@@ -30,12 +33,10 @@ def measured(name: str, users: int, folder: Path) -> float:
     return sum(ended[:4]) - sum(started[:4])
 
 
-def task(name: str, users: int, folder: Path) -> Callable[[], object]:
+def task(name: str, folder: Path) -> Callable[[], object]:
     """Return a piece of work, made of names that every version exports."""
-    import queryveil
-
     log = queryveil.read_log(folder / "log.tsv")
-    methods = {
+    methods: dict[str, Callable[[], Any]] = {
         "km": lambda: queryveil.Km(k=5, m=3, seed=1),
         "clump": lambda: queryveil.Clump(k=5, taxonomy=queryveil.Taxonomy.wordnet(), seed=1),
         "kdelta": lambda: queryveil.Kdelta(k=5, seed=1),
@@ -49,7 +50,14 @@ def task(name: str, users: int, folder: Path) -> Callable[[], object]:
         key = folder / "key"
         key.write_bytes(b"k" * 32)
         with TemporaryDirectory() as out:
-            ends = ["--source", str(folder / "log.tsv"), "--sink", f"{out}/released.jsonl", "--store", f"{out}/state.db"]
+            ends = [
+                "--source",
+                str(folder / "log.tsv"),
+                "--sink",
+                f"{out}/released.jsonl",
+                "--store",
+                f"{out}/state.db",
+            ]
             command = [sys.executable, "-m", "queryveil", "stream", *ends, "--key", str(key)]
             subprocess.run(command, check=True, capture_output=True, env=os.environ)
 
@@ -67,13 +75,25 @@ def main() -> None:
     here = Path(__file__).resolve().parents[1]
     best: dict[tuple[str, Path], float] = {}
     with TemporaryDirectory() as folder:
-        synth = [sys.executable, "-m", "queryveil", "synth", f"{folder}/log.tsv", "--users", str(given.users), "--seed", "1"]
+        synth = [
+            sys.executable,
+            "-m",
+            "queryveil",
+            "synth",
+            f"{folder}/log.tsv",
+            "--users",
+            str(given.users),
+            "--seed",
+            "1",
+        ]
         subprocess.run(synth, check=True, capture_output=True, env=_environment(here))
         for name in given.only.split(","):
             for _ in range(given.rounds):
                 for checkout in (given.other.resolve(), here):
-                    command = [sys.executable, __file__, "--measure", name, str(given.users), folder]
-                    done = subprocess.run(command, check=True, capture_output=True, text=True, env=_environment(checkout))
+                    command = [sys.executable, __file__, "--measure", name, folder]
+                    done = subprocess.run(
+                        command, check=True, capture_output=True, text=True, env=_environment(checkout)
+                    )
                     seconds = float(done.stdout.splitlines()[-1])
                     best[name, checkout] = min(best.get((name, checkout), float("inf")), seconds)
             other, ours = best[name, given.other.resolve()], best[name, here]
@@ -86,6 +106,6 @@ def _environment(checkout: Path) -> dict[str, str]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        print(measured(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])))
+        print(measured(sys.argv[2], Path(sys.argv[3])))
     else:
         main()
