@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from queryveil.data import ROLES
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
-from queryveil.spark.column_release import _with_order, _without_order
-from queryveil.spark.logs import as_frame, plain
+from queryveil.spark._column_release import _with_order, _without_order
+from queryveil.spark._executors import spark_types, to_polars
 from queryveil.text.tokens import encode
 
 KEY = b"0123456789abcdef"
@@ -47,11 +47,11 @@ def test_batches_on_executors_are_released_as_a_frame_on_one_machine(
     frame: pl.DataFrame, policy: ColumnPolicy, protected: tuple[str, ...], cut: int
 ) -> None:
     local = policy.apply(frame, encode(frame["user"])[0], rng=generator(1), protected=protected)
-    released = plain(local.to_arrow().schema)
+    released = spark_types(local.to_arrow().schema)
     table = frame.to_arrow()
-    batches = table.cast(plain(table.schema)).to_batches(cut)
+    batches = table.cast(spark_types(table.schema)).to_batches(cut)
     ordered = _with_order(iter(batches), policy=policy, secret=b"a secret", protected=protected)
-    there = as_frame(_without_order(ordered, first=None, schema=released), like=released)
+    there = to_polars(_without_order(ordered, first=None, schema=released), like=released)
     assert there.columns == local.columns
     names = [name for name in local.columns if name != "user"]
     assert there.select(names).sort("query").equals(local.select(names).sort("query"))

@@ -10,14 +10,14 @@ import pytest
 from queryveil import read_log
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRows, EngineFailed, MissingColumn, NotYet
 from queryveil.spark import Spark
-from queryveil.spark.logs import as_frame
+from queryveil.spark._executors import to_polars
 
 AOL_HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
 
 def rows(engine: Spark, source: str | list[str], **how: object) -> pl.DataFrame:
     log = engine.read_log(source, **how)  # type: ignore[arg-type]
-    frame = as_frame(log.frame.toArrow())
+    frame = to_polars(log.frame.toArrow())
     assert log.n_rows == frame.height
     return frame.sort(frame.columns)
 
@@ -131,7 +131,7 @@ def test_bytes_that_are_not_utf8_are_read_as_latin1_and_counted(engine: Spark, t
     (tmp_path / "log.tsv").write_bytes(b"\xef\xbb\xbf" + b"".join(lines))
     log = engine.read_log(str(tmp_path / "log.tsv"))
     assert log.reading.n_latin1_rows == 1
-    assert "café crème" in as_frame(log.frame.toArrow())["query"].to_list()
+    assert "café crème" in to_polars(log.frame.toArrow())["query"].to_list()
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])

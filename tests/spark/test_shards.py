@@ -21,11 +21,11 @@ from queryveil.errors import BadInput, BadParameter, NotYet, TooFewUsers
 from queryveil.guarantees import Linkability
 from queryveil.methods import Clump, Kdelta, Partition, Plink
 from queryveil.release import ColumnPolicy, Release, keyed, read_release
-from queryveil.spark.column_release import derive_secret
+from queryveil.spark._column_release import derive_secret
+from queryveil.spark._executors import spark_types, to_spark
+from queryveil.spark._plink import COUNTED, join_small, places
+from queryveil.spark._shards import SHARD, assign_shards, shard_seed, sorted_rows
 from queryveil.spark.engine import Spark
-from queryveil.spark.logs import plain, put
-from queryveil.spark.plink import COUNTED, join_small, places
-from queryveil.spark.shards import SHARD, in_order, placed, seed_of
 from queryveil.testing.strategies import PLANTS
 from queryveil.text.taxonomy import Taxonomy
 
@@ -130,8 +130,8 @@ def test_a_single_shard_says_what_one_machine_says(name: str, anonymize: Anonymi
     method, log = replace(ALONE[name], seed=7), made_up()
     there = anonymize(method, log, shards=1)
     # The same rows in the same order, and the chance that the only shard has.
-    same = replace(method, seed=seed_of(derive_secret(7, "shards"), 0, 1))
-    here = same.anonymize(log.with_frame(in_order(log.frame)))
+    same = replace(method, seed=shard_seed(derive_secret(7, "shards"), 0, 1))
+    here = same.anonymize(log.with_frame(sorted_rows(log.frame)))
     for part in ("promise", "parameters", "counts", "removed", "changed", "columns", "warnings", "query_clusters"):
         assert getattr(there.manifest, part) == getattr(here.manifest, part), part
     # Which of equally frequent queries are the top ones is anybody's choice.
@@ -207,8 +207,8 @@ def test_shards_without_enough_users_become_fewer(name: str, anonymize: Anonymiz
 def shared_out(frame: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
     """Return the rows with the shard of each, of four, as the executors find it."""
     table = frame.to_arrow()
-    schema = plain(table.schema).append(pa.field(SHARD, pa.int32()))
-    batches = placed(iter(table.to_batches(max_chunksize=150)), secret=secret, n_shards=4, schema=schema)
+    schema = spark_types(table.schema).append(pa.field(SHARD, pa.int32()))
+    batches = assign_shards(iter(table.to_batches(max_chunksize=150)), secret=secret, n_shards=4, schema=schema)
     return pl.DataFrame(pa.Table.from_batches(batches, schema=schema))
 
 
@@ -238,8 +238,8 @@ def test_groups_are_large_enough_beside_the_average_of_all_shards(seed: int, ano
     rows = shared_out(log.frame, secret=secret)
     naive = []
     for (shard,), part in rows.partition_by(SHARD, as_dict=True, include_key=False).items():
-        seeded = replace(method, seed=seed_of(secret, int(shard), 4))
-        release = seeded.anonymize(log.with_frame(in_order(part)))
+        seeded = replace(method, seed=shard_seed(secret, int(shard), 4))
+        release = seeded.anonymize(log.with_frame(sorted_rows(part)))
         assert verify(release).holds
         naive.append(release.groups.frame)
     union = pl.concat(naive).with_columns(group=pl.int_range(1, pl.len() + 1))
@@ -268,7 +268,7 @@ def test_joined_groups_have_the_profile_of_all_their_members(engine: Spark, tmp_
             SHARD: [0, 0, 0],
         }
     ).with_columns(pl.col(SHARD).cast(pl.Int32))
-    joined = join_small(put(frame, spark=engine.session), needed=6, union=union, scratch=str(tmp_path))
+    joined = join_small(to_spark(frame, spark=engine.session), needed=6, union=union, scratch=str(tmp_path))
     out = pl.from_arrow(joined.toArrow())
     assert isinstance(out, pl.DataFrame)
     small = out.filter(pl.col("members") == 4, pl.col("size") == 6).row(0, named=True)

@@ -28,7 +28,7 @@ from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap._pool_state import PoolState
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, keyed
 from queryveil.spark.streaming import StreamCounts, SwapStream, read_counts, read_profiles, shard_of
-from queryveil.spark.streaming.checkpoints import swap_checkpoint
+from queryveil.spark.streaming._checkpoints import swap_checkpoint
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
 

@@ -15,7 +15,7 @@ from pyspark.sql import Row
 from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import BLOCK, Pools, RandomNumbers
-from queryveil.spark.streaming.pools import PoolProcessor, derived, hash_key, in_order_of_arrival, pack, places, unpack
+from queryveil.spark.streaming._pools import PoolProcessor, derived, hash_key, in_order_of_arrival, pack, places, unpack
 from queryveil.spark.streaming.swap import SwapStream
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier

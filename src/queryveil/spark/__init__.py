@@ -31,7 +31,7 @@ def start_spark(master: str | None = None) -> Spark:
 def check_on_spark(method: object) -> None:
     """Raise if a method, as it is set, is not made on Spark; nothing is started for that."""
     _check_extra()
-    from queryveil.spark.limits import check_method  # noqa: PLC0415 - it takes a second to load
+    from queryveil.spark.engine import check_method  # noqa: PLC0415 - it takes a second to load
 
     check_method(method)
 

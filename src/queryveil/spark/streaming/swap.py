@@ -7,23 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from queryveil.errors import BadParameter, MissingColumn, MissingExtra
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import PoolRules, PoolSettings
 from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
-from queryveil.spark.executors import insist, speaking, with_settings
-from queryveil.spark.streaming.checkpoints import Checkpoint, Folders
-from queryveil.spark.streaming.counts import StreamCounts, count_profiles, read_counts
-from queryveil.spark.streaming.pools import PACKED
-from queryveil.spark.streaming.stages import EventsToPools, PoolsToRows, check_simple
+from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
+from queryveil.spark.streaming._checkpoints import Checkpoint, Folders, StreamCounts, count_profiles, read_counts
+from queryveil.spark.streaming._pools import PACKED
+from queryveil.spark.streaming._stages import EventsToPools, PoolsToRows, check_simple
 from queryveil.text.classifier import Classifier, Kind
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -104,7 +102,7 @@ class SwapStream(PoolRules):
         in `STATE_SETTINGS`, in append mode; `secret` must be the same whenever it goes on from its checkpoint.
         """
         check_streaming_extra()
-        from queryveil.spark.streaming.pools import PoolProcessor  # noqa: PLC0415 - it needs Spark
+        from queryveil.spark.streaming._pools import PoolProcessor  # noqa: PLC0415 - it needs Spark
 
         if self.secret is None:
             raise BadParameter(
@@ -151,7 +149,7 @@ class SwapStream(PoolRules):
         """
         check_streaming_extra()
         folders = Folders(source=source, sink=sink, format=format)
-        with speaking(so="nothing was released"), with_settings(spark, STATE_SETTINGS):
+        with translate_spark_errors(so="nothing was released"), spark_settings(spark, STATE_SETTINGS):
             folders.check(spark)
             begun = Checkpoint(spark=spark, folder=checkpoint, sink=sink)
             secret = begun.begin(self._made_with(folders), secret=self.secret)
@@ -186,12 +184,12 @@ class SwapStream(PoolRules):
             available_now=available_now,
         )
         folders = Folders(source=source, sink=sink, format=format)
-        with speaking(so="the same call goes on from the checkpoint"), _stopped_at_the_end(query):
+        with translate_spark_errors(so="the same call goes on from the checkpoint"), _stop_after(query):
             if available_now:
                 query.awaitTermination()
-            with with_settings(spark, STATE_SETTINGS):
+            with spark_settings(spark, STATE_SETTINGS):
                 profiles = count_profiles(spark, folders=folders, checkpoint=checkpoint, available_now=available_now)
-            with _stopped_at_the_end(profiles):
+            with _stop_after(profiles):
                 _wait(profiles if available_now else query, profiles=profiles)
         return read_counts(spark, checkpoint=checkpoint)
 
@@ -232,12 +230,12 @@ class SwapStream(PoolRules):
 
 
 @contextmanager
-def _stopped_at_the_end(query: StreamingQuery) -> Iterator[None]:
+def _stop_after(query: StreamingQuery) -> Iterator[None]:
     """Let a query go on no longer than a block, however that ends: Spark works in another process than Ctrl-C stops."""
     try:
         yield
     finally:
-        insist(query.stop)
+        retry_py4j(query.stop)
 
 
 def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:

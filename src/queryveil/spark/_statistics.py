@@ -1,31 +1,35 @@
-"""Inspect a log on a cluster: sizes, columns, and how many users are identified by their own terms."""
+"""Counts over a log on a cluster: `inspect` tells what is in it, `measure` what a release is still good for."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from queryveil import progress
+from queryveil.data import Int64s
+from queryveil.errors import NotYet
 from queryveil.methods.km.combinations import mark_alone
+from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
-from queryveil.spark.executors import Batches, guarded, guarded_table, kept, speaking, suffixes
-from queryveil.spark.km_histories import Vocabulary, count_terms, gather
-from queryveil.spark.logs import SparkLog, schema_of
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import Column, DataFrame
+from queryveil.spark._executors import Batches, cached, map_batches, map_groups, suffixes, to_polars
+from queryveil.spark._km_histories import Vocabulary, collect_histories, count_terms
+from queryveil.spark.logs import SparkLog
+from queryveil.text.tokens import normalize
+from queryveil.utility.frequencies import frequencies_of_counts
+from queryveil.utility.kept import kept_score
+from queryveil.utility.score import Measures, note, share
 
 _NUMBERED = pa.schema([("uid", pa.int64()), ("has_rare", pa.bool_()), ("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
 _ALONE = pa.schema([("uid", pa.int64()), ("size", pa.int32())])
-_ITEMS_A_SHARD = 4_000_000
+_ITEMS_PER_SHARD = 4_000_000
 
 
 def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
@@ -33,11 +37,10 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     check_sizes(k=k, m=m)
     progress.step("reading terms")
     by_blanks = log.layout.terms_are_items
-    with kept(gather(log.frame, window=None, by_blanks=by_blanks)) as histories:
+    with cached(collect_histories(log.frame, window=None, by_blanks=by_blanks)) as histories:
         vocabulary = count_terms(histories, k=k)
-        with speaking():
-            users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).first()
-            rows = log.frame.agg(*_facts(log.columns)).first()
+        users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).first()
+        rows = log.frame.agg(*_facts(log.columns)).first()
         assert users is not None
         assert rows is not None
         return Inspection(
@@ -71,19 +74,19 @@ def _alone(histories: DataFrame, vocabulary: Vocabulary, *, k: int, m: int) -> d
     order = np.argsort(vocabulary.support, kind="stable")
     terms = session.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     numbered = histories.select("terms", F.xxhash64("user").alias("uid"))
-    numbered = numbered.mapInArrow(guarded(partial(_numbered, terms=terms)), schema_of(_NUMBERED))
-    n_shards = max(2 * session.sparkContext.defaultParallelism, -(-vocabulary.n_entries // _ITEMS_A_SHARD))
+    numbered = map_batches(numbered, _number_terms, _NUMBERED, terms=terms)
+    n_shards = max(2 * session.sparkContext.defaultParallelism, -(-vocabulary.n_entries // _ITEMS_PER_SHARD))
     work = partial(_alone_in_shard, k=k, m=m, n_items=len(vocabulary.terms), n_shards=n_shards)
-    with kept(numbered) as once, speaking():
-        parts = once.mapInArrow(guarded(partial(_shared_out, n_shards=n_shards)), schema_of(_PARTS))
-        found = parts.groupBy("shard").applyInArrow(guarded_table(work), schema_of(_ALONE))
+    with cached(numbered) as once:
+        parts = map_batches(once, _split_by_shard, _PARTS, n_shards=n_shards)
+        found = map_groups(parts, "shard", work, _ALONE)
         rare = once.where("has_rare").select("uid", F.lit(1).alias("size"))
         smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
         counts = {row["size"]: int(row["count"]) for row in smallest.collect()}
     return {size: sum(n for smaller, n in counts.items() if smaller <= size) for size in range(1, m + 1)}
 
 
-def _numbered(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
+def _number_terms(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
     """Return histories as numbers of the terms that k users have, ascending, and whether they have any other."""
     known = pl.DataFrame({"terms": terms.value}).with_row_index("item").with_columns(pl.col("item").cast(pl.Int32))
     for batch in batches:
@@ -95,7 +98,7 @@ def _numbered(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
         yield from lists.select(_NUMBERED.names).to_arrow().cast(_NUMBERED).to_batches()
 
 
-def _shared_out(batches: Batches, *, n_shards: int) -> Batches:
+def _split_by_shard(batches: Batches, *, n_shards: int) -> Batches:
     for batch in batches:
         lists = batch["items"]
         starts = np.append(0, np.cumsum(lists.value_lengths().to_numpy())).astype(np.int64)
@@ -124,3 +127,73 @@ def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: 
         smallest[(alone == 1) & (smallest == 0)] = size
     found = smallest > 0
     return pa.table([pa.array(table["uid"].to_numpy()[found]), pa.array(smallest[found])], schema=_ALONE)
+
+
+_LEFT_OUT = "suggestions, profiles and advertising are left out: they are measured on one machine"
+_TEXTS = pa.schema([("query", pa.string())])
+
+
+def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Measures:
+    """Measure a released log beside the one it was made from."""
+    has_items = manifest.promise.items
+    by_blanks = original.layout.terms_are_items
+    if has_items and not by_blanks:
+        raise NotYet(
+            "terms that moved up on Spark", "what they lost is told by a taxonomy", instead="leave out --engine"
+        )
+    progress.step("measuring what is kept")
+    before, after = (_texts(log.frame, by_blanks=by_blanks) for log in (original, released))
+    queries = _side_by_side(before.where("query != ''"), after.where("query != ''"))
+    terms = _side_by_side(_terms(before), _terms(after))
+    n_real = max(0, released.n_rows - manifest.changed.get("rows_added", 0))
+    kept = np.minimum(terms.before, terms.after * (n_real / max(1, released.n_rows)))
+    asked = queries.before > 0
+    scores = [
+        kept_score("rows_kept", share(min(n_real, original.n_rows), original.n_rows)),
+        kept_score("terms_kept", share(int((kept > 0).sum()), int((terms.before > 0).sum()))),
+        kept_score("queries_kept", share(int((asked & (queries.after > 0)).sum()), int(asked.sum()))),
+        kept_score("log_size_kept", share(float(kept.sum()), float(terms.before.sum()))),
+    ]
+    notes = [_LEFT_OUT]
+    if manifest.parameters.get("window") is None:
+        n_users = original.n_users
+        scores.insert(1, kept_score("users_kept", share(min(released.n_users, n_users), n_users)))
+    else:
+        notes.append("users kept is left out: users have a new id in each window, and nobody can tell who is who")
+    found = Measures(scores=tuple(scores), notes=tuple(notes))
+    if original.n_rows != manifest.counts.n_rows_before:
+        found = note("the release says that it was made from another number of rows: give that log") + found
+    return found + frequencies_of_counts(queries.before, queries.after)
+
+
+class _Pairs:
+    """How often each thing is in one log and in the other; which things these are has stayed on the cluster."""
+
+    def __init__(self, counts: pa.Table) -> None:
+        n = counts["n"].to_numpy()
+        self.before: Int64s = np.repeat(counts["before"].to_numpy(), n)
+        self.after: Int64s = np.repeat(counts["after"].to_numpy(), n)
+
+
+def _side_by_side(before: DataFrame, after: DataFrame) -> _Pairs:
+    (name,) = before.columns
+    mine = before.groupBy(name).agg(F.count("*").alias("before"))
+    theirs = after.groupBy(name).agg(F.count("*").alias("after"))
+    both = mine.join(theirs, name, "full").na.fill(0, ["before", "after"])
+    return _Pairs(both.groupBy("before", "after").agg(F.count("*").alias("n")).toArrow())
+
+
+def _texts(frame: DataFrame, *, by_blanks: bool) -> DataFrame:
+    """Return queries as their terms with one blank between them."""
+    return map_batches(frame.select("query"), _normal, _TEXTS, by_blanks=by_blanks)
+
+
+def _normal(batches: Batches, *, by_blanks: bool) -> Batches:
+    for batch in batches:
+        queries = to_polars(batch)["query"]
+        texts = queries.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(queries)
+        yield from pl.DataFrame({"query": texts}).to_arrow().cast(_TEXTS).to_batches()
+
+
+def _terms(texts: DataFrame) -> DataFrame:
+    return texts.select(F.explode(F.split("query", " ")).alias("term")).where("term != ''")

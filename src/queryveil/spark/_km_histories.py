@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int32s, Int64s
 from queryveil.methods.bots import bots
 from queryveil.methods.km.km import windows_of
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.logs import SparkLog, as_frame, put, schema_of
+from queryveil.spark._executors import Batches, map_batches, to_polars, to_spark
+from queryveil.spark.logs import SparkLog
 from queryveil.text import tokenize
 from queryveil.text.histories import collect
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame
 
 ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
 HISTORIES = pa.schema(
@@ -47,7 +43,7 @@ _BETWEEN = "\0"
 """Stands between a window and a term: the same term in another window is another one."""
 
 
-def owners_of(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
+def number_owners(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
     """Number whose history each row belongs to, a user's or a user's in one window; and give who they are."""
     windows = pl.Series("window", np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
     keys = frame.select("user").with_columns(window=windows.alias("window"))
@@ -56,19 +52,19 @@ def owners_of(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.Da
     return codes.to_numpy().astype(np.int32), owners.select("user", "window")
 
 
-def gather(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
+def collect_histories(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
     """Return the terms of each user, or of each user and window, and how often each is there."""
-    work = partial(_gathered, window=window, by_blanks=by_blanks)
     names = [name for name in ROWS.names if name in rows.columns and (name != "time" or window is not None)]
-    return rows.select(names).repartition("user").mapInArrow(guarded(work), schema_of(HISTORIES))
+    by_user = rows.select(names).repartition("user")
+    return map_batches(by_user, _collect_batches, HISTORIES, window=window, by_blanks=by_blanks)
 
 
-def _gathered(batches: Batches, *, window: str | None, by_blanks: bool) -> Batches:
-    frame = as_frame(batches, like=ROWS if window is not None else pa.schema(list(ROWS)[:2]))
+def _collect_batches(batches: Batches, *, window: str | None, by_blanks: bool) -> Batches:
+    frame = to_polars(batches, like=ROWS if window is not None else pa.schema(list(ROWS)[:2]))
     if not frame.height:
         return
     tokens = tokenize(frame["query"], by_blanks=by_blanks)
-    owners, who = owners_of(frame, window=window)
+    owners, who = number_owners(frame, window=window)
     histories = collect(tokens, owners, n_users=who.height)
     is_bare = tokens.query_terms.lengths[tokens.row_query] == 0
     texts = tokens.vocabulary.gather(histories.terms)
@@ -101,7 +97,7 @@ class Vocabulary:
     n_entries: int
 
 
-def words_of(terms: pl.Series, *, window: str | None) -> pl.Series:
+def strip_windows(terms: pl.Series, *, window: str | None) -> pl.Series:
     """Return terms as they are written, without the window before them if there are any."""
     return terms if window is None else terms.str.replace(rf"^-?\d+{_BETWEEN}", "")
 
@@ -112,11 +108,10 @@ def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> V
     counted = entries.groupBy(F.col("entry.terms").alias("term")).agg(
         F.count("*").alias("support"), F.sum("entry.counts").alias("frequency")
     )
-    with speaking():
-        word = F.col("term") if window is None else F.substring_index("term", _BETWEEN, -1)
-        whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).first()
-        bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).first()
-        frequent = counted.where(F.col("support") >= k).orderBy("term").toArrow()
+    word = F.col("term") if window is None else F.substring_index("term", _BETWEEN, -1)
+    whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).first()
+    bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).first()
+    frequent = counted.where(F.col("support") >= k).orderBy("term").toArrow()
     assert whole is not None
     assert bare is not None
     support = frequent["support"].to_numpy().astype(np.int64)
@@ -131,13 +126,13 @@ def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> V
     )
 
 
-def label(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
+def label_terms(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
     """Return each history as labels in ascending order: the places of its terms in `terms`; others are left out."""
     numbered = histories.select("user", "window", "terms", "counts").withColumn("uid", F.monotonically_increasing_id())
-    return numbered.mapInArrow(guarded(partial(_labelled, terms=terms)), schema_of(LABELLED))
+    return map_batches(numbered, _label_batches, LABELLED, terms=terms)
 
 
-def _labelled(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
+def _label_batches(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
     labels = pl.DataFrame({"terms": terms.value}).with_row_index("labels").with_columns(pl.col("labels").cast(pl.Int32))
     for batch in batches:
         frame = pl.from_arrow(pa.Table.from_batches([batch]))
@@ -154,7 +149,7 @@ _FOUND = pa.schema([("user", pa.string()), ("n", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class People:
+class RowsWithoutBots:
     """The rows of people, and how many users and rows of programs are left out."""
 
     frame: DataFrame
@@ -162,29 +157,28 @@ class People:
     n_bot_rows: int = 0
 
 
-def people_of(log: SparkLog, *, threshold: int | None) -> People:
+def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
     """Return the rows of people; whether somebody is a program is told from that user's own rows."""
     if threshold is None or "time" not in log.columns:
-        return People(frame=log.frame)
+        return RowsWithoutBots(frame=log.frame)
     progress.step("looking for bots")
     rows = log.frame.select("user", "query", "time").repartition("user")
-    with speaking():
-        found = rows.mapInArrow(guarded(partial(_programs, threshold=threshold)), "user string, n long").toArrow()
+    found = map_batches(rows, _find_bots, _FOUND, threshold=threshold).toArrow()
     if not found.num_rows:
-        return People(frame=log.frame)
+        return RowsWithoutBots(frame=log.frame)
     programs = pl.from_arrow(found)
     assert isinstance(programs, pl.DataFrame)
-    theirs = F.broadcast(put(programs.select("user"), spark=log.frame.sparkSession))
-    return People(
+    theirs = F.broadcast(to_spark(programs.select("user"), spark=log.frame.sparkSession))
+    return RowsWithoutBots(
         frame=log.frame.join(theirs, "user", "left_anti"),
         n_bots=programs.height,
         n_bot_rows=int(programs["n"].sum()),
     )
 
 
-def _programs(batches: Batches, *, threshold: int) -> Batches:
+def _find_bots(batches: Batches, *, threshold: int) -> Batches:
     """Return the programs among the users of this part, which holds all rows of each of them."""
-    frame = as_frame(batches, like=_LIKE)
+    frame = to_polars(batches, like=_LIKE)
     found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
     counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))
     yield from counted.to_arrow().cast(_FOUND).to_batches()

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from itertools import chain, groupby
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import msgspec
 import polars as pl
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil.data import ROLES, Format, Layout, QueryLog, Reading
 from queryveil.errors import BadFile, BadRow, BadRows
 from queryveil.formats import delimited
 from queryveil.formats.read import read_bytes
 from queryveil.formats.records import BadRowPolicy
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.logs import SparkLog, plain, schema_of
+from queryveil.spark._executors import Batches, map_batches, spark_types
+from queryveil.spark.logs import SparkLog
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-SEEN = "seen binary"
+PIECE_REPORT = "report binary"
 OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
+class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How each task reads its part; `headers` has the first line of each file that begins with one."""
 
     format: Format
@@ -40,7 +36,7 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, bytes] = {}
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a task saw in a piece of a file, which begins at byte `start` and has lines up to `n_lines`."""
 
     path: str = ""
@@ -55,8 +51,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def batch(self) -> pa.RecordBatch:
-        """What was seen, on its way to the driver."""
-        return pa.RecordBatch.from_pydict({"seen": [msgspec.msgpack.encode(self)]}, pa.schema([("seen", pa.binary())]))
+        """The report on its way to the driver."""
+        return pa.RecordBatch.from_pydict(
+            {"report": [msgspec.msgpack.encode(self)]}, pa.schema([("report", pa.binary())])
+        )
 
 
 class _Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,78 +70,83 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
 Pieces = Callable[..., Iterator[_Piece]]
 
 
-def name_of(path: str) -> str:
+def file_name(path: str) -> str:
     """Return the name of a file in messages."""
     return unquote(PurePosixPath(path).name)
 
 
-def collected(frame: DataFrame) -> list[Seen]:
+def collect_reports(frame: DataFrame) -> list[PieceReport]:
     """Bring to the driver what the tasks saw."""
-    return [msgspec.msgpack.decode(data, type=Seen) for data in frame.toArrow()["seen"].to_pylist()]
+    return [msgspec.msgpack.decode(data, type=PieceReport) for data in frame.toArrow()["report"].to_pylist()]
 
 
-def reading_of(seen: list[Seen]) -> Reading:
+def sum_readings(reports: list[PieceReport]) -> Reading:
     """Add up what had to be done to read a log."""
     return Reading(
-        n_bad_rows_skipped=sum(each.n_bad for each in seen), n_latin1_rows=sum(each.n_latin1 for each in seen)
+        n_bad_rows_skipped=sum(each.n_bad for each in reports), n_latin1_rows=sum(each.n_latin1 for each in reports)
     )
 
 
-def read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, how: How) -> SparkLog:
+def read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: ReadOptions) -> SparkLog:
     """Read files whose lines are rows, given with how each begins; Spark cuts them into blocks as it likes."""
     paths = list(heads)
     heads = {path: head.removeprefix(_UTF8_MARK) for path, head in heads.items()}
     for path, head in heads.items():
         if not head:
-            raise BadFile(name_of(path), "the file is empty")
-    begun = _read_beginning(name_of(paths[0]), heads[paths[0]], how=how)
-    if how.format is Format.JSONL:
+            raise BadFile(file_name(path), "the file is empty")
+    begun = _read_beginning(file_name(paths[0]), heads[paths[0]], options=options)
+    if options.format is Format.JSONL:
         # Which keys are user and query is told from the beginning, for all files and pieces alike.
         names = {role: begun.layout.names[role] for role in ("user", "query")}
-        how = msgspec.structs.replace(how, columns=names | (how.columns or {}))
+        options = msgspec.structs.replace(options, columns=names | (options.columns or {}))
     elif begun.layout.has_header:
         lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
         # Of AOL's files some begin with a row.
-        is_named = delimited.is_aol_header_line if how.format is Format.AOL else bool
-        how = msgspec.structs.replace(how, headers={path: line for path, line in lines.items() if is_named(line)})
+        is_named = delimited.is_aol_header_line if options.format is Format.AOL else bool
+        options = msgspec.structs.replace(
+            options, headers={path: line for path, line in lines.items() if is_named(line)}
+        )
     # The bytes of a line come as they are, UTF-8 or not.
     text = spark.read.option("lineSep", "\n").text(paths)
     where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
-    return _read(text.select(F.col("value").cast("binary").alias("content"), *where), _pieces, how=how, begun=begun)
+    return _read(
+        text.select(F.col("value").cast("binary").alias("content"), *where), _pieces, options=options, begun=begun
+    )
 
 
-def _read_beginning(name: str, head: bytes, *, how: How) -> QueryLog:
+def _read_beginning(name: str, head: bytes, *, options: ReadOptions) -> QueryLog:
     """Read the whole lines of a file's beginning, for its layout."""
     whole = head.rpartition(b"\n")[0] + b"\n" if b"\n" in head else head
-    return read_bytes(whole, name=name, format=how.format, columns=how.columns, bad_rows=BadRowPolicy.SKIP)
+    return read_bytes(whole, name=name, format=options.format, columns=options.columns, bad_rows=BadRowPolicy.SKIP)
 
 
-def read_whole(spark: SparkSession, paths: list[str], *, how: How) -> SparkLog:
+def read_whole(spark: SparkSession, paths: list[str], *, options: ReadOptions) -> SparkLog:
     """Read files that only make sense as a whole, each in one task."""
     contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
     contents = contents.repartition(len(paths), "path") if len(paths) > 1 else contents
-    return _read(contents, _files, how=how)
+    return _read(contents, _files, options=options)
 
 
-def _read(contents: DataFrame, pieces: Pieces, *, how: How, begun: QueryLog | None = None) -> SparkLog:
-    with speaking():
-        seen = collected(contents.mapInArrow(guarded(partial(_look_into, pieces=pieces, how=how)), SEEN))
-    if not seen:
+def _read(contents: DataFrame, pieces: Pieces, *, options: ReadOptions, begun: QueryLog | None = None) -> SparkLog:
+    reports = collect_reports(map_batches(contents, _inspect_pieces, PIECE_REPORT, pieces=pieces, options=options))
+    if not reports:
         # Nothing but blank lines.
-        blank = begun or read_bytes(b"\n", name="the log", format=how.format, columns=how.columns)
+        blank = begun or read_bytes(b"\n", name="the log", format=options.format, columns=options.columns)
         return SparkLog.of(blank, spark=contents.sparkSession)
-    seen.sort(key=lambda each: (each.path, each.start, each.n_lines))
-    _check_bad(seen, policy=how.bad_rows)
-    first = seen[0].layout
+    reports.sort(key=lambda each: (each.path, each.start, each.n_lines))
+    _check_bad(reports, policy=options.bad_rows)
+    first = reports[0].layout
     assert first is not None
-    for each in seen:
-        if each.layout is None or (how.format is not Format.JSONL and each.layout.columns != first.columns):
-            raise BadFile(name_of(each.path), OTHER_COLUMNS)
-    schema = _in_order(_common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in seen]))
-    work = partial(_rows_of, pieces=pieces, how=how, schema=schema)
+    for each in reports:
+        if each.layout is None or (options.format is not Format.JSONL and each.layout.columns != first.columns):
+            raise BadFile(file_name(each.path), OTHER_COLUMNS)
+    schema = _in_order(_common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in reports]))
     # Privacy: rows stay on the executors' own disks, and only until the session ends.
-    frame = contents.mapInArrow(guarded(work), schema_of(schema)).persist(StorageLevel.DISK_ONLY)
-    return SparkLog(frame=frame, layout=first, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+    rows = map_batches(contents, _rows_of, schema, pieces=pieces, options=options, schema=schema)
+    frame = rows.persist(StorageLevel.DISK_ONLY)
+    return SparkLog(
+        frame=frame, layout=first, reading=sum_readings(reports), n_rows=sum(each.n_rows for each in reports)
+    )
 
 
 def _common(schemas: list[pa.Schema]) -> pa.Schema:
@@ -157,32 +160,34 @@ def _common(schemas: list[pa.Schema]) -> pa.Schema:
 
 def _in_order(schema: pa.Schema) -> pa.Schema:
     roles = [role for role in ROLES if role in schema.names]
-    return plain(pa.schema([schema.field(name) for name in [*roles, *(n for n in schema.names if n not in ROLES)]]))
+    return spark_types(
+        pa.schema([schema.field(name) for name in [*roles, *(n for n in schema.names if n not in ROLES)]])
+    )
 
 
-def _check_bad(seen: list[Seen], *, policy: BadRowPolicy) -> None:
+def _check_bad(reports: list[PieceReport], *, policy: BadRowPolicy) -> None:
     """Raise if rows cannot be read and may not be left out, by file and line."""
-    n_bad = sum(each.n_bad for each in seen)
+    n_bad = sum(each.n_bad for each in reports)
     if not n_bad or policy is not BadRowPolicy.FAIL:
         return
     rows: list[BadRow] = []
-    for path, of_file in groupby(seen, key=lambda each: each.path):
+    for path, of_file in groupby(reports, key=lambda each: each.path):
         n_before = 0
         for _, of_block in groupby(of_file, key=lambda each: each.start):
             block = list(of_block)
-            rows += [BadRow(name_of(path), n_before + line, reason=why) for each in block for line, why in each.bad]
+            rows += [BadRow(file_name(path), n_before + line, reason=why) for each in block for line, why in each.bad]
             n_before += max(each.n_lines for each in block)
     raise BadRows(rows, n_total=n_bad)
 
 
-def _files(batches: Batches, *, how: How) -> Iterator[_Piece]:  # noqa: ARG001 - as `_pieces`
+def _files(batches: Batches, *, options: ReadOptions) -> Iterator[_Piece]:  # noqa: ARG001 - as `_pieces`
     for batch in batches:
         for row in range(batch.num_rows):
             data = batch["content"][row].as_py()
             yield _Piece(path=batch["path"][row].as_py(), start=0, n_before=0, n_lines=0, data=data)
 
 
-def _pieces(batches: Batches, *, how: How) -> Iterator[_Piece]:
+def _pieces(batches: Batches, *, options: ReadOptions) -> Iterator[_Piece]:
     """Put lines together again, as far as they come from one block of a file."""
     n_before: dict[tuple[str, int], int] = {}
     for batch in batches:
@@ -194,29 +199,33 @@ def _pieces(batches: Batches, *, how: How) -> Iterator[_Piece]:
             begin += n_lines
             done = n_before.get((path, start), 0)
             n_before[path, start] = done + n_lines
-            header = how.headers.get(path) or how.headers.get(unquote(path))
+            header = options.headers.get(path) or options.headers.get(unquote(path))
             # The first line of the first block is the header itself.
             shown = 0 if header is None or (start == 0 and done == 0) else 1
             data = b"\n".join([header, *lines] if shown and header is not None else lines) + b"\n"
             yield _Piece(path=path, start=start, n_before=done - shown, n_lines=done + n_lines, data=data)
 
 
-def _look_into(batches: Batches, *, pieces: Pieces, how: How) -> Batches:
-    """Read each piece, and give what was seen instead of its rows."""
-    for piece in pieces(batches, how=how):
-        seen = Seen(path=piece.path, start=piece.start, n_lines=piece.n_lines)
+def _inspect_pieces(batches: Batches, *, pieces: Pieces, options: ReadOptions) -> Batches:
+    """Read each piece, and return a report instead of its rows."""
+    for piece in pieces(batches, options=options):
+        reports = PieceReport(path=piece.path, start=piece.start, n_lines=piece.n_lines)
         if not piece.data.strip():
             continue
         try:
             log = read_bytes(
-                piece.data, name=name_of(piece.path), format=how.format, columns=how.columns, bad_rows=how.bad_rows
+                piece.data,
+                name=file_name(piece.path),
+                format=options.format,
+                columns=options.columns,
+                bad_rows=options.bad_rows,
             )
         except BadRows as error:
             bad = tuple((piece.n_before + row.line, row.reason) for row in error.rows)
-            yield msgspec.structs.replace(seen, n_bad=error.n_total, bad=bad).batch
+            yield msgspec.structs.replace(reports, n_bad=error.n_total, bad=bad).batch
             continue
         yield msgspec.structs.replace(
-            seen,
+            reports,
             n_rows=log.n_rows,
             n_bad=log.reading.n_bad_rows_skipped,
             n_latin1=log.reading.n_latin1_rows,
@@ -227,17 +236,19 @@ def _look_into(batches: Batches, *, pieces: Pieces, how: How) -> Batches:
 
 def _kinds(frame: pl.DataFrame) -> pa.Schema:
     """Return the types of columns; one that is nowhere filled says nothing about its type."""
-    fields = plain(frame.clear().to_arrow().schema)
+    fields = spark_types(frame.clear().to_arrow().schema)
     unfilled = {name for name in frame.columns if name not in ROLES and frame[name].null_count() == frame.height}
     return pa.schema([(each.name, pa.null() if each.name in unfilled else each.type) for each in fields])
 
 
-def _rows_of(batches: Batches, *, pieces: Pieces, how: How, schema: pa.Schema) -> Batches:
-    for piece in pieces(batches, how=how):
+def _rows_of(batches: Batches, *, pieces: Pieces, options: ReadOptions, schema: pa.Schema) -> Batches:
+    for piece in pieces(batches, options=options):
         if not piece.data.strip():
             continue
-        name = name_of(piece.path)
-        frame = read_bytes(piece.data, name=name, format=how.format, columns=how.columns, bad_rows=how.bad_rows).frame
+        name = file_name(piece.path)
+        frame = read_bytes(
+            piece.data, name=name, format=options.format, columns=options.columns, bad_rows=options.bad_rows
+        ).frame
         absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
         texts = [each.name for each in schema if each.type == pa.string() and each.name in frame.columns]
         frame = frame.with_columns(pl.col(texts).cast(pl.String), *absent)

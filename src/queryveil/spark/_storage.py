@@ -8,23 +8,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from queryveil.errors import BadParameter, NotWritten, ReleaseExists
 from queryveil.release import MANIFEST
-from queryveil.spark.executors import insist
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from queryveil.spark._executors import retry_py4j
 
 _GROUP = "spark.jobGroup.id"
 _END_SECONDS = 30
 
 
 @contextmanager
-def over_at_the_end(spark: SparkSession) -> Iterator[None]:
+def cancel_jobs_on_error(spark: SparkSession) -> Iterator[None]:
     """Let no task of the block go on behind it: what it wrote then would stay where nobody looks for it."""
     context: Any = spark.sparkContext
     before, group = context.getLocalProperty(_GROUP), f"queryveil-{secrets.token_hex(8)}"
@@ -34,16 +32,16 @@ def over_at_the_end(spark: SparkSession) -> Iterator[None]:
     except BaseException:
         # What Java was asked goes on when this side is interrupted, and may begin its job only now; of a job that has
         # failed other tasks may still run.
-        insist(lambda: context._jsc.sc().cancelJobGroupAndFutureJobs(group))
+        retry_py4j(lambda: context._jsc.sc().cancelJobGroupAndFutureJobs(group))
         until = monotonic() + _END_SECONDS
-        while _n_tasks(context) and monotonic() < until:
+        while _n_running_tasks(context) and monotonic() < until:
             sleep(0.1)
         raise
     finally:
-        insist(lambda: context.setLocalProperty(_GROUP, before))
+        retry_py4j(lambda: context.setLocalProperty(_GROUP, before))
 
 
-def _n_tasks(context: Any) -> int:
+def _n_running_tasks(context: Any) -> int:
     # None runs on a Spark that has stopped.
     with suppress(Py4JError):
         return sum(int(each.numRunningTasks()) for each in context._jsc.sc().statusTracker().getExecutorInfos())
@@ -87,12 +85,12 @@ class Storage:
                 told or PurePosixPath(folder).name, "no folder can be made there", so="nothing was released"
             )
 
-    def close_off(self, path: str, *, mode: str = "700") -> None:
+    def restrict(self, path: str, *, mode: str = "700") -> None:
         """Let nobody but its owner at a file or folder, also if it was there before."""
         files, where = self._at(path)
         files.setPermission(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode))
 
-    def open_up(self, folder: str) -> None:
+    def apply_umask(self, folder: str) -> None:
         """Let others in again, as far as a new folder lets them."""
         files, where = self._at(folder)
         permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
@@ -153,7 +151,7 @@ class Storage:
         files, where = self._at(path)
         files.copyFromLocalFile(False, True, self._path(f"file://{file}"), where)
 
-    def sweep_sums(self, folder: str) -> None:
+    def delete_crc_files(self, folder: str) -> None:
         """Remove the hidden sums that Hadoop writes beside files on a disk, and shows nobody."""
         files, where = self._at(folder)
         if str(files.getUri().getScheme()) != "file":
@@ -190,9 +188,9 @@ class Storage:
         parent, _, name = target.rstrip("/").rpartition("/")
         mark = secrets.token_hex(8)
         partial, old = f"{parent}/.{name}.partial-{mark}", f"{parent}/.{name}.old-{mark}"
-        with self._passing(partial, told=name):
+        with self._temporary(partial, told=name):
             yield partial
-            self.open_up(partial)
+            self.apply_umask(partial)
             self.check_free(folder, force=force)
             self._put(partial, target, old=old)
 
@@ -217,18 +215,18 @@ class Storage:
         """
         parent, _, name = self.qualified(beside).rstrip("/").rpartition("/")
         folder = f"{parent}/.{name}.scratch-{secrets.token_hex(8)}"
-        with self._passing(folder, told=name):
+        with self._temporary(folder, told=name):
             yield folder
 
     @contextmanager
-    def _passing(self, folder: str, *, told: str) -> Iterator[None]:
+    def _temporary(self, folder: str, *, told: str) -> Iterator[None]:
         """Make a private folder for the block, and leave nothing of it."""
         self.make_private(folder, told=told)
         files, where = self._at(folder)
         # Java removes it if this side is killed.
         files.deleteOnExit(where)
         try:
-            with over_at_the_end(self.spark):
+            with cancel_jobs_on_error(self.spark):
                 yield
         except KeyboardInterrupt:
             self.delete(folder)

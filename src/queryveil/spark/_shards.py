@@ -10,25 +10,31 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import ROLES, Layout, QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.release import Counts, Manifest
 from queryveil.settings import is_whole
-from queryveil.spark.column_release import derive_secret, keyed_digests
-from queryveil.spark.executors import Batches, guarded, guarded_table, speaking
-from queryveil.spark.logs import SparkLog, arrow_schema, as_frame, plain, schema_of
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
+from queryveil.spark._column_release import derive_secret, keyed_digests
+from queryveil.spark._executors import (
+    Batches,
+    arrow_schema,
+    map_batches,
+    map_groups,
+    spark_schema,
+    spark_types,
+    to_polars,
+)
+from queryveil.spark.logs import SparkLog
 
 
 class TooFew(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +45,7 @@ class TooFew(msgspec.Struct, frozen=True, kw_only=True):
     way_out: str
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a shard tells: the manifest of its own release and other numbers of it, or that it is too small."""
 
     shard: int
@@ -48,7 +54,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     too_few: TooFew | None = None
 
 
-def merged(
+def merge_manifests(
     base: Manifest,
     shards: Sequence[Manifest],
     *,
@@ -63,17 +69,17 @@ def merged(
     return msgspec.structs.replace(
         base,
         counts=counts,
-        removed=summed([base.removed, *(shard.removed for shard in shards)]),
-        changed=summed([base.changed, *(shard.changed for shard in shards)]),
+        removed=sum_tables([base.removed, *(shard.removed for shard in shards)]),
+        changed=sum_tables([base.changed, *(shard.changed for shard in shards)]),
         measures=dict(measures) | ({"shards": len(shards)} if len(shards) > 1 else {}),
         warnings=tuple(warnings),
     )
 
 
-def summed(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def sum_tables(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add tables up, name by name.
 
-    >>> summed([{"rows": 1}, {"rows": 2, "terms": 5}])
+    >>> sum_tables([{"rows": 1}, {"rows": 2, "terms": 5}])
     {'rows': 3, 'terms': 5}
     """
     total: dict[str, int] = {}
@@ -83,9 +89,9 @@ def summed(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return total
 
 
-def total(told: Sequence[Told], name: str) -> float:
+def total(reports: Sequence[ShardReport], name: str) -> float:
     """Add one of the numbers up over all shards."""
-    return sum(each.sums.get(name, 0) for each in told)
+    return sum(each.sums.get(name, 0) for each in reports)
 
 
 def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float]) -> float:
@@ -95,12 +101,12 @@ def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / whole if whole else 0.0
 
 
-def before_caveats(base: Sequence[str], found: Sequence[str], *, first: int) -> list[str]:
+def insert_warnings(base: Sequence[str], found: Sequence[str], *, first: int) -> list[str]:
     """Put what there is to say of the rows where a local manifest has it: after the first so many, before the rest."""
     return [*base[:first], *found, *base[first:]]
 
 
-USERS_A_SHARD = 50_000
+USERS_PER_SHARD = 50_000
 """One executor does so many in about a minute. Fewer in each cost more of the log.
 
 Of 200,000 made-up users in 4 shards clump lost 16 % more than in one and partition 8 %. kdelta kept 4 % fewer rows, and
@@ -109,7 +115,7 @@ Of 200,000 made-up users in 4 shards clump lost 16 % more than in one and partit
 
 # Columns of a log that are kept may have any name but these.
 SHARD = "shard_of_this_user"
-TOLD = "told_by_this_shard"
+REPORT = "told_by_this_shard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -130,12 +136,12 @@ class Shards:
     """The rows of all shards, `SHARD` beside them, and what each shard tells of itself."""
 
     frame: DataFrame
-    told: list[Told]
+    reports: list[ShardReport]
 
     @property
     def manifests(self) -> list[Manifest]:
         """The manifests of the shards."""
-        return [told.manifest for told in self.told if told.manifest is not None]
+        return [reports.manifest for reports in self.reports if reports.manifest is not None]
 
 
 def run_in_shards(
@@ -148,14 +154,14 @@ def run_in_shards(
     n_users: int,
     shards: int | None,
     scratch: str,
-    is_enough: Callable[[list[Told]], bool] = lambda _: True,
+    is_enough: Callable[[list[ShardReport]], bool] = lambda _: True,
 ) -> Shards:
     """Run a method on the users of each shard; where one has too few for a group, on fewer shards.
 
     `columns` are those of the log that the method reads, `schema` is that of the rows which it gives. In a single shard
     it is the local method, and raises what that raises.
     """
-    n_shards = check_shards(shards) or max(1, -(-n_users // USERS_A_SHARD))
+    n_shards = check_shards(shards) or max(1, -(-n_users // USERS_PER_SHARD))
     secret = derive_secret(method.seed, "shards")
     spark = log.frame.sparkSession
     # Privacy: the seed stays behind; what chance a shard has follows from the secret.
@@ -163,10 +169,10 @@ def run_in_shards(
     rows = log.frame.select([name for name in log.columns if name in columns])
     while True:
         progress.step(f"working in {n_shards} shards" if n_shards > 1 else "working in 1 shard")
-        run = partial(_in_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
+        run = partial(_run_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
         found = _written(rows, run, schema, secret=secret, n_shards=n_shards, at=f"{scratch}/shards-{n_shards}")
-        too_few = next((told.too_few for told in found.told if told.too_few is not None), None)
-        if too_few is None and is_enough(found.told):
+        too_few = next((reports.too_few for reports in found.reports if reports.too_few is not None), None)
+        if too_few is None and is_enough(found.reports):
             return found
         if too_few is not None and n_shards == 1:
             raise TooFewUsers(too_few.n_users, needed=too_few.needed, way_out=too_few.way_out)
@@ -193,25 +199,23 @@ def _written(
 ) -> Shards:
     """Write what the shards give, once: what is read from there later is the same, whatever becomes of executors."""
     spark: SparkSession = rows.sparkSession
-    full = plain(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(TOLD, pa.binary())]))
-    with speaking(so="nothing was released"):
-        inside = arrow_schema(rows)
-        wider = plain(as_frame(inside.empty_table()).to_arrow().schema).append(pa.field(SHARD, pa.int32()))
-        place = partial(placed, secret=secret, n_shards=n_shards, schema=wider)
-        in_place = rows.mapInArrow(guarded(place), schema_of(wider))
-        done = in_place.groupBy(SHARD).applyInArrow(guarded_table(partial(run, schema=full)), schema_of(full))
-        done.write.parquet(at)
-        written = spark.read.schema(schema_of(full)).parquet(at)
-        told = written.where(F.col(TOLD).isNotNull()).select(TOLD).toArrow()
-    frame = written.where(F.col(TOLD).isNull()).drop(TOLD)
-    decoded = [msgspec.msgpack.decode(data, type=Told) for data in told[TOLD].to_pylist()]
-    return Shards(frame=frame, told=sorted(decoded, key=lambda each: each.shard))
+    full = spark_types(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(REPORT, pa.binary())]))
+    inside = arrow_schema(rows)
+    wider = spark_types(to_polars(inside.empty_table()).to_arrow().schema).append(pa.field(SHARD, pa.int32()))
+    in_place = map_batches(rows, assign_shards, wider, secret=secret, n_shards=n_shards, schema=wider)
+    done = map_groups(in_place, SHARD, run, full, schema=full)
+    done.write.parquet(at)
+    written = spark.read.schema(spark_schema(full)).parquet(at)
+    reports = written.where(F.col(REPORT).isNotNull()).select(REPORT).toArrow()
+    frame = written.where(F.col(REPORT).isNull()).drop(REPORT)
+    decoded = [msgspec.msgpack.decode(data, type=ShardReport) for data in reports[REPORT].to_pylist()]
+    return Shards(frame=frame, reports=sorted(decoded, key=lambda each: each.shard))
 
 
-def placed(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema) -> Batches:
+def assign_shards(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema) -> Batches:
     """Say of each row in which shard its user is; whoever does not know the secret cannot choose company."""
     for batch in batches:
-        frame = as_frame(batch)
+        frame = to_polars(batch)
         users = frame["user"].unique()
         shard = [int.from_bytes(digest[:8]) % n_shards for digest in keyed_digests(users, secret=secret)]
         places = pl.DataFrame({"user": users, SHARD: pl.Series(shard, dtype=pl.Int32)})
@@ -219,7 +223,7 @@ def placed(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema)
         yield from out.select(schema.names).to_arrow().cast(schema).to_batches()
 
 
-def _in_shard(
+def _run_shard(
     table: pa.Table,
     *,
     work: Work,
@@ -231,35 +235,35 @@ def _in_shard(
 ) -> pa.Table:
     """Run the method on a shard; give its rows, and one more that tells of them."""
     shard = int(table[SHARD][0].as_py())
-    log = QueryLog(frame=in_order(as_frame(table.drop_columns([SHARD]))), layout=layout)
-    rows, told = pl.DataFrame(), Told(shard=shard)
+    log = QueryLog(frame=sorted_rows(to_polars(table.drop_columns([SHARD]))), layout=layout)
+    rows, reports = pl.DataFrame(), ShardReport(shard=shard)
     try:
-        outcome = work(replace(shipped.value, seed=seed_of(secret, shard, n_shards)), log)
+        outcome = work(replace(shipped.value, seed=shard_seed(secret, shard, n_shards)), log)
     except TooFewUsers as error:
         way_out = str(error).partition("; try ")[2]
-        told = Told(shard=shard, too_few=TooFew(n_users=error.n_users, needed=error.needed, way_out=way_out))
+        reports = ShardReport(shard=shard, too_few=TooFew(n_users=error.n_users, needed=error.needed, way_out=way_out))
     except BadParameter as error:
         if n_shards == 1 or error.name != "k":
             raise
-        told = Told(shard=shard, too_few=TooFew(n_users=0, needed=1, way_out="fewer shards"))
+        reports = ShardReport(shard=shard, too_few=TooFew(n_users=0, needed=1, way_out="fewer shards"))
     else:
-        rows, told = outcome.frame, Told(shard=shard, manifest=outcome.manifest, sums=outcome.sums)
-    telling = pl.DataFrame({TOLD: [msgspec.msgpack.encode(told)]})
-    out = pl.concat([rows, telling], how="diagonal").with_columns(pl.lit(shard, pl.Int32).alias(SHARD))
+        rows, reports = outcome.frame, ShardReport(shard=shard, manifest=outcome.manifest, sums=outcome.sums)
+    report_row = pl.DataFrame({REPORT: [msgspec.msgpack.encode(reports)]})
+    out = pl.concat([rows, report_row], how="diagonal").with_columns(pl.lit(shard, pl.Int32).alias(SHARD))
     absent = [pl.lit(None).alias(name) for name in schema.names if name not in out.columns]
     return out.with_columns(absent).select(schema.names).to_arrow().cast(schema)
 
 
-def seed_of(secret: bytes, shard: int, n_shards: int) -> int:
+def shard_seed(secret: bytes, shard: int, n_shards: int) -> int:
     """Return the seed of a shard; a task that Spark runs again comes to the same.
 
-    >>> seed_of(b"a secret", 0, 2) == seed_of(b"a secret", 1, 2)
+    >>> shard_seed(b"a secret", 0, 2) == shard_seed(b"a secret", 1, 2)
     False
     """
     return int.from_bytes(hashlib.blake2b(f"{shard} of {n_shards}".encode(), key=secret, digest_size=16).digest())
 
 
-def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+def sorted_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows in an order that does not depend on when they came, for a seed to repeat."""
     names = [name for name, kind in frame.schema.items() if name in ROLES or not kind.is_nested()]
     return frame.sort(names)

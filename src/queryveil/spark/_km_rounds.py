@@ -8,31 +8,26 @@ a single machine finds by granting one term after another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int8s, Int32s, Int64s
 from queryveil.data.rows import Rows, group, pointers
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
-from queryveil.spark.executors import Batches, guarded, guarded_table, speaking
-from queryveil.spark.km_histories import LABELLED
-from queryveil.spark.logs import schema_of
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
+from queryveil.spark._executors import Batches, map_batches, map_groups
+from queryveil.spark._km_histories import LABELLED
 
 STATE = pa.schema([*LABELLED, ("kept", pa.list_(pa.int8())), ("first_changed", pa.int32())])
 _MESSAGES = pa.schema(
     [("shard", pa.int32()), ("uid", pa.int64()), ("labels", pa.list_(pa.int32())), ("kept", pa.list_(pa.int8()))]
 )
 _CHANGES = pa.schema([("uid", pa.int64()), ("label", pa.int32()), ("kept", pa.int8())])
-_ENTRIES_A_SHARD = 4_000_000
+_ENTRIES_PER_SHARD = 4_000_000
 _FEW = 200_000
 """So many changes fit into every executor."""
 
@@ -51,18 +46,17 @@ class Rounds:
     @property
     def n_shards(self) -> int:
         """Enough to keep all executors at work, and so many that each shard fits into one."""
-        return max(2 * self.spark.sparkContext.defaultParallelism, -(-self.n_entries // _ENTRIES_A_SHARD))
+        return max(2 * self.spark.sparkContext.defaultParallelism, -(-self.n_entries // _ENTRIES_PER_SHARD))
 
     def settle(self, histories: DataFrame) -> DataFrame:
         """Return the histories with what is kept of each: a byte for each label."""
-        state = self._stored(histories.mapInArrow(guarded(_all_kept), schema_of(STATE)), "state-0")
+        state = self._stored(map_batches(histories, _all_kept, STATE), "state-0")
         is_open, n_rounds = np.ones(self.n_labels, np.int8), 0
         while is_open.any():
             n_rounds += 1
             progress.step(f"counting, round {n_rounds}", 1 - float(is_open.mean()))
             changes = self._stored(self._decide(state, is_open), f"changes-{n_rounds}")
-            with speaking(so="nothing was released"):
-                n_changes = changes.count()
+            n_changes = changes.count()
             if not n_changes:
                 break
             state = self._stored(_joined(state, changes, n_changes=n_changes), f"state-{n_rounds}")
@@ -72,22 +66,19 @@ class Rounds:
     def _stored(self, frame: DataFrame, name: str) -> DataFrame:
         """Write what the next step starts from: an executor that is lost later takes nothing of it along."""
         path = f"{self.scratch}/{name}"
-        with speaking(so="nothing was released"):
-            frame.write.parquet(path)
-            return self.spark.read.parquet(path)
+        frame.write.parquet(path)
+        return self.spark.read.parquet(path)
 
     def _decide(self, state: DataFrame, is_open: Int8s) -> DataFrame:
         shared = self.spark.sparkContext.broadcast(is_open)
-        sent = state.mapInArrow(guarded(partial(_sent, is_open=shared, n_shards=self.n_shards)), schema_of(_MESSAGES))
-        work = partial(_decided, is_open=shared, n_shards=self.n_shards, k=self.k, m=self.m)
-        return sent.groupBy("shard").applyInArrow(guarded_table(work), schema_of(_CHANGES))
+        sent = map_batches(state, _sent, _MESSAGES, is_open=shared, n_shards=self.n_shards)
+        return map_groups(sent, "shard", _decided, _CHANGES, is_open=shared, n_shards=self.n_shards, k=self.k, m=self.m)
 
     def _concerned(self, state: DataFrame) -> Int8s:
         """Mark the labels that come after a change in somebody's history."""
         changed = state.where(F.col("first_changed").isNotNull())
         after = F.filter("labels", lambda label: label > F.col("first_changed"))
-        with speaking(so="nothing was released"):
-            found = changed.select(F.explode(after).alias("label")).distinct().toArrow()["label"].to_numpy()
+        found = changed.select(F.explode(after).alias("label")).distinct().toArrow()["label"].to_numpy()
         is_open = np.zeros(self.n_labels, np.int8)
         is_open[found] = 1
         return is_open
@@ -166,7 +157,7 @@ def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFram
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing.
     for name, kind in (("changed_labels", "array<int>"), ("changed_kept", "array<tinyint>")):
         both = both.withColumn(name, F.coalesce(name, F.array().cast(kind)))
-    return both.mapInArrow(guarded(_renewed), schema_of(STATE))
+    return map_batches(both, _renewed, STATE)
 
 
 def _renewed(batches: Batches) -> Batches:

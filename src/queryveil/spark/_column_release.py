@@ -8,21 +8,16 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from queryveil.data import Int64s
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.logs import arrow_schema, as_frame, plain, schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
 
 _DIGEST, _PLACE, _BUCKET = "digest_of_this_user", "place_of_this_row", "bucket_of_this_user"
 """Columns of our own, beside those of the log."""
@@ -62,30 +57,28 @@ def release_rows(
     `frame` must be cheap to read twice. Where one person has several names in a release, they are several users here.
     """
     secret = derive_secret(seed, "leaving")
-    work = partial(_with_order, policy=policy, secret=secret, protected=protected)
-    empty = as_frame(arrow_schema(frame).empty_table())
-    schema = plain(_add_order(empty, policy, secret, protected).to_arrow().schema)
-    ordered = frame.mapInArrow(guarded(work), schema_of(schema))
-    with speaking(so="nothing was released"):
-        by_user = ordered.groupBy(_BUCKET, _DIGEST).agg(F.count("*").alias("n_rows"))
-        counted = by_user.groupBy(_BUCKET).agg(F.count("*").alias("n_users"), F.sum("n_rows").alias("n_rows"))
-        counts = counted.toArrow()
+    empty = to_polars(arrow_schema(frame).empty_table())
+    schema = spark_types(_add_order(empty, policy, secret, protected).to_arrow().schema)
+    ordered = map_batches(frame, _with_order, schema, policy=policy, secret=secret, protected=protected)
+    by_user = ordered.groupBy(_BUCKET, _DIGEST).agg(F.count("*").alias("n_rows"))
+    counted = by_user.groupBy(_BUCKET).agg(F.count("*").alias("n_users"), F.sum("n_rows").alias("n_rows"))
+    counts = counted.toArrow()
     users = np.zeros(_N_BUCKETS, np.int64)
     users[counts[_BUCKET].to_numpy()] = counts["n_users"].to_numpy()
     n_rows = int(np.sum(counts["n_rows"].to_numpy())) if counts.num_rows else 0
     first = np.concatenate([[0], np.cumsum(users)[:-1]])
     n_partitions = max(1, -(-n_rows // _ROWS_PER_PARTITION))
     shuffled = ordered.repartition(n_partitions, _BUCKET).sortWithinPartitions(_DIGEST, _PLACE)
-    released = plain(pa.schema([each for each in schema if each.name not in (_BUCKET, _DIGEST, _PLACE)]))
-    finish = partial(_without_order, first=first if policy.ids is Ids.FRESH else None, schema=released)
-    out = shuffled.mapInArrow(guarded(finish), schema_of(released))
+    released = spark_types(pa.schema([each for each in schema if each.name not in (_BUCKET, _DIGEST, _PLACE)]))
+    first_ids = first if policy.ids is Ids.FRESH else None
+    out = map_batches(shuffled, _without_order, released, first=first_ids, schema=released)
     return ReleasedRows(frame=out, n_rows=n_rows, n_users=int(users.sum()))
 
 
 def _with_order(batches: Batches, *, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> Batches:
     for batch in batches:
-        table = _add_order(as_frame(batch), policy, secret, protected).to_arrow()
-        yield from table.cast(plain(table.schema)).to_batches()
+        table = _add_order(to_polars(batch), policy, secret, protected).to_arrow()
+        yield from table.cast(spark_types(table.schema)).to_batches()
 
 
 def _add_order(frame: pl.DataFrame, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> pl.DataFrame:
@@ -115,7 +108,7 @@ def _without_order(batches: Batches, *, first: Int64s | None, schema: pa.Schema)
     seen: dict[int, int] = {}
     last = b""
     for batch in batches:
-        frame = as_frame(batch)
+        frame = to_polars(batch)
         if first is not None:
             numbers = []
             for digest, bucket in frame.select(_DIGEST, _BUCKET).iter_rows():

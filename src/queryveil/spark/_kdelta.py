@@ -5,35 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from queryveil.data import QueryLog
 from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.release import Counts, Ids, Manifest, Release, TimeDetail
-from queryveil.spark.column_release import derive_secret, keyed_digests, release_rows
-from queryveil.spark.executors import speaking
-from queryveil.spark.logs import SparkLog
-from queryveil.spark.shards import (
+from queryveil.spark._column_release import derive_secret, keyed_digests, release_rows
+from queryveil.spark._shards import (
     SHARD,
     Outcome,
     Shards,
-    before_caveats,
     check_shards,
-    merged,
+    insert_warnings,
+    merge_manifests,
     run_in_shards,
-    summed,
+    sum_tables,
     total,
 )
-from queryveil.spark.writing import Made, MadeHere, as_log
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from queryveil.spark._writing import ClusterRelease, DriverRelease, log_output
+from queryveil.spark.logs import SparkLog
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
 _BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
@@ -85,13 +81,12 @@ def losses(tallies: DataFrame) -> dict[str, float]:
         F.count_if(is_left).alias("n_left"),
         F.count_if(is_left & (F.col(_PEOPLE) == 1)).alias("n_of_one_user"),
     )
-    with speaking(so="nothing was released"):
-        found = {row[_OF]: row for row in counts.collect()}
-        measures: dict[str, float] = {}
-        for name in (name for name in ("queries", "urls") if name in found):
-            own = each.where(F.col(_OF) == name)
-            measures[f"share_of_distinct_{name}_lost"] = round(1 - found[name]["n_left"] / found[name]["n"], 6)
-            measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(own, _BEFORE) & _top(own, _AFTER))
+    found = {row[_OF]: row for row in counts.collect()}
+    measures: dict[str, float] = {}
+    for name in (name for name in ("queries", "urls") if name in found):
+        own = each.where(F.col(_OF) == name)
+        measures[f"share_of_distinct_{name}_lost"] = round(1 - found[name]["n_left"] / found[name]["n"], 6)
+        measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(own, _BEFORE) & _top(own, _AFTER))
     return measures | {"queries_of_one_user": int(found["queries"]["n_of_one_user"])}
 
 
@@ -101,12 +96,14 @@ def _top(tallies: DataFrame, by: str) -> set[bytes]:
     return {bytes(row[_KEY]) for row in top.collect()}
 
 
-def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
+def anonymize_kdelta(
+    method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None
+) -> ClusterRelease | DriverRelease:
     """Return the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
-        return MadeHere(release=base)
+        return DriverRelease(release=base)
     # Users keep their names in the shards; those that they leave with are given out over all of them.
     inner = replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
     rows = inner.anonymize(log.empty).log.frame.to_arrow().schema
@@ -122,16 +119,21 @@ def anonymize_kdelta(method: Kdelta, log: SparkLog, *, scratch: str, shards: int
         scratch=scratch,
     )
     released = found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names)
-    leaving = release_rows(released, method.columns, seed=method.seed, protected=method.protected)
+    released_rows = release_rows(released, method.columns, seed=method.seed, protected=method.protected)
     counts = Counts(
-        n_rows_before=log.n_rows, n_rows_after=leaving.n_rows, n_users_before=n_users, n_users_after=leaving.n_users
+        n_rows_before=log.n_rows,
+        n_rows_after=released_rows.n_rows,
+        n_users_before=n_users,
+        n_users_after=released_rows.n_users,
     )
     measures = _sizes(found) | losses(found.frame.where(is_tally()))
     warnings = _warnings(method, log.columns, base.manifest, found, measures)
-    manifest = merged(base.manifest, found.manifests, counts=counts, measures=measures, warnings=warnings)
-    if not leaving.n_rows:
-        return MadeHere(release=Release(data=base.data, manifest=manifest))
-    return Made(frame=leaving.frame, written=as_log(log.layout, leaving.frame.columns), manifest=manifest)
+    manifest = merge_manifests(base.manifest, found.manifests, counts=counts, measures=measures, warnings=warnings)
+    if not released_rows.n_rows:
+        return DriverRelease(release=Release(data=base.data, manifest=manifest))
+    return ClusterRelease(
+        frame=released_rows.frame, written=log_output(log.layout, released_rows.frame.columns), manifest=manifest
+    )
 
 
 def _equal(method: Kdelta, log: QueryLog, *, secret: bytes) -> Outcome:
@@ -153,8 +155,8 @@ def _n_grouped(manifest: Manifest) -> float:
 
 def _sizes(found: Shards) -> dict[str, float]:
     """Return how large the groups are and what was done for each user, over all shards."""
-    whole = summed(manifest.removed | manifest.changed for manifest in found.manifests)
-    n_grouped = max(1.0, total(found.told, "grouped"))
+    whole = sum_tables(manifest.removed | manifest.changed for manifest in found.manifests)
+    n_grouped = max(1.0, total(found.reports, "grouped"))
     out: dict[str, float] = {
         "groups": _sum(found, "groups"),
         "largest_group": int(max(manifest.measures.get("largest_group", 0) for manifest in found.manifests)),
@@ -190,4 +192,4 @@ def _warnings(
             f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
             "--min-query-users 2 drops them"
         )
-    return before_caveats(base.warnings, said, first=len(own))
+    return insert_warnings(base.warnings, said, first=len(own))

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadRow
 from queryveil.formats.transactions import arrange_transactions, transactions_layout
 from queryveil.methods import Clump, Partition
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release
-from queryveil.spark.column_release import release_rows
+from queryveil.spark._column_release import release_rows
+from queryveil.spark._shards import SHARD, Outcome, Shards, check_shards, mean, merge_manifests, run_in_shards, total
+from queryveil.spark._writing import ClusterRelease, DriverRelease, OutputFormat
 from queryveil.spark.logs import SparkLog
-from queryveil.spark.shards import SHARD, Outcome, Shards, check_shards, mean, merged, run_in_shards, total
-from queryveil.spark.writing import Made, MadeHere, Written
 from queryveil.text.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _ROWS = pa.schema([("number", pa.int64()), ("items", pa.list_(pa.string()))])
 
 
 def anonymize_transactions(
     method: Clump | Partition, log: SparkLog, *, scratch: str, shards: int | None = None
-) -> Made | MadeHere:
+) -> ClusterRelease | DriverRelease:
     """Return transactions of which each is one of k alike: k alike in a shard are k alike in the union."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
-        return MadeHere(release=base)
+        return DriverRelease(release=base)
     n_users = log.n_users
     found = run_in_shards(
         _alike,
@@ -48,12 +45,12 @@ def anonymize_transactions(
     )
     manifest = _manifest(base.manifest, found, n_rows=log.n_rows, n_users=n_users)
     if not manifest.counts.n_rows_after:
-        return MadeHere(release=Release(data=base.data, manifest=manifest))
+        return DriverRelease(release=Release(data=base.data, manifest=manifest))
     layout = transactions_layout(log.layout)
-    written = Written(
+    written = OutputFormat(
         kind="transactions", layout=layout, arrange=partial(arrange_transactions, layout=layout), names={}
     )
-    return Made(frame=_leaving(found.frame, seed=method.seed), written=written, manifest=manifest)
+    return ClusterRelease(frame=_renumber(found.frame, seed=method.seed), written=written, manifest=manifest)
 
 
 def shippable(taxonomy: Taxonomy | None) -> Taxonomy | None:
@@ -81,21 +78,23 @@ def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
 
 
 def _manifest(base: Manifest, found: Shards, *, n_rows: int, n_users: int) -> Manifest:
-    told, manifests = found.told, found.manifests
-    n_after = int(total(told, "transactions"))
+    reports, manifests = found.reports, found.manifests
+    n_after = int(total(reports, "transactions"))
     measures = {
         "ggd": round(sum(manifest.measures["ggd"] for manifest in manifests), 2),
-        "ncp": round(mean(manifests, "ncp", weights=[each.sums["items"] for each in told]), 6),
-        "average_length": round(total(told, "released") / max(1, n_after), 3),
-        "average_level": round(mean(manifests, "average_level", weights=[each.sums["released"] for each in told]), 3),
+        "ncp": round(mean(manifests, "ncp", weights=[each.sums["items"] for each in reports]), 6),
+        "average_length": round(total(reports, "released") / max(1, n_after), 3),
+        "average_level": round(
+            mean(manifests, "average_level", weights=[each.sums["released"] for each in reports]), 3
+        ),
     }
     counts = Counts(n_rows_before=n_rows, n_rows_after=n_after, n_users_before=n_users, n_users_after=n_after)
-    return merged(base, manifests, counts=counts, measures=measures, warnings=base.warnings)
+    return merge_manifests(base, manifests, counts=counts, measures=measures, warnings=base.warnings)
 
 
-def _leaving(frame: DataFrame, *, seed: int | None) -> DataFrame:
+def _renumber(frame: DataFrame, *, seed: int | None) -> DataFrame:
     """Number the transactions anew over all shards, in an order that does not tell which shard one is from."""
-    # To `leave`, a transaction is a user with one row.
+    # To `release_rows`, a transaction is a user with one row.
     rows = frame.select(F.concat_ws(" ", SHARD, "number").alias("user"), "items")
-    leaving = release_rows(rows, ColumnPolicy(), seed=seed, protected=("items",))
-    return leaving.frame.withColumnRenamed("user", "id")
+    released = release_rows(rows, ColumnPolicy(), seed=seed, protected=("items",))
+    return released.frame.withColumnRenamed("user", "id")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int32s
@@ -18,18 +17,22 @@ from queryveil.methods.km._deletion import term_values
 from queryveil.methods.km._search import Wish, orders
 from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator
-from queryveil.spark.column_release import release_rows
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.km_histories import Vocabulary, count_terms, gather, label, owners_of, people_of, words_of
-from queryveil.spark.km_rounds import Rounds
-from queryveil.spark.logs import SparkLog, arrow_schema, as_frame, plain, schema_of
-from queryveil.spark.writing import Made, as_log
+from queryveil.spark._column_release import release_rows
+from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
+from queryveil.spark._km_histories import (
+    Vocabulary,
+    collect_histories,
+    count_terms,
+    exclude_bots,
+    label_terms,
+    number_owners,
+    strip_windows,
+)
+from queryveil.spark._km_rounds import Rounds
+from queryveil.spark._writing import ClusterRelease, log_output
+from queryveil.spark.logs import SparkLog
 from queryveil.text import tokenize
 from queryveil.text.histories import collect, rewrite
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
 
 _KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "window_of_this_user"
 
@@ -37,13 +40,12 @@ _KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "windo
 def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | None) -> DataFrame:
     """Return the terms that each user, or user in a window, keeps."""
     schema = pa.schema([("user", pa.string()), ("window", pa.int64()), (_KEPT, pa.list_(pa.string()))])
-    return state.select("user", "window", "labels", "kept").mapInArrow(
-        guarded(partial(_named, terms=terms, window=window, schema=schema)), schema_of(schema)
-    )
+    rows = state.select("user", "window", "labels", "kept")
+    return map_batches(rows, _named, schema, terms=terms, window=window, schema=schema)
 
 
 def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None, schema: pa.Schema) -> Batches:
-    words = words_of(terms.value, window=window)
+    words = strip_windows(terms.value, window=window)
     for batch in batches:
         labels, kept = batch["labels"].flatten().to_numpy(), batch["kept"].flatten().to_numpy() == 1
         row = np.repeat(np.arange(batch.num_rows), batch["labels"].value_lengths().to_numpy())[kept]
@@ -53,7 +55,7 @@ def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None,
         yield pa.RecordBatch.from_arrays([batch["user"], batch["window"], lists], schema=schema)
 
 
-def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
+def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
     """Return the rows whose queries have a term left, with these terms alone.
 
     With windows users get a name for each, so that nobody can be followed from one to the next.
@@ -68,18 +70,21 @@ def rewritten(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks
     both = asked.select("user", *(each for each in asked.columns if each != "user")).union(granted)
     both = both.repartition("user")
     like = arrow_schema(both)
-    work = partial(_rewritten, window=window, by_blanks=by_blanks, like=like, names=rows.columns)
-    return both.mapInArrow(guarded(work), schema_of(plain(inside)))
+    return map_batches(
+        both, _rewrite_batches, inside, window=window, by_blanks=by_blanks, like=like, names=rows.columns
+    )
 
 
-def _rewritten(batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]) -> Batches:
-    both = as_frame(batches, like=like)
+def _rewrite_batches(
+    batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]
+) -> Batches:
+    both = to_polars(batches, like=like)
     kept = both.filter(~pl.col(_IS_ROW)).select("user", pl.col(_WINDOW).alias("window"), _KEPT)
     rows = both.filter(pl.col(_IS_ROW)).select(names)
     if not rows.height or not kept.height:
         return
     tokens = tokenize(rows["query"], by_blanks=by_blanks)
-    owners, who = owners_of(rows, window=window)
+    owners, who = number_owners(rows, window=window)
     histories = collect(tokens, owners, n_users=who.height)
     entries = pl.DataFrame({"owner": histories.entry_user, "term": tokens.vocabulary.gather(histories.terms)})
     granted = who.with_row_index("owner").join(kept, on=["user", "window"])
@@ -91,7 +96,7 @@ def _rewritten(batches: Batches, *, window: str | None, by_blanks: bool, like: p
     if window is not None:
         out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
     table = out.filter(pl.col("query") != "").to_arrow()
-    yield from table.cast(plain(table.schema)).to_batches(65_536)
+    yield from table.cast(spark_types(table.schema)).to_batches(65_536)
 
 
 def count_words(released: DataFrame) -> int:
@@ -100,44 +105,44 @@ def count_words(released: DataFrame) -> int:
     return int(counted["n"] or 0) if counted is not None else 0
 
 
-def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> Made:
+def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> ClusterRelease:
     """Return the rows of a release that keeps the promise."""
     _check(method, log)
     by_blanks = log.layout.terms_are_items
-    people = people_of(log, threshold=method.bot_threshold)
+    people = exclude_bots(log, threshold=method.bot_threshold)
     rows = people.frame.select(_needed(method, log.columns))
     progress.step("reading terms")
-    with speaking(so="nothing was released"):
-        gather(rows, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/histories")
-        histories = spark.read.parquet(f"{scratch}/histories")
+    collect_histories(rows, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/histories")
+    histories = spark.read.parquet(f"{scratch}/histories")
     vocabulary = count_terms(histories, k=method.k, window=method.window)
     kept, n_terms, notes = _best(method, histories, vocabulary, spark=spark, scratch=scratch)
     progress.step("writing queries")
-    with speaking(so="nothing was released"):
-        rewritten(rows, kept, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/released")
-        released = spark.read.parquet(f"{scratch}/released")
-        n_words = count_words(released)
-    leaving = release_rows(released, method.columns, seed=method.seed)
+    rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/released")
+    released = spark.read.parquet(f"{scratch}/released")
+    n_words = count_words(released)
+    released_rows = release_rows(released, method.columns, seed=method.seed)
     n_people_rows = log.n_rows - people.n_bot_rows
     removed = {
         "bad_rows_skipped": log.reading.n_bad_rows_skipped,
         "bot_users": people.n_bots,
         "bot_rows": people.n_bot_rows,
         "rows_without_terms_before": vocabulary.n_rows_without_terms,
-        "rows_without_terms_left": n_people_rows - leaving.n_rows - vocabulary.n_rows_without_terms,
+        "rows_without_terms_left": n_people_rows - released_rows.n_rows - vocabulary.n_rows_without_terms,
         "term_occurrences": vocabulary.n_occurrences - n_words,
         "terms": vocabulary.n_terms - n_terms,
     }
     counts = Counts(
         n_rows_before=log.n_rows,
-        n_rows_after=leaving.n_rows,
+        n_rows_after=released_rows.n_rows,
         n_users_before=log.n_users,
-        n_users_after=leaving.n_users,
+        n_users_after=released_rows.n_users,
     )
     manifest = method.manifest(
         log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=notes
     )
-    return Made(frame=leaving.frame, written=as_log(log.layout, leaving.frame.columns), manifest=manifest)
+    return ClusterRelease(
+        frame=released_rows.frame, written=log_output(log.layout, released_rows.frame.columns), manifest=manifest
+    )
 
 
 def _check(method: Km, log: SparkLog) -> None:
@@ -155,7 +160,7 @@ def _best(
     method: Km, histories: DataFrame, vocabulary: Vocabulary, *, spark: SparkSession, scratch: str
 ) -> tuple[DataFrame, int, list[str]]:
     """Return what each user keeps in the best outcome, how many terms are left, and what there is to say."""
-    words = words_of(vocabulary.terms, window=method.window)
+    words = strip_windows(vocabulary.terms, window=method.window)
     worth, n_without = term_values(words, target=method.target, values=method.values)
     wish = Wish(target=method.target, worth=worth)
     liking = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
@@ -189,20 +194,19 @@ def _outcome(
         n_labels=len(order),
         n_entries=vocabulary.n_entries,
     )
-    state = rounds.settle(label(histories, terms))
+    state = rounds.settle(label_terms(histories, terms))
     entries = state.select("uid", F.explode(F.arrays_zip("labels", "kept", "counts")).alias("entry"))
     entries = entries.where("entry.kept = 1")
     left = entries.groupBy(F.col("entry.labels").alias("label")).agg(
         F.count("*").alias("n"), F.sum("entry.counts").alias("occurrences")
     )
-    with speaking(so="nothing was released"):
-        counted = left.toArrow()
-        n_users = entries.select("uid").distinct().count() if wish.target is Target.USERS else 0
+    counted = left.toArrow()
+    n_users = entries.select("uid").distinct().count() if wish.target is Target.USERS else 0
     kept = order[counted["label"].to_numpy()]
     if wish.target is Target.USERS:
         # Among outcomes with the same users the one with more terms.
         worth = n_users + float(np.sum(counted["n"].to_numpy())) / (vocabulary.n_entries + 1)
     else:
         worth = float(np.sum(counted["occurrences"].to_numpy() * wish.worth[kept]))
-    left_words = words_of(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
+    left_words = strip_windows(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
     return worth, kept_terms(state, terms, window=method.window), left_words.n_unique()

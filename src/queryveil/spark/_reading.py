@@ -7,16 +7,15 @@ line that cannot be read is told by file and line, as ever. Spark's own readers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet, OtherFormat
@@ -26,23 +25,27 @@ from queryveil.formats.read import parse_choice
 from queryveil.formats.records import BadRowPolicy
 from queryveil.formats.roles import assign_roles, check_roles, frame_names
 from queryveil.formats.streams import ByteStream
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.logs import SparkLog, arrow_schema, plain, schema_of, unfit
-from queryveil.spark.reading_text import (
+from queryveil.spark._executors import (
+    Batches,
+    arrow_schema,
+    map_batches,
+    spark_schema,
+    spark_types,
+    translate_spark_errors,
+)
+from queryveil.spark._reading_text import (
     OTHER_COLUMNS,
-    SEEN,
-    How,
-    Seen,
-    collected,
-    name_of,
+    PIECE_REPORT,
+    PieceReport,
+    ReadOptions,
+    collect_reports,
+    file_name,
     read_lines,
     read_whole,
-    reading_of,
+    sum_readings,
 )
-from queryveil.spark.storage import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from queryveil.spark._storage import Storage
+from queryveil.spark.logs import SparkLog, name_problem
 
 _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 """Files of these formats can be cut at any line."""
@@ -77,14 +80,14 @@ def read_log(
     for path, head in heads.items() if chosen is None else ():
         other = _sniffed(path, head, columns=asked)
         if other is not found:
-            raise OtherFormat(name_of(path), other, first=found)
-    how = How(format=found, columns=asked or None, bad_rows=policy)
+            raise OtherFormat(file_name(path), other, first=found)
+    options = ReadOptions(format=found, columns=asked or None, bad_rows=policy)
     if found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values()):
-        return read_lines(spark, heads, how=how)
+        return read_lines(spark, heads, options=options)
     for path, n_bytes in files:
         if n_bytes > _MOST_BYTES:
-            raise BadFile(name_of(path), "it is larger than 2 GB; split it, or write it as Parquet")
-    return read_whole(spark, paths, how=how)
+            raise BadFile(file_name(path), "it is larger than 2 GB; split it, or write it as Parquet")
+    return read_whole(spark, paths, options=options)
 
 
 _HERE = "read it on one machine: leave out --engine"
@@ -97,7 +100,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
     listed = []
     for source in sources:
         try:
-            with speaking():
+            with translate_spark_errors():
                 found = storage.spark.read.format("binaryFile").load(source)
                 rows = found.select("path", "length").orderBy("path").collect()
         except BadFile:
@@ -112,7 +115,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
 
 def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
     with TemporaryDirectory() as folder:
-        beginning = Path(folder) / name_of(path)
+        beginning = Path(folder) / file_name(path)
         beginning.write_bytes(head)
         with ByteStream(beginning) as stream:
             return sniff(stream, columns=columns)
@@ -122,7 +125,7 @@ def _read_parquet(
     storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
 ) -> SparkLog:
     raw = _opened(storage, paths)
-    names = assign_roles(raw.columns, file=name_of(paths[0]), columns=columns)
+    names = assign_roles(raw.columns, file=file_name(paths[0]), columns=columns)
     inside = frame_names(raw.columns, names=names)
     roles = [role for role in ROLES if role in names]
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
@@ -130,20 +133,23 @@ def _read_parquet(
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
     given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
-    with speaking():
-        seen = collected(given.select(roles).mapInArrow(guarded(_judge_rows), SEEN))
-    n_bad = sum(each.n_bad for each in seen)
+    reports = collect_reports(map_batches(given.select(roles), _judge_rows, PIECE_REPORT))
+    n_bad = sum(each.n_bad for each in reports)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
-        raise BadFile(name_of(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}")
-    schema = plain(_typed(as_raw(arrow_schema(given).empty_table())).to_arrow().schema)
-    frame = given.mapInArrow(guarded(partial(_typed_rows, schema=schema)), schema_of(schema))
+        raise BadFile(
+            file_name(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
+        )
+    schema = spark_types(_typed(as_raw(arrow_schema(given).empty_table())).to_arrow().schema)
+    frame = map_batches(given, _typed_rows, schema, schema=schema)
     if n_bad == 0 and [(each.name, each.dataType) for each in given.schema] == [
-        (each.name, each.dataType) for each in schema_of(schema)
+        (each.name, each.dataType) for each in spark_schema(schema)
     ]:
         # Nothing needs another type, so Spark can do it, and leave out what nobody asks for.
         frame = given.withColumn("query", F.coalesce("query", F.lit("")))
         frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
-    return SparkLog(frame=frame, layout=layout, reading=reading_of(seen), n_rows=sum(each.n_rows for each in seen))
+    return SparkLog(
+        frame=frame, layout=layout, reading=sum_readings(reports), n_rows=sum(each.n_rows for each in reports)
+    )
 
 
 def _opened(storage: Storage, paths: list[str]) -> DataFrame:
@@ -151,23 +157,23 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
     first: list[str] = []
     path = paths[0]
     try:
-        with speaking():
+        with translate_spark_errors():
             for path in paths:
                 names = storage.parquet_columns(path)
                 _check_names(names, path=path)
                 first = first or names
                 if names != first:
-                    raise BadFile(name_of(path), OTHER_COLUMNS)
+                    raise BadFile(file_name(path), OTHER_COLUMNS)
             path = paths[0]
             return storage.spark.read.parquet(*paths)
     except EngineFailed:
-        raise BadFile(name_of(path), "this is not a whole Parquet file of flat columns; write it again") from None
+        raise BadFile(file_name(path), "this is not a whole Parquet file of flat columns; write it again") from None
 
 
 def _check_names(names: list[str], *, path: str) -> None:
-    wrong = unfit(names)
+    wrong = name_problem(names)
     if wrong is not None:
-        raise BadFile(name_of(path), wrong)
+        raise BadFile(file_name(path), wrong)
 
 
 _MEND = "mend the files, or leave such rows out with --bad-rows skip"
@@ -190,8 +196,8 @@ def _judge_rows(batches: Batches) -> Batches:
         wrong = type_frame(as_raw(batch)).wrong
         n_bad += int(np.count_nonzero(wrong))
         n_rows += int(np.count_nonzero(wrong == 0))
-    seen = Seen(n_rows=n_rows, n_bad=n_bad)
-    yield seen.batch
+    reports = PieceReport(n_rows=n_rows, n_bad=n_bad)
+    yield reports.batch
 
 
 def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import AtomicType, DataType, IntegerType, StringType, StructType, TimestampNTZType
 
 from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
 from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.lines import MAX_EVENT_BYTES
-from queryveil.spark.executors import Batches, guarded
-from queryveil.spark.streaming.pools import PACKED, TALLY, hash_key, pack, places, unpack
+from queryveil.spark._executors import Batches, map_batches
+from queryveil.spark.streaming._pools import PACKED, TALLY, hash_key, pack, places, unpack
 from queryveil.text.classifier import Classifier, Kind
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
 
 _SCHEMA = pa.schema([("category", pa.int32()), ("shard", pa.int32()), ("events", pa.binary())])
 _HEX_DIGITS = 8
@@ -47,7 +45,7 @@ class EventsToPools:
 
     def pack(self, events: DataFrame) -> DataFrame:
         """Return the packed events of a streaming frame with columns user and query, and time if there is one."""
-        return events.select(*_columns(events, keep=self.keep)).mapInArrow(guarded(self._pack_batches), PACKED)
+        return map_batches(events.select(*_columns(events, keep=self.keep)), self._pack_batches, PACKED)
 
     def _pack_batches(self, batches: Batches) -> Batches:
         chosen = self.classifier
@@ -81,8 +79,6 @@ class EventsToPools:
 
 def _columns(events: DataFrame, *, keep: tuple[str, ...]) -> list[Column]:
     """Return the columns that are needed, under names of their own, texts in sound UTF-8."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
-
     texts = [F.make_valid_utf8(F.col(name).cast("string")).alias(name) for name in ("user", "query")]
     time = F.unix_micros(F.col("time").try_cast("timestamp")) if "time" in events.columns else F.lit(None).cast("long")
     return [*texts, time.alias("time"), *(F.col(f"`{name}`").alias(f"kept {name}") for name in keep)]
@@ -135,20 +131,15 @@ class PoolsToRows:
 
     def unpack(self, packed: DataFrame, *, like: DataFrame) -> DataFrame:
         """Return released rows; columns to keep have the types that they had in the events."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - PySpark takes a second to load
-        from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
-
         schema = self._schema(like)
         # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
         # Privacy: when the query itself was asked would lead back to who did.
         timed = packed.withColumn("time", F.localtimestamp()) if "time" in like.columns else packed
-        work = partial(_unpack_batches, columns=self.columns, schema=to_arrow_schema(schema, timezone="UTC"))
-        rows = timed.mapInArrow(guarded(work), schema)
+        arrow = to_arrow_schema(schema, timezone="UTC")
+        rows = map_batches(timed, _unpack_batches, schema, columns=self.columns, schema=arrow)
         return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in schema.names else rows
 
     def _schema(self, like: DataFrame) -> StructType:
-        from pyspark.sql.types import IntegerType, StringType, StructType, TimestampNTZType  # noqa: PLC0415
-
         types: dict[str, DataType] = {
             "shard": IntegerType(),
             "category": StringType(),
@@ -179,8 +170,6 @@ def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schem
 
 def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
     """Raise if a column to keep cannot travel: lists and records have no place in a pool."""
-    from pyspark.sql.types import AtomicType  # noqa: PLC0415
-
     for name in keep:
         if not isinstance(events.schema[name].dataType, AtomicType):
             raise BadParameter("keep", name, allowed="columns of texts, numbers or times; write others as text first")

@@ -7,24 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
 from queryveil.release import MANIFEST, DataFile, Manifest, Part, Release, sum_of_parts
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.logs import arrow_schema, as_frame, plain, schema_of
-from queryveil.spark.storage import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
+from queryveil.spark._storage import Storage
 
 Arrange = Callable[[pl.DataFrame], pl.DataFrame]
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bzip2"}
@@ -32,7 +29,7 @@ _SLICE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Written:
+class OutputFormat:
     """How rows become files: their layout, their columns as the files have them, and what is said of that."""
 
     kind: Literal["log", "transactions", "groups"]
@@ -43,16 +40,22 @@ class Written:
 
 
 def save(
-    storage: Storage, folder: str, frame: DataFrame, written: Written, *, manifest: Manifest, n_rows: int, force: bool
+    storage: Storage,
+    folder: str,
+    frame: DataFrame,
+    written: OutputFormat,
+    *,
+    manifest: Manifest,
+    n_rows: int,
+    force: bool,
 ) -> Manifest:
     """Write the folder whole or not at all, and give the manifest as it was written."""
     layout = _writable(written.layout)
     name = f"{written.kind}.{extension(layout)}"
     with storage.whole(folder, force=force) as partial_folder:
         target = f"{partial_folder}/{name}"
-        with speaking(so="nothing was released"):
-            _write(frame, target, written, layout=layout, is_empty=n_rows == 0)
-            parts = _parts(storage, target, ending=extension(layout))
+        _write(frame, target, written, layout=layout, is_empty=n_rows == 0)
+        parts = _parts(storage, target, ending=extension(layout))
         data = DataFile(
             name=name,
             sha256=sum_of_parts(parts),
@@ -65,17 +68,17 @@ def save(
         manifest = msgspec.structs.replace(manifest, data=data)
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         storage.write(f"{partial_folder}/{MANIFEST}", text + b"\n")
-        storage.sweep_sums(partial_folder)
+        storage.delete_crc_files(partial_folder)
     return manifest
 
 
-def save_from_here(storage: Storage, folder: str, release: Release, *, force: bool) -> Manifest:
+def upload_release(storage: Storage, folder: str, release: Release, *, force: bool) -> Manifest:
     """Write a release that this machine holds to wherever Spark writes."""
     with TemporaryDirectory() as scratch, storage.whole(folder, force=force) as partial_folder:
         here = release.save(Path(scratch) / "release")
         for file in sorted(here.iterdir()):
             storage.upload(str(file), f"{partial_folder}/{file.name}")
-        storage.sweep_sums(partial_folder)
+        storage.delete_crc_files(partial_folder)
         return msgspec.json.decode((here / MANIFEST).read_bytes(), type=Manifest)
 
 
@@ -84,24 +87,24 @@ def _writable(layout: Layout) -> Layout:
     return layout if layout.compression in _COMPRESSIONS else replace(layout, compression="")
 
 
-def _write(frame: DataFrame, target: str, written: Written, *, layout: Layout, is_empty: bool) -> None:
+def _write(frame: DataFrame, target: str, written: OutputFormat, *, layout: Layout, is_empty: bool) -> None:
     inside = arrow_schema(frame)
     if layout.format is Format.PARQUET:
-        schema = plain(written.arrange(as_frame(inside.empty_table())).to_arrow().schema)
-        arranged = frame.mapInArrow(guarded(partial(_arranged, written=written, schema=schema)), schema_of(schema))
+        schema = spark_types(written.arrange(to_polars(inside.empty_table())).to_arrow().schema)
+        arranged = map_batches(frame, _arranged, schema, written=written, schema=schema)
         (arranged.coalesce(1) if is_empty else arranged).write.parquet(target, compression="zstd")
         return
-    work = guarded(partial(_encoded, written=written, layout=layout, inside=inside))
-    lines = (frame.coalesce(1) if is_empty else frame).mapInArrow(work, "value string")
+    rows = frame.coalesce(1) if is_empty else frame
+    lines = map_batches(rows, _encoded, "value string", written=written, layout=layout, inside=inside)
     lines.write.text(target, compression=_COMPRESSIONS.get(layout.compression, "none"))
 
 
-def _arranged(batches: Batches, *, written: Written, schema: pa.Schema) -> Batches:
+def _arranged(batches: Batches, *, written: OutputFormat, schema: pa.Schema) -> Batches:
     for batch in batches:
-        yield from written.arrange(as_frame(batch)).to_arrow().cast(schema).to_batches()
+        yield from written.arrange(to_polars(batch)).to_arrow().cast(schema).to_batches()
 
 
-def _encoded(batches: Batches, *, written: Written, layout: Layout, inside: pa.Schema) -> Batches:
+def _encoded(batches: Batches, *, written: OutputFormat, layout: Layout, inside: pa.Schema) -> Batches:
     """Return the text of each slice of rows; every part begins with a header, so that each is a file of its own."""
     begin = 0
     for frame in _whole_slices(batches, by_user=layout.format is Format.TRANSACTIONS, inside=inside):
@@ -109,7 +112,7 @@ def _encoded(batches: Batches, *, written: Written, layout: Layout, inside: pa.S
         begin += frame.height
     if not begin and _part() == 0:
         # Spark makes a file of the first part in any case, and one without a byte is of no format.
-        yield _line(_text(written, layout, as_frame(inside.empty_table()), 0))
+        yield _line(_text(written, layout, to_polars(inside.empty_table()), 0))
 
 
 def _part() -> int:
@@ -120,15 +123,15 @@ def _part() -> int:
 def _whole_slices(batches: Batches, *, by_user: bool, inside: pa.Schema) -> Iterator[pl.DataFrame]:
     """Return the rows in slices; where a line of the file is a user, all rows of the part at once."""
     if by_user:
-        frame = as_frame(batches, like=inside)
+        frame = to_polars(batches, like=inside)
         if frame.height:
             yield frame
         return
     for batch in batches:
-        yield from as_frame(batch).iter_slices(_SLICE_ROWS)
+        yield from to_polars(batch).iter_slices(_SLICE_ROWS)
 
 
-def _text(written: Written, layout: Layout, frame: pl.DataFrame, begin: int) -> str:
+def _text(written: OutputFormat, layout: Layout, frame: pl.DataFrame, begin: int) -> str:
     if written.kind == "log":
         check_users(frame["user"], layout=layout)
     arranged = written.arrange(frame)
@@ -148,29 +151,29 @@ def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
             storage.delete(f"{target}/{name}")
     for number, name in enumerate(written):
         storage.rename(f"{target}/{name}", f"{target}/part-{number:05d}.{ending}")
-    storage.sweep_sums(target)
+    storage.delete_crc_files(target)
     sums = storage.spark.read.format("binaryFile").load(target).select("path", F.sha2("content", 256).alias("sum"))
     found = sorted((PurePosixPath(row["path"]).name, row["sum"]) for row in sums.collect())
     return tuple(Part(name=name, sha256=sum_) for name, sum_ in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Made:
+class ClusterRelease:
     """Rows that may leave, how they are written, and the manifest that goes with them."""
 
     frame: DataFrame
-    written: Written
+    written: OutputFormat
     manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class MadeHere:
+class DriverRelease:
     """A release that was small enough to come to the driver."""
 
     release: Release
 
 
-def as_log(layout: Layout, columns: list[str]) -> Written:
+def log_output(layout: Layout, columns: list[str]) -> OutputFormat:
     """Write rows as the log that they came from."""
     names = {role: layout.names.get(role, role) for role in ROLES if role in columns}
-    return Written(kind="log", layout=layout, arrange=partial(arrange, layout=layout), names=names)
+    return OutputFormat(kind="log", layout=layout, arrange=partial(arrange, layout=layout), names=names)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.formats.groups import encode_groups
@@ -19,26 +18,23 @@ from queryveil.methods.plink import Grouping
 from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.settings import Representative
 from queryveil.release import ColumnPolicy, Counts, Manifest, Release
-from queryveil.spark.clump import shippable
-from queryveil.spark.column_release import release_rows
-from queryveil.spark.executors import guarded_table, speaking
-from queryveil.spark.logs import SparkLog, as_frame, schema_of
-from queryveil.spark.shards import (
+from queryveil.spark._clump import shippable
+from queryveil.spark._column_release import release_rows
+from queryveil.spark._executors import map_groups, to_polars
+from queryveil.spark._shards import (
     SHARD,
     Outcome,
+    ShardReport,
     Shards,
-    Told,
-    before_caveats,
     check_shards,
+    insert_warnings,
     mean,
-    merged,
+    merge_manifests,
     run_in_shards,
     total,
 )
-from queryveil.spark.writing import Made, MadeHere, Written
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from queryveil.spark._writing import ClusterRelease, DriverRelease, OutputFormat
+from queryveil.spark.logs import SparkLog
 
 COUNTED = pa.schema(
     [
@@ -74,14 +70,13 @@ def with_counts(grouping: Grouping) -> pl.DataFrame:
 def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
     """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
     schema = COUNTED.append(pa.field(SHARD, pa.int32()))
-    work = guarded_table(partial(_joined, needed=needed, union=union, schema=schema))
-    with speaking(so="nothing was released"):
-        groups.groupBy(SHARD).applyInArrow(work, schema_of(schema)).write.parquet(f"{scratch}/joined")
-        return groups.sparkSession.read.parquet(f"{scratch}/joined")
+    joined = map_groups(groups, SHARD, _joined, schema, needed=needed, union=union, schema=schema)
+    joined.write.parquet(f"{scratch}/joined")
+    return groups.sparkSession.read.parquet(f"{scratch}/joined")
 
 
 def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> pa.Table:
-    frame = as_frame(table).sort("group")
+    frame = to_polars(table).sort("group")
     into = pl.DataFrame({"group": frame["group"], "into": places(frame["whole"].to_list(), needed=needed)})
     frame = frame.join(into, on="group")
     sums = frame.group_by("into").agg(pl.col("members", "size", "whole").sum(), pl.col(SHARD).first())
@@ -120,12 +115,14 @@ def places(sizes: list[int], *, needed: int) -> list[int]:
 _RELEASED = ("members", "size", "terms", "weights", "holders")
 
 
-def anonymize_plink(method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None) -> Made | MadeHere:
+def anonymize_plink(
+    method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None
+) -> ClusterRelease | DriverRelease:
     """Return groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
     check_shards(shards)
     base = method.anonymize(log.empty)
     if not log.n_rows:
-        return MadeHere(release=base)
+        return DriverRelease(release=base)
     n_users = log.n_users
     found = run_in_shards(
         _grouped,
@@ -136,23 +133,23 @@ def anonymize_plink(method: Plink, log: SparkLog, *, scratch: str, shards: int |
         n_users=n_users,
         shards=shards,
         scratch=scratch,
-        is_enough=lambda told: method.strict or _can_be_joined(told, p=method.p),
+        is_enough=lambda reports: method.strict or _can_be_joined(reports, p=method.p),
     )
-    needed = size_needed(found.told, p=method.p)
+    needed = size_needed(found.reports, p=method.p)
     groups = found.frame
-    if not method.strict and any(each.sums["smallest"] < needed for each in found.told if each.sums["members"]):
+    if not method.strict and any(each.sums["smallest"] < needed for each in found.reports if each.sums["members"]):
         groups = join_small(groups, needed=needed, union=method.representative is Representative.UNION, scratch=scratch)
     manifest = _manifest(method, base.manifest, found, groups, n_rows=log.n_rows, n_users=n_users)
     if not manifest.counts.n_rows_after:
-        return MadeHere(release=Release(data=base.data, manifest=manifest))
-    written = Written(
+        return DriverRelease(release=Release(data=base.data, manifest=manifest))
+    written = OutputFormat(
         kind="groups",
         layout=Layout(format=Format.JSONL, has_header=False),
         arrange=_numbered,
         names={},
         encode=_encoded,
     )
-    return Made(frame=_leaving(groups, method), written=written, manifest=manifest)
+    return ClusterRelease(frame=_renumber(groups, method), written=written, manifest=manifest)
 
 
 def _grouped(method: Plink, log: QueryLog) -> Outcome:
@@ -171,29 +168,28 @@ def _grouped(method: Plink, log: QueryLog) -> Outcome:
     )
 
 
-def size_needed(told: list[Told], *, p: float) -> int:
+def size_needed(reports: list[ShardReport], *, p: float) -> int:
     """Return the least number of terms that a group must bring together, by the average profile of all users."""
-    members = int(total(told, "members"))
-    return ceil(Fraction(int(total(told, "whole")), members) / as_written(p)) if members else 0
+    members = int(total(reports, "members"))
+    return ceil(Fraction(int(total(reports, "whole")), members) / as_written(p)) if members else 0
 
 
-def _can_be_joined(told: list[Told], *, p: float) -> bool:
+def _can_be_joined(reports: list[ShardReport], *, p: float) -> bool:
     """Return whether all groups of each shard together are enough for one."""
-    needed = size_needed(told, p=p)
-    return all(each.sums["whole"] >= needed for each in told if each.sums["members"])
+    needed = size_needed(reports, p=p)
+    return all(each.sums["whole"] >= needed for each in reports if each.sums["members"])
 
 
 def _manifest(
     method: Plink, base: Manifest, found: Shards, groups: DataFrame, *, n_rows: int, n_users: int
 ) -> Manifest:
-    told, manifests = found.told, found.manifests
+    reports, manifests = found.reports, found.manifests
     largest = F.coalesce(F.array_max("holders"), F.lit(0)).alias("largest")
-    with speaking(so="nothing was released"):
-        shared = groups.groupBy("members", largest).count().collect()
-        sizes = groups.agg(F.sum(1 / F.col("whole")).alias("inverse"), F.min("whole").alias("least")).first()
+    shared = groups.groupBy("members", largest).count().collect()
+    sizes = groups.agg(F.sum(1 / F.col("whole")).alias("inverse"), F.min("whole").alias("least")).first()
     assert sizes is not None
-    n_groups, n_members = sum(row["count"] for row in shared), int(total(told, "members"))
-    average = total(told, "whole") / max(1, n_members)
+    n_groups, n_members = sum(row["count"] for row in shared), int(total(reports, "members"))
+    average = total(reports, "whole") / max(1, n_members)
     measures = {
         "groups": float(n_groups),
         "average_group_size": n_members / max(1, n_groups),
@@ -206,33 +202,33 @@ def _manifest(
         measures[before] = max(manifest.measures[before] for manifest in manifests)
     # Where small groups were joined, as it was before.
     measures["mean_similarity_to_group"] = mean(
-        manifests, "mean_similarity_to_group", weights=[each.sums["members"] for each in told]
+        manifests, "mean_similarity_to_group", weights=[each.sums["members"] for each in reports]
     )
     n_open = sum(row["count"] for row in shared if row["largest"] > may_share(row["members"], p=method.p))
-    return merged(
+    return merge_manifests(
         base,
         manifests,
         counts=Counts(n_rows_before=n_rows, n_rows_after=n_groups, n_users_before=n_users, n_users_after=n_members),
         measures={name: round(value, 6) for name, value in measures.items()},
-        warnings=_warnings(method, base, told, n_open=n_open, n_members=n_members),
+        warnings=_warnings(method, base, reports, n_open=n_open, n_members=n_members),
     )
 
 
-def _warnings(method: Plink, base: Manifest, told: list[Told], *, n_open: int, n_members: int) -> list[str]:
+def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_open: int, n_members: int) -> list[str]:
     """Say of all shards what the local method would; where they are one, the words are the same."""
     said = []
     if n_open and not method.strict:
         in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
         said.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
-    is_binary = not total(told, "not_binary")
+    is_binary = not total(reports, "not_binary")
     if is_binary and n_members and method.representative is Representative.CENTROID and not method.strict:
         said.append("the weight of a term is the share of its group's members that have it")
-    return before_caveats(base.warnings, said, first=0)
+    return insert_warnings(base.warnings, said, first=0)
 
 
-def _leaving(groups: DataFrame, method: Plink) -> DataFrame:
+def _renumber(groups: DataFrame, method: Plink) -> DataFrame:
     """Number the groups anew over all shards, in an order that does not tell which shard one is from."""
-    # To `leave`, a group is a user with one row.
+    # To `release_rows`, a group is a user with one row.
     holders = F.col("holders") if method.strict else F.lit(None).cast("array<bigint>")
     rows = groups.withColumn("holders", holders).select(F.concat_ws(" ", SHARD, "group").alias("user"), *_RELEASED)
     return release_rows(rows, ColumnPolicy(), seed=method.seed, protected=_RELEASED).frame

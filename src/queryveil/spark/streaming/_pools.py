@@ -10,23 +10,20 @@ import hmac
 import io
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from queryveil.data import UInt64s
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._issued import hash_users, pair_hashes
 from queryveil.methods.swap.pools import Pools
-from queryveil.spark.executors import guarded
-from queryveil.spark.streaming.counts import COUNT_NAMES, COUNTS, COUNTS_SCHEMA
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+from queryveil.spark._executors import mask_errors
+from queryveil.spark.streaming._checkpoints import COUNT_NAMES, COUNTS, COUNTS_SCHEMA
 
 _PIECE_BYTES = 1 << 14
 
@@ -143,7 +140,7 @@ class PoolProcessor(StatefulProcessor):
         """Let the events of a pool arrive, and give what it releases."""
         category, shard = key
         # Privacy: errors quote nothing, as everywhere on executors.
-        yield from guarded(lambda _: self._handled(category, shard, rows))(iter(()))
+        yield from mask_errors(lambda _: self._handled(category, shard, rows))(iter(()))
 
     def close(self) -> None:
         """Do nothing."""

@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from queryveil.spark.storage import Storage
+from queryveil.spark._storage import Storage
 
 GROUP = "spark.jobGroup.id"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Tallies
@@ -20,17 +22,12 @@ from queryveil.methods.dp._noise import draw
 from queryveil.methods.dp.dp import by_count, is_url, may_leave
 from queryveil.release import Noise, Release
 from queryveil.rng import generator
-from queryveil.spark.column_release import derive_secret
-from queryveil.spark.executors import Batches, guarded, speaking
-from queryveil.spark.km_histories import people_of
-from queryveil.spark.logs import SparkLog, as_frame, schema_of
-from queryveil.spark.writing import MadeHere
+from queryveil.spark._column_release import derive_secret
+from queryveil.spark._executors import Batches, map_batches, to_polars
+from queryveil.spark._km_histories import exclude_bots
+from queryveil.spark._writing import DriverRelease
+from queryveil.spark.logs import SparkLog
 from queryveil.text.tokens import encode, normalise
-
-if TYPE_CHECKING:
-    import numpy as np
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
 
 _ITEMS_AT_ONCE = 5_000_000
 
@@ -49,11 +46,11 @@ class _Picking:
     by_blanks: bool
 
 
-def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str) -> MadeHere:
+def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str) -> DriverRelease:
     """Return the release, which has come to the driver: noisy counts of common queries."""
     method.check(log.empty)
     rng = generator(method.seed)
-    rows = people_of(log, threshold=method.bot_threshold).frame
+    rows = exclude_bots(log, threshold=method.bot_threshold).frame
     by_blanks = log.layout.terms_are_items
     tallied = _Tallying(method=method, spark=spark, scratch=scratch, rng=rng, by_blanks=by_blanks)
     queries = tallied.rounds(rows, "queries", out=None)
@@ -63,7 +60,7 @@ def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str
         clicks=None if clicks is None else by_count(clicks.cast(pl.Schema(CLICKS_SCHEMA))),
         layout=tallies_layout(log.layout),
     )
-    return MadeHere(release=Release(data=data, manifest=method.manifest(data)))
+    return DriverRelease(release=Release(data=data, manifest=method.manifest(data)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -101,20 +98,17 @@ class _Tallying:
         known = share(None if out is None else out.select("query"))
         work = partial(_picked, picking=picking, gone=share(gone.select(picking.names)), out=known)
         schema = pa.schema([(each, pa.string()) for each in picking.names])
-        picks = rows.select("user", *picking.names).repartition("user").mapInArrow(guarded(work), schema_of(schema))
-        with speaking(so="nothing was released"):
-            picks.groupBy(*picking.names).count().write.parquet(f"{self.scratch}/{name}")
-            return self.spark.read.parquet(f"{self.scratch}/{name}")
+        picks = map_batches(rows.select("user", *picking.names).repartition("user"), work, schema)
+        picks.groupBy(*picking.names).count().write.parquet(f"{self.scratch}/{name}")
+        return self.spark.read.parquet(f"{self.scratch}/{name}")
 
     def _noisy(self, counts: DataFrame, plan: Noise, *, names: list[str]) -> pl.DataFrame:
         """Draw noise for every count, so many at once as the driver has room for, and keep what leaves."""
         there = counts.where(F.col("count") >= plan.least)
-        with speaking(so="nothing was released"):
-            n_turns = max(1, -(-there.count() // _ITEMS_AT_ONCE))
+        n_turns = max(1, -(-there.count() // _ITEMS_AT_ONCE))
         kept = []
         for turn in range(n_turns):
-            with speaking(so="nothing was released"):
-                some = there.where(F.pmod(F.xxhash64(*names), F.lit(n_turns)) == turn).toArrow()
+            some = there.where(F.pmod(F.xxhash64(*names), F.lit(n_turns)) == turn).toArrow()
             frame = pl.DataFrame(pl.from_arrow(some))
             # With a seed the same noise must meet the same item.
             frame = frame if self.method.seed is None else frame.sort(names)
@@ -134,7 +128,7 @@ def _picked(
     """Return what the people of this part, which holds all their rows, count for: each at most so many, once each."""
     names = list(picking.names)
     like = pa.schema([(name, pa.string()) for name in ("user", *names)])
-    items = _tidy(as_frame(batches, like=like), by_blanks=picking.by_blanks)
+    items = _tidy(to_polars(batches, like=like), by_blanks=picking.by_blanks)
     if "url" in names and out.value is not None:
         items = items.filter(is_url(items["url"])).join(out.value, on="query", how="semi")
     items = items.group_by("user", *names).agg(times=pl.len()).join(gone.value, on=names, how="anti")

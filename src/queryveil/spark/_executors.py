@@ -1,4 +1,4 @@
-"""What runs on executors, and how what goes wrong there is said in one line.
+"""Python functions on executors: how they are called, how frames get there, and errors that quote no values.
 
 Privacy: Spark writes the traceback of a failed task into its logs, and an error of Polars or Arrow quotes values. So
 nothing leaves a task but our own errors, by their words, and the kind of any other.
@@ -7,23 +7,25 @@ nothing leaves a task but our own errors, by their words, and the kind of any ot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from functools import partial, wraps
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
 
 from queryveil import errors
+from queryveil.data import ROLES
 from queryveil.errors import BadFile, EngineFailed, QueryveilError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Batches = Iterator[pa.RecordBatch]
 _MARK = "queryveil-says"
@@ -52,8 +54,23 @@ _WAYS_OUT = (
 """What can be told from Spark's words without repeating them, and what to do about it."""
 
 
-def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
-    """Make a function fit for `mapInArrow`: its errors quote nothing."""
+def map_batches(
+    frame: DataFrame, work: Callable[..., Batches], schema: pa.Schema | StructType | str, /, **arguments: object
+) -> DataFrame:
+    """Return the rows that `work(batches, **arguments)` makes of the Arrow batches of each partition."""
+    declared = spark_schema(schema) if isinstance(schema, pa.Schema) else schema
+    return frame.mapInArrow(mask_errors(partial(work, **arguments)), declared)
+
+
+def map_groups(
+    frame: DataFrame, by: str, work: Callable[..., pa.Table], schema: pa.Schema, /, **arguments: object
+) -> DataFrame:
+    """Return the rows that `work(table, **arguments)` makes of all rows with the same value in a column."""
+    return frame.groupBy(by).applyInArrow(_mask_group_errors(partial(work, **arguments)), spark_schema(schema))
+
+
+def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
+    """Return the function with errors that quote no values, to run on executors."""
 
     @wraps(work)
     def run(batches: Batches) -> Batches:
@@ -69,9 +86,9 @@ def guarded(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
     return run
 
 
-def guarded_table(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
-    """Make a function fit for `applyInArrow`: its errors quote nothing."""
-    inner = guarded(lambda tables: iter([work(next(tables))]))
+def _mask_group_errors(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
+    """Return the function with errors that quote no values, for all rows of a group."""
+    inner = mask_errors(lambda tables: iter([work(next(tables))]))
 
     @wraps(work)
     def run(table: pa.Table) -> pa.Table:
@@ -87,8 +104,8 @@ def _where(error: BaseException) -> str:
     return "" if trace is None else f"in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}"
 
 
-def insist(ask: Callable[[], object]) -> None:
-    """Ask Spark something, also if a question that was interrupted has left the line to it unfit for a further one."""
+def retry_py4j(ask: Callable[[], object]) -> None:
+    """Call Java, up to three times: a call that was interrupted may leave its connection unusable for the next one."""
     for _ in range(_N_TRIES):
         with suppress(Py4JError):
             ask()
@@ -96,8 +113,8 @@ def insist(ask: Callable[[], object]) -> None:
 
 
 @contextmanager
-def speaking(*, so: str = "") -> Iterator[None]:
-    """Return what went wrong on the cluster in one line; `so` is what that means."""
+def translate_spark_errors(*, so: str = "") -> Iterator[None]:
+    """Raise errors of Spark as our own, in one line that quotes no values; `so` is what follows from them."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -108,7 +125,7 @@ def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilErr
     text = str(error)
     said = _SAID.search(text)
     if said is not None:
-        return _again(said[1], said[2])
+        return _rebuild(said[1], said[2])
     for sign, why, way_out in _WAYS_OUT:
         if re.search(sign, text):
             return EngineFailed("Spark", why, so=so, way_out=way_out)
@@ -122,7 +139,7 @@ def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilErr
     return EngineFailed("Spark", str(condition or (java[1] if java else type(error).__name__)), so=so)
 
 
-def _again(name: str, words: str) -> QueryveilError:
+def _rebuild(name: str, words: str) -> QueryveilError:
     """Return the error that an executor raised, with its words."""
     kind = getattr(errors, name, QueryveilError)
     again: QueryveilError = kind.__new__(kind)
@@ -130,24 +147,24 @@ def _again(name: str, words: str) -> QueryveilError:
     return again
 
 
-# Else what is kept stays in as many parts as a shuffle may have, 200 of them for a hundred rows.
-_AS_FEW_AS_NEEDED = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
+# Else a cached frame stays in as many partitions as a shuffle may have, 200 of them for a hundred rows.
+_COALESCE_CACHED = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
 
 
 @contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep the rows of a frame, once they are made, on the executors' own disks."""
-    with with_settings(frame.sparkSession, _AS_FEW_AS_NEEDED):
-        once = frame.persist(StorageLevel.DISK_ONLY)
+def cached(frame: DataFrame) -> Iterator[DataFrame]:
+    """Cache a frame on executor disk for the block."""
+    with spark_settings(frame.sparkSession, _COALESCE_CACHED):
+        persisted = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        yield once
+        yield persisted
     finally:
-        once.unpersist()
+        persisted.unpersist()
 
 
 @contextmanager
-def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set settings for what starts inside; a query that runs keeps those that it was started with."""
+def spark_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set Spark settings for what starts inside the block; a running query keeps those that it was started with."""
     before = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():
@@ -182,3 +199,52 @@ def suffixes(starts: Ints, items: NDArray[np.int32], *, n_shards: int) -> tuple[
     begins = np.append(0, np.cumsum(lengths))
     places = np.arange(begins[-1]) + np.repeat(first - begins[:-1], lengths)
     return keys % n_shards, owner, begins, places
+
+
+def to_spark(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
+    """Return a Polars frame as a Spark frame."""
+    table = frame.to_arrow()
+    return spark.createDataFrame(table.cast(spark_types(table.schema)), schema=spark_schema(table.schema))
+
+
+def to_polars(
+    table: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch], *, like: pa.Schema | None = None
+) -> pl.DataFrame:
+    """Return Arrow data as a Polars frame, times without a zone in microseconds; `like` is the schema of no batches."""
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    elif not isinstance(table, pa.Table):
+        batches = list(table)
+        # Their own schema may say of a column that it is never missing.
+        table = pa.Table.from_batches(batches) if batches or like is None else like.empty_table()
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    typed = [pl.col(role).cast(dtype) for role, dtype in ROLES.items() if role in frame.columns]
+    return frame.with_columns(typed)
+
+
+def spark_types(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in the types that Spark reads: short strings and lists, microseconds."""
+    return pa.schema([pa.field(each.name, _plain(each.type)) for each in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_dictionary(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return pa.string() if pa.types.is_null(kind) else kind
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the Spark schema of an Arrow schema; times have no zone."""
+    return from_arrow_schema(spark_types(schema), prefer_timestamp_ntz=True)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """Return the Arrow schema of a Spark frame, without asking the cluster."""
+    return to_arrow_schema(frame.schema, timezone="UTC")

@@ -1,0 +1,354 @@
+"""Checking a release that lies on a cluster: the promise, the folder, and terms that the original does not have.
+
+(k, m)-anonymity is a distributed count by the checker's own terms and kernels: the combinations that begin with one
+item, rarest first, are counted where all histories with that item are gathered.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from queryveil.checks import verify as verify_locally
+from queryveil.checks.combinations import rare_combinations
+from queryveil.checks.invented import without_unknown as blank_unknown
+from queryveil.checks.tokens import tokenise
+from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.data import ROLES, Format, QueryLog
+from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
+from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, parse_window
+from queryveil.progress import step
+from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
+from queryveil.spark._executors import Batches, cached, map_batches, map_groups, suffixes, to_polars
+from queryveil.spark._reading import read_log
+from queryveil.spark._storage import Storage
+from queryveil.spark.logs import SparkLog
+
+_ONE_MACHINE = "leave out --engine, where the release fits into one machine"
+
+
+def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None) -> Verdict:
+    """Judge the promise of a release; with the original also look for terms that the release has more of."""
+    storage = Storage(spark=spark)
+    manifest = read_manifest(storage, folder)
+    promise = manifest.promise
+    if isinstance(promise, NoPromise):
+        raise NothingPromised(promise.reason)
+    if isinstance(promise, DifferentialPrivacy):
+        if original is not None:
+            raise NotYet(
+                "counts beside their original on Spark", "they are judged on one machine", instead=_ONE_MACHINE
+            )
+        return _verify_on_driver(storage, folder)
+    if not isinstance(promise, KmAnonymity):
+        raise NotYet(
+            f"a release of {manifest.method} on Spark", "its checker runs on one machine", instead=_ONE_MACHINE
+        )
+    assert manifest.data is not None
+    released = released_log(storage, folder, manifest)
+    unit = manifest.columns.time.unit
+    verdict = verify_km(released.frame, promise, time_unit=unit)
+    if original is None:
+        return verdict
+    n_more, witnesses = _count_invented(released, original, promise=promise)
+    return verdict.joined(witnesses=witnesses, n_violations=n_more)
+
+
+def read_manifest(storage: Storage, folder: str) -> Manifest:
+    """Read what a release says of itself."""
+    if not storage.is_folder(folder):
+        raise BadRelease(folder, "there is no such folder")
+    if not storage.exists(f"{folder}/{MANIFEST}"):
+        raise BadRelease(folder, f"{MANIFEST} is missing")
+    try:
+        manifest = msgspec.json.decode(storage.read(f"{folder}/{MANIFEST}"), type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
+        raise BadRelease(folder, f"{MANIFEST} is damaged, or from a newer queryveil") from None
+    if manifest.format_version != FORMAT_VERSION:
+        raise BadRelease(folder, f"{MANIFEST} is from a newer queryveil; install that one")
+    if manifest.data is None:
+        raise BadRelease(folder, f"{MANIFEST} names no data file")
+    return manifest
+
+
+def released_log(storage: Storage, folder: str, manifest: Manifest) -> SparkLog:
+    """Read the rows of a release, and check that they are what the manifest was written for."""
+    data = manifest.data
+    assert data is not None
+    files = _checked_files(storage, folder, data)
+    named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
+    columns = {**dict.fromkeys(ROLES, ""), **data.names} if named else None
+    return read_log(storage.spark, files, format=data.format, columns=columns)
+
+
+def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
+    expected = {part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}
+    place = f"{folder}/{data.name}" if data.parts else folder
+    if any("/" in name for name in (data.name, *expected)):
+        raise BadRelease(folder, f"{MANIFEST} names no data file")
+    if not storage.exists(f"{folder}/{data.name}"):
+        raise BadRelease(folder, f"{data.name} is missing")
+    is_doubled = len(expected) < len(data.parts)
+    others = data.parts and (data.sha256 != sum_of_parts(data.parts) or set(storage.names(place)) != set(expected))
+    if is_doubled or others:
+        raise BadRelease(folder, f"the parts of {data.name} are not those that {MANIFEST} was written for")
+    contents = storage.spark.read.format("binaryFile").load([f"{place}/{name}" for name in expected])
+    sums = {
+        row["path"].rpartition("/")[2]: row["sum"]
+        for row in contents.select("path", F.sha2("content", 256).alias("sum")).collect()
+    }
+    if sums != expected:
+        raise BadRelease(folder, f"{data.name} is not what {MANIFEST} was written for (sha256 differs)")
+    return [f"{place}/{name}" for name in expected]
+
+
+def _verify_on_driver(storage: Storage, folder: str) -> Verdict:
+    """Bring a small release to this machine, and judge it there."""
+    with TemporaryDirectory() as scratch:
+        here = Path(scratch) / "release"
+        here.mkdir()
+        for name in storage.names(folder):
+            (here / name).write_bytes(storage.read(f"{folder}/{name}"))
+        return verify_locally(here)
+
+
+def _count_invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -> tuple[int, list[Witness]]:
+    """Count the terms that have more users or occurrences in the release than in the original, and users and rows."""
+    if promise.window is not None:
+        raise NotYet("windows beside their original on Spark", "users have a name for each", instead=_ONE_MACHINE)
+    by_blanks = original.layout.terms_are_items
+    if promise.items and not by_blanks:
+        raise NotYet("nodes of a taxonomy beside their original on Spark", "they need a tree", instead=_ONE_MACHINE)
+    now = _counted(released.frame, by_blanks=by_blanks)
+    more = _increased(now, _counted(original.frame, by_blanks=by_blanks))
+    n_more = more.count()
+    if n_more and not by_blanks:
+        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+        other = _counted(original.frame, by_blanks=False, without_unknown=True)
+        more = more.join(_increased(now, other).select("term"), "term", "left_semi")
+        n_more = more.count()
+    shown = more.orderBy("users").limit(Verdict.N_KEPT).select("users", "users_before").collect()
+    totals = [(released.n_users, original.n_users), (released.n_rows, original.n_rows)]
+    witnesses = [_more(1, row["users"], row["users_before"]) for row in shown]
+    witnesses += [_more(0, now, then) for now, then in totals if now > then]
+    return n_more + sum(now > then for now, then in totals), witnesses
+
+
+def _increased(now: DataFrame, then: DataFrame) -> DataFrame:
+    """Return the terms that have more users or occurrences now than then."""
+    both = now.join(then.withColumnsRenamed({"users": "users_before", "n": "n_before"}), "term", "left")
+    both = both.na.fill(0, ["users_before", "n_before"])
+    return both.where((F.col("users") > F.col("users_before")) | (F.col("n") > F.col("n_before")))
+
+
+def _more(size: int, now: int, then: int) -> Witness:
+    return Witness(kind="invented", size=size, support=now, needed=then, rows=(), positions=())
+
+
+def _counted(frame: DataFrame, *, by_blanks: bool, without_unknown: bool = False) -> DataFrame:
+    """Count the users and occurrences of each term; signs that this Python does not know may count as blanks."""
+    schema = pa.schema([("user", pa.string()), ("term", pa.string()), ("n", pa.int64())])
+    rows = frame.select("user", "query")
+    pairs = map_batches(rows, _terms, schema, by_blanks=by_blanks, without_unknown=without_unknown, schema=schema)
+    by_user = pairs.groupBy("user", "term").agg(F.sum("n").alias("n"))
+    return by_user.groupBy("term").agg(F.count("*").alias("users"), F.sum("n").alias("n"))
+
+
+def _terms(batches: Batches, *, by_blanks: bool, without_unknown: bool, schema: pa.Schema) -> Batches:
+    for batch in batches:
+        rows = to_polars(batch)
+        if without_unknown:
+            rows = blank_unknown(QueryLog(frame=rows)).frame
+        tokens = tokenise(rows["query"], items=by_blanks)
+        users = rows["user"].gather(np.repeat(np.arange(rows.height), np.diff(tokens.starts)))
+        found = pl.DataFrame(
+            {"user": users, "term": tokens.words.gather(tokens.terms)}, schema_overrides={"user": pl.String}
+        )
+        counted = found.group_by("user", "term").agg(n=pl.len().cast(pl.Int64))
+        yield from counted.to_arrow().cast(schema).to_batches()
+
+
+_ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
+_HELD = pa.schema([("user", pa.string()), ("window", pa.int64()), ("items", pa.list_(pa.string()))])
+_NUMBERED = pa.schema([("items", pa.list_(pa.int32()))])
+_PARTS = pa.schema([("shard", pa.int32()), ("items", pa.list_(pa.int32()))])
+_FOUND = pa.schema([("n_rare", pa.int64()), ("support", pa.int64())])
+_ITEMS_PER_SHARD = 4_000_000
+
+
+def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
+    """Judge the promise of released rows; violations are counted exactly, and their rows are not told."""
+    if promise.m is None:
+        raise NotYet("m=none on Spark", "whole histories are compared on one machine", instead="leave out --engine")
+    blur = _why_windows_blur(frame.columns, promise, time_unit=time_unit)
+    window = promise.window if not blur else None
+    step("histories")
+    with cached(_held_items(frame, window=window, by_blanks=promise.items)) as held:
+        n_users = frame.select("user").distinct().count()
+        n_checked = held.where(F.size("items") > 0).count()
+        found = _smallest_rare(held, promise)
+        n_count_linked, linked = (0, []) if window is None else _count_linked(held)
+    n_rare, witnesses = found
+    verdict = Verdict(
+        promise=promise,
+        holds=n_rare == 0,
+        witnesses=tuple(sorted(witnesses)),
+        n_violations=n_rare,
+        n_users=n_users,
+        n_checked_users=n_checked,
+        notes=(blur,) if blur else (),
+    )
+    return verdict if window is None else verdict.joined(witnesses=linked, n_violations=n_count_linked)
+
+
+def _why_windows_blur(columns: list[str], promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
+    if promise.window is None:
+        return None
+    if "time" not in columns or time_unit is None:
+        reason = "the log has no times"
+    elif parse_window(promise.window) % time_unit:
+        reason = f"times are rounded to {time_unit}"
+    else:
+        return None
+    return f"{reason}, so windows of {promise.window} cannot be told apart; judged over the whole log"
+
+
+def _held_items(frame: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
+    """Return what each user holds, or each user in each window; the same term in another window is another item."""
+    names = ["user", "query", *(["time"] if window is not None else [])]
+    length_us = None if window is None else parse_window(window) // timedelta(microseconds=1)
+    rows = frame.select(names).repartition("user")
+    return map_batches(rows, _gather_items, _HELD, length_us=length_us, by_blanks=by_blanks)
+
+
+def _gather_items(batches: Batches, *, length_us: int | None, by_blanks: bool) -> Batches:
+    rows = to_polars(batches, like=_ROWS if length_us is not None else pa.schema(list(_ROWS)[:2]))
+    # A row without a time is in a window of its own.
+    window = (
+        pl.lit(0, pl.Int64) if length_us is None else (pl.col("time").dt.epoch("us") // length_us).fill_null(-(2**62))
+    )
+    rows = rows.with_columns(window=window)
+    tokens = tokenise(rows["query"].unique(maintain_order=True), items=by_blanks)
+    terms = pl.Series("items", tokens.words.gather(tokens.terms))
+    if len(terms):
+        ptr = pa.array(tokens.starts.astype(np.int32))
+        lists = pl.Series("items", pa.ListArray.from_arrays(ptr, terms.to_arrow().cast(pa.string())))
+    else:
+        lists = pl.Series("items", [[]] * (len(tokens.starts) - 1), dtype=pl.List(pl.String))
+    by_query = pl.DataFrame({"query": rows["query"].unique(maintain_order=True), "items": lists})
+    held = (
+        rows.join(by_query, on="query", how="left")
+        .group_by("user", "window")
+        .agg(pl.col("items").explode(empty_as_null=False).unique())
+    )
+    if length_us is not None:
+        held = held.with_columns(
+            items=pl.struct("window", "items").map_elements(
+                lambda row: [f"{row['window']}\0{item}" for item in row["items"]], return_dtype=pl.List(pl.String)
+            )
+        )
+    yield from held.select(_HELD.names).to_arrow().cast(_HELD).to_batches(65_536)
+
+
+def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Witness]]:
+    """Count the combinations with fewer than k users, of the smallest size that has any, and give the rarest."""
+    supports = held.select(F.explode("items").alias("item")).groupBy("item").agg(F.count("*").alias("support"))
+    rare = supports.where(F.col("support") < promise.k)
+    n_rare = rare.count()
+    rarest = [row["support"] for row in rare.orderBy("support").limit(Verdict.N_KEPT).collect()]
+    if n_rare:
+        return n_rare, [_witness(1, support, promise) for support in rarest]
+    common = pl.DataFrame(pl.from_arrow(supports.toArrow())).sort("support", "item")
+    longest = held.agg(F.max(F.size("items")).alias("n")).first()
+    session = held.sparkSession
+    numbers = session.sparkContext.broadcast(common["item"])
+    numbered = map_batches(held.select("items"), _number_items, _NUMBERED, numbers=numbers)
+    n_shards = max(
+        2 * session.sparkContext.defaultParallelism, -(-int(common["support"].sum() or 0) // _ITEMS_PER_SHARD)
+    )
+    parts = map_batches(numbered, _split_by_shard, _PARTS, n_shards=n_shards)
+    for size in range(2, min(promise.m or 1, int((longest and longest["n"]) or 0)) + 1):
+        step(f"combinations of {size}")
+        work = partial(_rare_of_shard, size=size, k=promise.k, n_items=common.height, n_shards=n_shards)
+        found = map_groups(parts, "shard", work, _FOUND).toArrow()
+        n_rare = int(np.sum(found["n_rare"].to_numpy()))
+        if n_rare:
+            rarest = sorted(found["support"].drop_null().to_pylist())[: Verdict.N_KEPT]
+            return n_rare, [_witness(size, support, promise) for support in rarest]
+    return 0, []
+
+
+def _witness(size: int, support: int, promise: KmAnonymity, *, kind: Kind = "combination") -> Witness:
+    return Witness(kind=kind, size=size, support=support, needed=promise.k, rows=(), positions=())
+
+
+def _number_items(batches: Batches, *, numbers: Broadcast[pl.Series]) -> Batches:
+    """Return histories as numbers of items, ascending."""
+    known = (
+        pl.DataFrame({"items": numbers.value}).with_row_index("number").with_columns(pl.col("number").cast(pl.Int32))
+    )
+    for batch in batches:
+        rows = pl.DataFrame(pl.from_arrow(batch)).with_row_index("row")
+        found = rows.explode("items", empty_as_null=False).join(known, on="items")
+        lists = found.group_by("row").agg(items=pl.col("number").sort())
+        yield from lists.select("items").to_arrow().cast(_NUMBERED).to_batches()
+
+
+def _split_by_shard(batches: Batches, *, n_shards: int) -> Batches:
+    for batch in batches:
+        lists = batch["items"]
+        starts = np.append(0, np.cumsum(lists.value_lengths().to_numpy())).astype(np.int64)
+        items = lists.flatten().to_numpy()
+        shard, _, begins, places = suffixes(starts, items, n_shards=n_shards)
+        parts = pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), pa.array(items[places]))
+        yield pa.RecordBatch.from_arrays([pa.array(shard.astype(np.int32)), parts], schema=_PARTS)
+
+
+def _rare_of_shard(table: pa.Table, *, size: int, k: int, n_items: int, n_shards: int) -> pa.Table:
+    """Count the rare combinations that begin with an item of this shard."""
+    lists = table["items"].combine_chunks()
+    lengths = lists.value_lengths().to_numpy()
+    line = _end_marked(lists.flatten().to_numpy(), lengths)
+    # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
+    tails = np.argsort(line, kind="stable")[len(lengths) :] + 1
+    support = np.bincount(line[line >= 0], minlength=n_items)
+    tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(support)])
+    firsts = np.arange(table["shard"][0].as_py(), n_items, n_shards)
+    n_rare, supports, _, _ = rare_combinations(line, tails, tail_starts, firsts, size, k)
+    rarest = np.sort(supports[supports < k])[: Verdict.N_KEPT]
+    n = max(1, len(rarest))
+    return pa.table(
+        {
+            "n_rare": pa.array([int(n_rare.sum())] + [0] * (n - 1), pa.int64()),
+            "support": pa.array(rarest.tolist() or [None], pa.int64()),
+        },
+        schema=_FOUND,
+    )
+
+
+def _end_marked(items: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Put histories one after another, each ended by -1."""
+    line = np.full(len(items) + len(lengths), -1, np.int32)
+    line[np.arange(len(items)) + np.repeat(np.arange(len(lengths)), lengths)] = items
+    return line
+
+
+def _count_linked(held: DataFrame) -> tuple[int, list[Witness]]:
+    """Count the user ids that stand in more than one window."""
+    several = held.groupBy("user").agg(F.count("*").alias("n")).where(F.col("n") > 1)
+    n_count_linked = several.count()
+    most = [row["n"] for row in several.orderBy("n").limit(Verdict.N_KEPT).collect()]
+    return n_count_linked, [
+        Witness(kind="linked_windows", size=0, support=n, needed=1, rows=(), positions=()) for n in most
+    ]
