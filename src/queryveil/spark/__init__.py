@@ -21,7 +21,7 @@ __getattr__ = lazy_names(__name__, {"queryveil.spark.engine": "Spark", "queryvei
 
 
 def start_spark(master: str | None = None) -> Spark:
-    """Return the verbs on Spark, in the session that runs or in one started at a master."""
+    """Return the engine, in the running session or in one started at a master."""
     _check_extra()
     from queryveil.spark.engine import Spark  # noqa: PLC0415 - it takes a second to load
 
@@ -29,7 +29,7 @@ def start_spark(master: str | None = None) -> Spark:
 
 
 def check_on_spark(method: object) -> None:
-    """Raise if a method, as it is set, is not made on Spark; nothing is started for that."""
+    """Raise if a method, as it is set, does not run on Spark; no session is started."""
     _check_extra()
     from queryveil.spark.engine import check_method  # noqa: PLC0415 - it takes a second to load
 

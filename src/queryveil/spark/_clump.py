@@ -1,4 +1,4 @@
-"""clump and partition on a cluster: transactions are made alike in shards, and leave with numbers of the whole."""
+"""clump and partition on a cluster: transactions are made alike in shards and numbered over all of them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _manifest(base: Manifest, found: Shards, *, n_rows: int, n_users: int) -> Ma
 
 
 def _renumber(frame: DataFrame, *, seed: int | None) -> DataFrame:
-    """Number the transactions anew over all shards, in an order that does not tell which shard one is from."""
+    """Return transactions with new numbers over all shards, in an order that does not tell their shard."""
     # To `release_rows`, a transaction is a user with one row.
     rows = frame.select(F.concat_ws(" ", SHARD, "number").alias("user"), "items")
     released = release_rows(rows, ColumnPolicy(), seed=seed, protected=("items",))

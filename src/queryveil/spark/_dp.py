@@ -1,4 +1,4 @@
-"""dp on a cluster: people pick where their rows are, counts are grouped by shuffles, noise is drawn on the driver."""
+"""dp on a cluster: contributions are bounded on executors, counted by shuffles, and noise is drawn on the driver."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Tallying:
     by_blanks: bool
 
     def rounds(self, rows: DataFrame, what: str, *, out: pl.DataFrame | None) -> pl.DataFrame:
-        """Return the items that leave with their noisy counts; clicks are counted for the queries that are `out`."""
+        """Return the released items with their noisy counts; clicks are counted for the queries that are `out`."""
         names = ("query",) if what == "queries" else ("query", "url")
         found = pl.DataFrame(schema=dict.fromkeys(names, pl.String) | {"count": pl.Int64})
         for number, plan in enumerate(self.method.noise):
@@ -103,7 +103,7 @@ class _Tallying:
         return self.spark.read.parquet(f"{self.scratch}/{name}")
 
     def _noisy(self, counts: DataFrame, plan: Noise, *, names: list[str]) -> pl.DataFrame:
-        """Draw noise for every count, so many at once as the driver has room for, and keep what leaves."""
+        """Draw noise for every count, as many at once as fit into the driver, and keep what is released."""
         there = counts.where(F.col("count") >= plan.least)
         n_turns = max(1, -(-there.count() // _ITEMS_AT_ONCE))
         kept = []
@@ -125,7 +125,7 @@ def _picked(
     gone: Broadcast[pl.DataFrame],
     out: Broadcast[pl.DataFrame | None],
 ) -> Batches:
-    """Return what the people of this part, which holds all their rows, count for: each at most so many, once each."""
+    """Return the items that each user of this partition contributes, at most `most` of them and each once."""
     names = list(picking.names)
     like = pa.schema([(name, pa.string()) for name in ("user", *names)])
     items = _tidy(to_polars(batches, like=like), by_blanks=picking.by_blanks)

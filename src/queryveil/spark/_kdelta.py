@@ -42,7 +42,7 @@ _N_TOP = 50
 
 
 def is_tally() -> Column:
-    """Tell tallies from rows of the release."""
+    """Return the condition that a row is a tally, not a row of the release."""
     return F.col(_OF).isNotNull()
 
 
@@ -91,7 +91,7 @@ def losses(tallies: DataFrame) -> dict[str, float]:
 
 
 def _top(tallies: DataFrame, by: str) -> set[bytes]:
-    """Return the most frequent; of those that are equally so, any."""
+    """Return the keys of the most frequent; ties are broken by key."""
     top = tallies.where(F.col(by) > 0).orderBy(F.desc(by), _KEY).limit(_N_TOP).select(_KEY)
     return {bytes(row[_KEY]) for row in top.collect()}
 
@@ -174,7 +174,7 @@ def _sum(found: Shards, measure: str) -> int:
 def _warnings(
     method: Kdelta, columns: list[str], base: Manifest, found: Shards, measures: Mapping[str, float]
 ) -> list[str]:
-    """Say of all shards what the local method would; where they are one, the words are the same."""
+    """Return the warnings over all shards; with one shard they are those of the local method."""
     own = method.columns.warnings(columns, protected=method.protected)
     n_added = sum(manifest.changed["rows_added"] for manifest in found.manifests)
     n_of_one_user = int(measures["queries_of_one_user"])

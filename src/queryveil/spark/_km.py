@@ -1,4 +1,4 @@
-"""km on a cluster: counts by shuffles, deletions by joins, to the outcome that one machine comes to."""
+"""km on a cluster: terms are counted by shuffles and deleted by joins, with the result of one machine."""
 
 from __future__ import annotations
 
@@ -152,14 +152,14 @@ def _check(method: Km, log: SparkLog) -> None:
 
 
 def _needed(method: Km, columns: list[str]) -> list[str]:
-    """Return the columns that may leave or that are needed to say what may."""
+    """Return the columns that are released or needed to decide on it."""
     return [name for name in columns if name in ("user", "query", "time", *method.columns.keep)]
 
 
 def _best(
     method: Km, histories: DataFrame, vocabulary: Vocabulary, *, spark: SparkSession, scratch: str
 ) -> tuple[DataFrame, int, list[str]]:
-    """Return what each user keeps in the best outcome, how many terms are left, and what there is to say."""
+    """Return the terms that each user keeps in the best outcome, how many terms are left, and notes on it."""
     words = strip_windows(vocabulary.terms, window=method.window)
     worth, n_without = term_values(words, target=method.target, values=method.values)
     wish = Wish(target=method.target, worth=worth)
@@ -184,7 +184,7 @@ def _outcome(
     spark: SparkSession,
     scratch: str,
 ) -> tuple[float, DataFrame, int]:
-    """Return what an outcome is worth, what everybody keeps in it, and how many terms are left."""
+    """Return the value of an outcome, the terms that each user keeps in it, and how many terms are left."""
     terms = spark.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     rounds = Rounds(
         spark=spark,

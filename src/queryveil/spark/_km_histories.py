@@ -1,4 +1,4 @@
-"""The terms of each user, gathered where the user's rows are, and numbered."""
+"""The histories of km: the terms of each user, collected by partition, counted and labelled; bots are excluded."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ LABELLED = pa.schema(
     ]
 )
 _BETWEEN = "\0"
-"""Stands between a window and a term: the same term in another window is another one."""
+"""Separates a window from a term: the same term in another window is another one."""
 
 
 def number_owners(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
-    """Number whose history each row belongs to, a user's or a user's in one window; and give who they are."""
+    """Return the number of the history that each row belongs to, and the user and window of each history."""
     windows = pl.Series("window", np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
     keys = frame.select("user").with_columns(window=windows.alias("window"))
     owners = keys.unique(maintain_order=True).with_row_index("owner")
@@ -150,7 +150,7 @@ _FOUND = pa.schema([("user", pa.string()), ("n", pa.int64())])
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class RowsWithoutBots:
-    """The rows of people, and how many users and rows of programs are left out."""
+    """The rows without those of bots, and how many bots and rows of theirs were excluded."""
 
     frame: DataFrame
     n_bots: int = 0
@@ -158,7 +158,7 @@ class RowsWithoutBots:
 
 
 def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
-    """Return the rows of people; whether somebody is a program is told from that user's own rows."""
+    """Return the rows without bots; whether a user is one is told from the user's own rows."""
     if threshold is None or "time" not in log.columns:
         return RowsWithoutBots(frame=log.frame)
     progress.step("looking for bots")
@@ -177,7 +177,7 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
 
 
 def _find_bots(batches: Batches, *, threshold: int) -> Batches:
-    """Return the programs among the users of this part, which holds all rows of each of them."""
+    """Return the bots among the users of this partition, which holds all of their rows."""
     frame = to_polars(batches, like=_LIKE)
     found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
     counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))

@@ -29,12 +29,12 @@ _MESSAGES = pa.schema(
 _CHANGES = pa.schema([("uid", pa.int64()), ("label", pa.int32()), ("kept", pa.int8())])
 _ENTRIES_PER_SHARD = 4_000_000
 _FEW = 200_000
-"""So many changes fit into every executor."""
+"""Up to so many changes are broadcast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
-    """What is asked for, and where the histories lie between the rounds."""
+    """The promise to reach, and the folder where histories are stored between rounds."""
 
     spark: SparkSession
     scratch: str
@@ -45,7 +45,7 @@ class Rounds:
 
     @property
     def n_shards(self) -> int:
-        """Enough to keep all executors at work, and so many that each shard fits into one."""
+        """The number of shards: at least two per core, and each fits into one executor."""
         return max(2 * self.spark.sparkContext.defaultParallelism, -(-self.n_entries // _ENTRIES_PER_SHARD))
 
     def settle(self, histories: DataFrame) -> DataFrame:
@@ -64,7 +64,7 @@ class Rounds:
         return state
 
     def _stored(self, frame: DataFrame, name: str) -> DataFrame:
-        """Write what the next step starts from: an executor that is lost later takes nothing of it along."""
+        """Write a frame to disk and read it back, so that losing an executor later does not repeat the work."""
         path = f"{self.scratch}/{name}"
         frame.write.parquet(path)
         return self.spark.read.parquet(path)
@@ -131,7 +131,7 @@ def _sent(batches: Batches, *, is_open: Broadcast[Int8s], n_shards: int) -> Batc
 
 
 def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: int, m: int) -> pa.Table:
-    """Decide the open labels of one shard, and give what is other than before."""
+    """Decide the open labels of one shard, and return what has changed."""
     rows, shard = _Rows.of(table), table["shard"][0].as_py()
     n_labels = len(is_open.value)
     mine = np.arange(shard, n_labels, n_shards)

@@ -94,7 +94,7 @@ def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> 
 
 
 def places(sizes: list[int], *, needed: int) -> list[int]:
-    """Say for each group in which it ends up: small ones are joined from the smallest on, until each has enough.
+    """Return the group that each group is merged into: small ones are joined, smallest first, until each has enough.
 
     >>> places([9, 2, 5, 3], needed=6), places([9, 2], needed=6), places([5, 5, 5], needed=10)
     ([0, 1, 1, 1], [1, 1], [0, 0, 0])
@@ -215,7 +215,7 @@ def _manifest(
 
 
 def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_open: int, n_members: int) -> list[str]:
-    """Say of all shards what the local method would; where they are one, the words are the same."""
+    """Return the warnings over all shards; with one shard they are those of the local method."""
     said = []
     if n_open and not method.strict:
         in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
@@ -227,7 +227,7 @@ def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_op
 
 
 def _renumber(groups: DataFrame, method: Plink) -> DataFrame:
-    """Number the groups anew over all shards, in an order that does not tell which shard one is from."""
+    """Return groups with new numbers over all shards, in an order that does not tell their shard."""
     # To `release_rows`, a group is a user with one row.
     holders = F.col("holders") if method.strict else F.lit(None).cast("array<bigint>")
     rows = groups.withColumn("holders", holders).select(F.concat_ws(" ", SHARD, "group").alias("user"), *_RELEASED)

@@ -153,7 +153,7 @@ def _read_parquet(
 
 
 def _opened(storage: Storage, paths: list[str]) -> DataFrame:
-    """Open files that have the same columns: Spark would take what is not there for empty."""
+    """Open files that have the same columns: Spark would fill missing ones with nulls."""
     first: list[str] = []
     path = paths[0]
     try:

@@ -1,4 +1,4 @@
-"""Text files taken apart by the local reader on executors: line formats in pieces, others as a whole."""
+"""Text files parsed by the local reader on executors: line formats in pieces, others as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How each task reads its part; `headers` has the first line of each file that begins with one."""
+    """How tasks read their pieces; `headers` has the first line of each file that begins with one."""
 
     format: Format
     columns: dict[str, str] | None
@@ -37,7 +37,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task saw in a piece of a file, which begins at byte `start` and has lines up to `n_lines`."""
+    """What a task found in a piece of a file, which begins at byte `start` and has lines up to `n_lines`."""
 
     path: str = ""
     start: int = 0
@@ -76,12 +76,12 @@ def file_name(path: str) -> str:
 
 
 def collect_reports(frame: DataFrame) -> list[PieceReport]:
-    """Bring to the driver what the tasks saw."""
+    """Collect the reports of all tasks on the driver."""
     return [msgspec.msgpack.decode(data, type=PieceReport) for data in frame.toArrow()["report"].to_pylist()]
 
 
 def sum_readings(reports: list[PieceReport]) -> Reading:
-    """Add up what had to be done to read a log."""
+    """Return the sums over all pieces of what had to be repaired or skipped."""
     return Reading(
         n_bad_rows_skipped=sum(each.n_bad for each in reports), n_latin1_rows=sum(each.n_latin1 for each in reports)
     )

@@ -1,4 +1,4 @@
-"""Run a local method in each of many shards of users, for promises about groups of users.
+"""Run a local method in each of many shards of users: for promises that hold for groups of users.
 
 Whoever is in a group of k in a shard is in the same group in the union, so the union keeps what every shard keeps. What
 a method promises of the release as a whole its own file here must see to.
@@ -46,7 +46,7 @@ class TooFew(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a shard tells: the manifest of its own release and other numbers of it, or that it is too small."""
+    """The manifest of the release of a shard and further sums, or that the shard is too small."""
 
     shard: int
     manifest: Manifest | None = None
@@ -102,7 +102,7 @@ def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float
 
 
 def insert_warnings(base: Sequence[str], found: Sequence[str], *, first: int) -> list[str]:
-    """Put what there is to say of the rows where a local manifest has it: after the first so many, before the rest."""
+    """Return warnings with further ones inserted after the `first` ones, where a local manifest has them."""
     return [*base[:first], *found, *base[first:]]
 
 
@@ -133,7 +133,7 @@ Work = Callable[[Any, QueryLog], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Shards:
-    """The rows of all shards, `SHARD` beside them, and what each shard tells of itself."""
+    """The rows of all shards with the column `SHARD`, and the report of each shard."""
 
     frame: DataFrame
     reports: list[ShardReport]
@@ -182,7 +182,7 @@ def run_in_shards(
 
 
 def check_shards(shards: int | None) -> int | None:
-    """Return the number of shards that was asked for, if it is one."""
+    """Return the number of shards if it is valid."""
     if shards is not None and (not is_whole(shards) or shards < 1):
         raise BadParameter("shards", shards, allowed="1 or more")
     return shards
@@ -197,7 +197,7 @@ def _written(
     n_shards: int,
     at: str,
 ) -> Shards:
-    """Write what the shards give, once: what is read from there later is the same, whatever becomes of executors."""
+    """Write the rows of all shards once, so that what is read later is the same if executors are lost."""
     spark: SparkSession = rows.sparkSession
     full = spark_types(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(REPORT, pa.binary())]))
     inside = arrow_schema(rows)
@@ -213,7 +213,7 @@ def _written(
 
 
 def assign_shards(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema) -> Batches:
-    """Say of each row in which shard its user is; whoever does not know the secret cannot choose company."""
+    """Return each row with the shard of its user, a keyed hash: nobody can choose the users of a shard."""
     for batch in batches:
         frame = to_polars(batch)
         users = frame["user"].unique()
@@ -233,7 +233,7 @@ def _run_shard(
     layout: Layout,
     schema: pa.Schema,
 ) -> pa.Table:
-    """Run the method on a shard; give its rows, and one more that tells of them."""
+    """Run the method on a shard; return its rows, and one more row with the report."""
     shard = int(table[SHARD][0].as_py())
     log = QueryLog(frame=sorted_rows(to_polars(table.drop_columns([SHARD]))), layout=layout)
     rows, reports = pl.DataFrame(), ShardReport(shard=shard)
@@ -264,6 +264,6 @@ def shard_seed(secret: bytes, shard: int, n_shards: int) -> int:
 
 
 def sorted_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows in an order that does not depend on when they came, for a seed to repeat."""
+    """Return the rows sorted by all columns, so that a seed repeats whatever order Spark delivers them in."""
     names = [name for name, kind in frame.schema.items() if name in ROLES or not kind.is_nested()]
     return frame.sort(names)

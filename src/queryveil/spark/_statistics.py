@@ -110,7 +110,7 @@ def _split_by_shard(batches: Batches, *, n_shards: int) -> Batches:
 
 
 def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: int) -> pa.Table:
-    """Return the users who stand alone by a combination whose rarest term is this shard's, and its size."""
+    """Return the users with a rare combination whose rarest term is this shard's, and its size."""
     lists = table["items"].combine_chunks()
     lengths = lists.value_lengths().to_numpy()
     row_ptr = np.append(0, np.cumsum(lengths)).astype(np.int64)
@@ -167,7 +167,7 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Me
 
 
 class _Pairs:
-    """How often each thing is in one log and in the other; which things these are has stayed on the cluster."""
+    """Pairs of counts before and after; the texts that are counted stay on the cluster."""
 
     def __init__(self, counts: pa.Table) -> None:
         n = counts["n"].to_numpy()

@@ -1,4 +1,4 @@
-"""Folders wherever Spark can reach them: a disk, HDFS, an object store."""
+"""Files and folders through Hadoop (disk, HDFS, object stores), atomic release folders, and cancellation of jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _END_SECONDS = 30
 
 @contextmanager
 def cancel_jobs_on_error(spark: SparkSession) -> Iterator[None]:
-    """Let no task of the block go on behind it: what it wrote then would stay where nobody looks for it."""
+    """Cancel the Spark jobs of the block if it raises: tasks that go on would write files that nobody removes."""
     context: Any = spark.sparkContext
     before, group = context.getLocalProperty(_GROUP), f"queryveil-{secrets.token_hex(8)}"
     context.setLocalProperty(_GROUP, group)
@@ -54,7 +54,7 @@ _LAST_SECONDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Storage:
-    """What can be done with paths through Hadoop, whose settings and rights are Spark's own."""
+    """File operations through the Hadoop file system, with the settings and rights of the Spark session."""
 
     spark: SparkSession
 
@@ -86,19 +86,19 @@ class Storage:
             )
 
     def restrict(self, path: str, *, mode: str = "700") -> None:
-        """Let nobody but its owner at a file or folder, also if it was there before."""
+        """Restrict a file or folder to its owner, also if it existed before."""
         files, where = self._at(path)
         files.setPermission(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode))
 
     def apply_umask(self, folder: str) -> None:
-        """Let others in again, as far as a new folder lets them."""
+        """Give a folder the permissions of a new one: all that the umask allows."""
         files, where = self._at(folder)
         permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
         mask = permission.getUMask(self.spark._jsc.hadoopConfiguration())
         files.setPermission(where, permission("777").applyUMask(mask))
 
     def rename(self, old: str, new: str) -> None:
-        """Return a file or folder another name; the new one must be free."""
+        """Rename a file or folder; the new name must be free."""
         files, where = self._at(old)
         if not files.rename(where, self._path(new)):
             raise NotWritten(PurePosixPath(new).name, "it cannot be renamed to that")
@@ -152,7 +152,7 @@ class Storage:
         files.copyFromLocalFile(False, True, self._path(f"file://{file}"), where)
 
     def delete_crc_files(self, folder: str) -> None:
-        """Remove the hidden sums that Hadoop writes beside files on a disk, and shows nobody."""
+        """Delete the hidden .crc files that Hadoop writes beside files on a local disk."""
         files, where = self._at(folder)
         if str(files.getUri().getScheme()) != "file":
             return
@@ -183,7 +183,7 @@ class Storage:
 
     @contextmanager
     def whole(self, folder: str, *, force: bool) -> Iterator[str]:
-        """Return a folder beside the target that becomes the target when the block ends well."""
+        """Yield a temporary folder beside the target that is renamed to it if the block does not raise."""
         target = self.qualified(folder)
         parent, _, name = target.rstrip("/").rpartition("/")
         mark = secrets.token_hex(8)
@@ -209,7 +209,7 @@ class Storage:
 
     @contextmanager
     def scratch(self, beside: str) -> Iterator[str]:
-        """A folder for what a run must keep between its steps; only its owner may enter, and it is removed after.
+        """Yield a folder for intermediate results that only its owner may enter; it is deleted in the end.
 
         Privacy: it holds terms and user ids.
         """
@@ -220,7 +220,7 @@ class Storage:
 
     @contextmanager
     def _temporary(self, folder: str, *, told: str) -> Iterator[None]:
-        """Make a private folder for the block, and leave nothing of it."""
+        """Make a private folder for the block, and delete it in the end."""
         self.make_private(folder, told=told)
         files, where = self._at(folder)
         # Java removes it if this side is killed.

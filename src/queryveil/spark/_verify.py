@@ -39,7 +39,7 @@ _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
 
 
 def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None) -> Verdict:
-    """Judge the promise of a release; with the original also look for terms that the release has more of."""
+    """Check the promise of a release; with the original also look for terms that the release has more of."""
     storage = Storage(spark=spark)
     manifest = read_manifest(storage, folder)
     promise = manifest.promise
@@ -66,7 +66,7 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
 
 
 def read_manifest(storage: Storage, folder: str) -> Manifest:
-    """Read what a release says of itself."""
+    """Read and check the manifest of a release."""
     if not storage.is_folder(folder):
         raise BadRelease(folder, "there is no such folder")
     if not storage.exists(f"{folder}/{MANIFEST}"):
@@ -114,7 +114,7 @@ def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
 
 
 def _verify_on_driver(storage: Storage, folder: str) -> Verdict:
-    """Bring a small release to this machine, and judge it there."""
+    """Copy a small release to the driver, and check it there."""
     with TemporaryDirectory() as scratch:
         here = Path(scratch) / "release"
         here.mkdir()
@@ -188,7 +188,7 @@ _ITEMS_PER_SHARD = 4_000_000
 
 
 def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
-    """Judge the promise of released rows; violations are counted exactly, and their rows are not told."""
+    """Check (k, m)-anonymity of released rows; violations are counted exactly, without naming their rows."""
     if promise.m is None:
         raise NotYet("m=none on Spark", "whole histories are compared on one machine", instead="leave out --engine")
     blur = _why_windows_blur(frame.columns, promise, time_unit=time_unit)

@@ -30,7 +30,7 @@ _SLICE_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutputFormat:
-    """How rows become files: their layout, their columns as the files have them, and what is said of that."""
+    """How rows are written: kind of data, layout, and the columns as the files have them."""
 
     kind: Literal["log", "transactions", "groups"]
     layout: Layout
@@ -49,7 +49,7 @@ def save(
     n_rows: int,
     force: bool,
 ) -> Manifest:
-    """Write the folder whole or not at all, and give the manifest as it was written."""
+    """Write the folder whole or not at all, and return the manifest as it was written."""
     layout = _writable(written.layout)
     name = f"{written.kind}.{extension(layout)}"
     with storage.whole(folder, force=force) as partial_folder:
@@ -73,7 +73,7 @@ def save(
 
 
 def upload_release(storage: Storage, folder: str, release: Release, *, force: bool) -> Manifest:
-    """Write a release that this machine holds to wherever Spark writes."""
+    """Write a release that the driver holds to a path of Spark."""
     with TemporaryDirectory() as scratch, storage.whole(folder, force=force) as partial_folder:
         here = release.save(Path(scratch) / "release")
         for file in sorted(here.iterdir()):
@@ -144,7 +144,7 @@ def _line(text: str) -> pa.RecordBatch:
 
 
 def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
-    """Return the parts short names, in their order, and the sum of each."""
+    """Rename the part files in order, and return the name and SHA-256 of each."""
     written = [name for name in storage.names(target) if name.startswith("part-")]
     for name in storage.names(target):
         if name not in written:
@@ -159,7 +159,7 @@ def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class ClusterRelease:
-    """Rows that may leave, how they are written, and the manifest that goes with them."""
+    """A release that lies on the cluster: its rows, how they are written, and its manifest."""
 
     frame: DataFrame
     written: OutputFormat
@@ -168,12 +168,12 @@ class ClusterRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class DriverRelease:
-    """A release that was small enough to come to the driver."""
+    """A release that is small enough for the driver."""
 
     release: Release
 
 
 def log_output(layout: Layout, columns: list[str]) -> OutputFormat:
-    """Write rows as the log that they came from."""
+    """Return the output format of a released log: that of the log it was made from."""
     names = {role: layout.names.get(role, role) for role in ROLES if role in columns}
     return OutputFormat(kind="log", layout=layout, arrange=partial(arrange, layout=layout), names=names)

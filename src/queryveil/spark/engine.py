@@ -1,4 +1,4 @@
-"""Anonymize, verify, inspect and measure on a Spark cluster."""
+"""`Spark`: read, anonymize, verify, inspect and measure logs on a cluster, and what cannot be done there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ONE_MACHINE = "leave out --engine"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Spark:
-    """The verbs of this package on logs that lie on a cluster, over any path that Spark reads.
+    """Read, anonymize, verify, inspect and measure logs on a cluster, at any path that Spark reads.
 
     Promise: the one of each method; a release is checked by the same checkers.
     Not promised: that everything which runs on one machine runs here; what does not raises `NotYet`.
@@ -78,7 +78,7 @@ class Spark:
     def anonymize(
         self, method: Any, log: SparkLog, folder: str, *, force: bool = False, shards: int | None = None
     ) -> Manifest:
-        """Write a release of the log that keeps the promise of the method, and give its manifest.
+        """Write a release of the log that keeps the promise of the method, and return its manifest.
 
         Methods that make groups of people make them in `shards`: of 50,000 users each, unless a number is given.
         """
@@ -95,12 +95,12 @@ class Spark:
 
     @translate_spark_errors()
     def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
-        """Judge the promise of a release, as `queryveil.checks` does; the rows of what breaks it are not told."""
+        """Check the promise of a release, as `queryveil.checks` does; witnesses have no row numbers."""
         return verify(self.session, folder, original=original)
 
     @translate_spark_errors()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
-        """Return what is in a log, and how many users stand alone."""
+        """Return the counts of a log, and how many users can be told by their own terms."""
         return inspect(log, k=k, m=m)
 
     @translate_spark_errors()
@@ -132,7 +132,7 @@ class Spark:
 
 
 def _signed(manifest: Manifest) -> Manifest:
-    """Say in the manifest that Spark made it."""
+    """Return the manifest with the version of Spark."""
     return msgspec.structs.replace(manifest, versions=manifest.versions | versions("pyspark"))
 
 
@@ -140,7 +140,7 @@ _ON_ONE_MACHINE = "run it on one machine: leave out --engine"
 
 
 def check_method(method: object) -> None:
-    """Raise if a method, as it is set, is not made on Spark."""
+    """Raise if a method, as it is set, does not run on Spark."""
     match method:
         case Km():
             _check_km(method)

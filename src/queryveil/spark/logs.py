@@ -14,7 +14,7 @@ from queryveil.spark._executors import arrow_schema, to_polars, to_spark
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class SparkLog:
-    """A query log as Spark sees it: the columns of a `QueryLog`, and rows that were looked at once and are all good."""
+    """A query log on a cluster: a Spark frame with the columns of a `QueryLog`, whose rows have all been checked."""
 
     frame: DataFrame
     n_rows: int
@@ -53,7 +53,7 @@ class SparkLog:
 
 
 def name_problem(names: Sequence[str]) -> str | None:
-    """Return why Spark cannot tell columns apart by their names, or nothing."""
+    """Return why Spark cannot tell columns apart by their names, or None."""
     if any("." in name or "`" in name for name in names):
         return "a column has a dot in its name, which Spark takes for a part of another; rename it"
     if len({name.lower() for name in names}) < len(names):

@@ -1,4 +1,4 @@
-"""Start and configure a Spark session."""
+"""Start or find a Spark session, with settings that keep rows private."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _on_this_machine() -> dict[str, str]:
 
 
 def check_session(session: SparkSession) -> SparkSession:
-    """Raise if a session cannot be worked in; give it otherwise."""
+    """Return the session, or raise if it is one of Spark Connect."""
     if not hasattr(session, "_jvm"):
         raise NotYet(
             "a session of Spark Connect",

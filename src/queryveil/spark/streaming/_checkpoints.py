@@ -36,7 +36,7 @@ def profiles_checkpoint(folder: str) -> str:
 
 
 def has_batches(spark: SparkSession, checkpoint: str) -> bool:
-    """Whether a batch was finished."""
+    """Return whether a batch was committed."""
     storage = Storage(spark=spark)
     commits = f"{checkpoint}/commits"
     return storage.is_folder(commits) and any(name.isdigit() for name in storage.names(commits))
@@ -51,7 +51,7 @@ class Checkpoint:
     sink: str
 
     def begin(self, made_with: str, *, secret: bytes | None) -> bytes:
-        """Begin a stream here or go on with it, and give its secret; refuse settings that it did not begin with."""
+        """Start or resume a stream, and return its secret; raise if the settings differ from those of its start."""
         storage = Storage(spark=self.spark)
         if storage.exists(self._settings):
             _check(made_with, before=storage.read(self._settings).decode())
@@ -67,7 +67,7 @@ class Checkpoint:
         return self._found(storage, given=secret)
 
     def columns(self, found: Callable[[], str]) -> str:
-        """Return the columns that the stream began with; at its beginning they are found, and kept."""
+        """Return the columns that the stream was started with; the first start finds and stores them."""
         storage = Storage(spark=self.spark)
         path = f"{self.folder.rstrip('/')}/{_COLUMNS}"
         if not storage.exists(path):
@@ -190,7 +190,7 @@ class StreamCounts:
 
     @property
     def n_removed(self) -> int:
-        """How many never came into a pool, but for those that were too long."""
+        """The number of events that never reached a pool, except those that were too long."""
         return self.n_bad + self.n_empty + self.n_emptied + self.n_unclassified_dropped
 
     @property

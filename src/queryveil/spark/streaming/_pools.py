@@ -99,7 +99,7 @@ def hash_key(secret: bytes) -> UInt64s:
 
 
 def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
-    """Return each pair of user and query a place in an order that means nothing, and is the same every time."""
+    """Return a hash of each pair of user and query: a repeatable order that carries no meaning."""
     users, queries = hash_users(events["user"], key=key), hash_users(events["query"], key=key)
     return pl.Series("place", pair_hashes(users, queries))
 
@@ -131,13 +131,13 @@ class PoolProcessor(StatefulProcessor):
         self._settings, self._secret = settings, secret
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the parts of the state."""
+        """Declare the state variables."""
         self._pool = handle.getValueState("pool", "pool BINARY, recent BINARY")
         self._counts = handle.getValueState(COUNTS, COUNTS_SCHEMA)
         self._memory = IssuedMemory(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: ARG002, N802, N803 - Spark's names
-        """Let the events of a pool arrive, and give what it releases."""
+        """Add events to a pool, and return what it releases."""
         category, shard = key
         # Privacy: errors quote nothing, as everywhere on executors.
         yield from mask_errors(lambda _: self._handled(category, shard, rows))(iter(()))

@@ -60,7 +60,7 @@ class EventsToPools:
             yield _batch(iter([(TALLY, 0, msgspec.msgpack.encode(dict(tally)))]))
 
     def _prepared(self, events: pl.DataFrame, classifier: Classifier, tally: Counter[str]) -> pl.DataFrame:
-        """Leave out what cannot wait in a pool, and count it."""
+        """Return the events that may wait in a pool, and count the others."""
         named = events.filter(pl.col("user").str.strip_chars() != "")
         prepared = prepare(named, classifier=classifier, unclassified=self.unclassified)
         n_bytes = pl.col("user").str.len_bytes() + pl.col("query").str.len_bytes()
@@ -169,7 +169,7 @@ def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schem
 
 
 def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
-    """Raise if a column to keep cannot travel: lists and records have no place in a pool."""
+    """Raise if a column to keep is not of a simple type: lists and records cannot be stored in a pool."""
     for name in keep:
         if not isinstance(events.schema[name].dataType, AtomicType):
             raise BadParameter("keep", name, allowed="columns of texts, numbers or times; write others as text first")

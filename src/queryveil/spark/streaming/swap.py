@@ -1,4 +1,4 @@
-"""swap as a stream on Spark."""
+"""`SwapStream`: swap on Spark Structured Streaming."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ STATE_SETTINGS = {
     # Privacy: old states hold queries that have left since. One to go back to is enough.
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
-"""The settings of such a stream."""
+"""The Spark settings that a stream needs: RocksDB state, and few old states."""
 
 
 def check_streaming_extra() -> None:
-    """Raise if something is not installed that Spark needs to let Python keep a state."""
+    """Raise if a package is missing that Spark needs for state in Python."""
     if not all(find_spec(name) for name in ("google", "pandas")) or not find_spec("google.protobuf"):
         raise MissingExtra("a stream on Spark", extra="spark")
 
@@ -47,7 +47,7 @@ _LOOK_SECONDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SwapStream(PoolRules):
-    """Return each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
+    """Give each query of a stream to another user who asked for the same kind of thing, on a Spark cluster.
 
     Promise: every row left a pool of its category and of its user's shard that held at least k events of at least l
     distinct users, and no row pairs a user with a query that this user had issued among the last `remembered` events of
@@ -169,7 +169,7 @@ class SwapStream(PoolRules):
         files_per_batch: int | None = None,
         available_now: bool = True,
     ) -> StreamCounts:
-        """Release what is in the source, count profiles, and say what became of all events so far.
+        """Release what is in the source, count profiles, and return what became of all events so far.
 
         With `available_now` it ends when the files that are there have been read, else when somebody stops the query.
         The same call goes on where the last one ended, however it ended.
@@ -208,7 +208,7 @@ class SwapStream(PoolRules):
         return chosen if isinstance(chosen, Classifier) else Kind(chosen or Kind.EVIDENCE)
 
     def _made_with(self, folders: Folders) -> str:
-        """Say, a line each, what the state of this stream is made with."""
+        """Return the settings that the state of this stream depends on, one a line."""
         own = isinstance(self.classifier, Classifier)
         made_with = {
             "source": folders.source,
@@ -231,7 +231,7 @@ class SwapStream(PoolRules):
 
 @contextmanager
 def _stop_after(query: StreamingQuery) -> Iterator[None]:
-    """Let a query go on no longer than a block, however that ends: Spark works in another process than Ctrl-C stops."""
+    """Stop a query at the end of the block: Ctrl-C does not stop Spark, which runs in another process."""
     try:
         yield
     finally:
