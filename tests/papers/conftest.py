@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from queryveil.papers.km_runs import Outcomes, gather
+from queryveil.papers.km import Runs, gather
 
 
 @pytest.fixture(scope="session")
-def outcomes() -> Outcomes:
+def km_runs() -> Runs:
     """Runs on one small made-up log; a run that one test made is there for the next."""
-    return Outcomes(gather(None, users=1500, values=None, seed=3), seed=3)
+    return Runs(gather(None, users=1500, values=None, seed=3), seed=3)

@@ -6,13 +6,13 @@ import pytest
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Clump, Partition
 from queryveil.papers import clump, reproduce
-from queryveil.papers.clump_runs import KS, Material, Method, Run, Runs, gather, sized, sizes
-from queryveil.papers.table import OURS, THEIRS, Cell, Table
+from queryveil.papers._clump_runs import KS, Material, Method, Run, Runs, gather
+from queryveil.papers.driver import OURS, THEIRS, Cell, Table
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
 
-BUILDERS = (clump.build, clump.build_clump_fig4, clump.build_clump_fig5, clump.build_clump_fig6, clump.build_clump_fig7)
+BUILDERS = (clump.fig3, clump.fig4, clump.fig5, clump.fig6, clump.fig7)
 PAPERS = [method for method in Method if method is not Method.REFINED]
 
 
@@ -49,7 +49,7 @@ def test_the_first_figures_have_four_methods_and_theirs_for_three(build: object,
 
 
 def test_refined_loses_less_than_the_papers_at_every_k(runs: Runs) -> None:
-    table = clump.build(runs)
+    table = clump.fig3(runs)
     refined = numbers(row(table, Method.REFINED)[:4])
     for method in PAPERS:
         assert all(ours < papers for ours, papers in zip(refined, numbers(row(table, method)[:4]), strict=True))
@@ -82,7 +82,7 @@ def test_without_duplicates_less_is_released_and_more_is_lost(runs: Runs) -> Non
 
 
 def test_the_largest_gain_over_partition_is_in_the_last_column(runs: Runs) -> None:
-    table = clump.build(runs)
+    table = clump.fig3(runs)
     partition = numbers(row(table, Method.PARTITION)[:4])
     refined = row(table, Method.REFINED)
     gains = [100 * (1 - ours / theirs) for ours, theirs in zip(numbers(refined[:4]), partition, strict=True)]
@@ -92,7 +92,7 @@ def test_the_largest_gain_over_partition_is_in_the_last_column(runs: Runs) -> No
 
 
 def test_notes_say_what_holds_by_the_figures(runs: Runs) -> None:
-    table = clump.build(runs)
+    table = clump.fig3(runs)
     clump1, clump2, partition = (numbers(row(table, method)[:4]) for method in PAPERS)
     below = all(max(pair) < other for *pair, other in zip(clump1, clump2, partition, strict=True))
     (note,) = (note for note in table.notes if note.startswith("the paper: Clump loses less than Partition"))
@@ -104,12 +104,12 @@ def test_the_lcg_of_the_definition_is_measured_beside_that_of_the_algorithm(runs
     partition = runs.cost(Run(method=Method.PARTITION, k=5)).distortion
     clump1, carried = (runs.cost(Run(method=Method.CLUMP1, k=5, carry=carry)).distortion for carry in (False, True))
     assert carried < clump1
-    (note,) = (note for note in clump.build(runs).notes if "definition 2" in note)
+    (note,) = (note for note in clump.fig3(runs).notes if "definition 2" in note)
     assert f"below Partition by {100 * (1 - carried / partition):.1f} % (k=5)" in note
 
 
 def test_the_order_of_levels_is_told_by_k(runs: Runs) -> None:
-    table = clump.build_clump_fig5(runs)
+    table = clump.fig5(runs)
     levels = {method: numbers(row(table, method)[:4]) for method in PAPERS}
     lowest_first = [sorted(PAPERS, key=lambda method, at=at: -levels[method][at]) for at in range(4)]  # type: ignore[misc]
     (note,) = (note for note in table.notes if note.startswith("the paper: from the lowest"))
@@ -117,7 +117,7 @@ def test_the_order_of_levels_is_told_by_k(runs: Runs) -> None:
 
 
 def test_r_changes_clump1(runs: Runs) -> None:
-    table = clump.build_clump_fig6(runs)
+    table = clump.fig6(runs)
     assert table.columns[2:] == ("r=5", "r=10", "r=30", "r=50", "r=100")
     clump1, refined = (numbers(row(table, method)) for method in (Method.CLUMP1, Method.REFINED))
     assert len(set(clump1)) > 1
@@ -127,9 +127,9 @@ def test_r_changes_clump1(runs: Runs) -> None:
 def test_times_are_of_the_sizes_the_log_has() -> None:
     runs = Runs(gather(None, users=1200, seed=3), seed=3)
     n_rows = runs.material.n_rows
-    assert sizes(runs) == (1000, n_rows)
-    assert sized(runs, Method.CLUMP1, k=5, size=n_rows).size is None
-    table = clump.build_clump_fig7(runs)
+    assert runs.sizes() == (1000, n_rows)
+    assert runs.sized(Method.CLUMP1, k=5, size=n_rows).size is None
+    table = clump.fig7(runs)
     assert table.columns[2:4] == ("s, |D|=1,000", f"s, |D|={n_rows:,}")
     for method in clump.METHODS:
         cells = numbers(row(table, method))
@@ -181,8 +181,8 @@ def test_every_run_is_told_once() -> None:
     runs = Runs(gather(None, users=100, seed=3), seed=3)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
-        clump.build_clump_fig4(runs)
-        clump.build_clump_fig5(runs)
+        clump.fig4(runs)
+        clump.fig5(runs)
     assert seen == [f"{method}, k={k}, r=10" for method in Method for k in KS]
 
 

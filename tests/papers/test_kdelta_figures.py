@@ -14,15 +14,15 @@ from queryveil.formats.read import read_log
 from queryveil.methods.kdelta import Kdelta
 from queryveil.methods.kdelta._groups import exact_counts, form
 from queryveil.papers import kdelta, reproduce
-from queryveil.papers.kdelta import distances, mean_nearness, without_rare
-from queryveil.papers.kdelta_runs import DELTAS, KS, N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather, trend
-from queryveil.papers.table import OURS, THEIRS, Cell, Table
+from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather, trend
+from queryveil.papers.driver import OURS, THEIRS, Cell, Table
+from queryveil.papers.kdelta import DELTAS, KS, distances, mean_nearness, without_rare
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
-BUILDERS = (kdelta.build, kdelta.build_kdelta_fig2)
+BUILDERS = (kdelta.fig1, kdelta.fig2)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_theirs_holds_only_what_the_text_says(runs: Runs) -> None:
 def test_their_two_figures_stand_at_a_thousand_users() -> None:
     rows = [(f"u{i}", f"query {i % 40}", f"{i % 9}.example") for i in range(1000)]
     log = QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query", "url"], orient="row"))
-    table = kdelta.build_kdelta_fig2(Runs(gather(log, users=None, seed=0), seed=0))
+    table = kdelta.fig2(Runs(gather(log, users=None, seed=0), seed=0))
     assert table.columns[-2] == "1,000 users"
     theirs = {cells[1]: cells[-2] for cells in table.rows if THEIRS in cells}
     assert theirs["top 50 queries kept"] == 24
@@ -81,14 +81,14 @@ def test_their_two_figures_stand_at_a_thousand_users() -> None:
 
 def test_a_log_without_clicks_has_no_figures_of_urls() -> None:
     log = log_of({f"u{i}": [f"query {i % 4}", "weather"] for i in range(100)})
-    table = kdelta.build_kdelta_fig2(Runs(gather(log, users=None, seed=0), seed=0))
+    table = kdelta.fig2(Runs(gather(log, users=None, seed=0), seed=0))
     assert not [cells for cells in table.rows if "URL" in str(cells[1])]
     assert not [text for text in table.notes if text.startswith("the paper: ") and "URL" in text]
     assert "the log has no clicked URLs, so there is nothing to say of them" in table.notes
 
 
 def test_figures_are_those_of_the_method_itself(log: QueryLog, runs: Runs) -> None:
-    table = kdelta.build(runs)
+    table = kdelta.fig1(runs)
     manifests = [
         Kdelta(k=10, mode="exact", centroids="best", bot_threshold=None, seed=3 + i).anonymize(log).manifest
         for i in range(N_ORDERS)
@@ -112,7 +112,7 @@ def test_samples_grow_by_users_and_hold_the_smaller_ones(log: QueryLog) -> None:
 
 
 def test_totals_are_the_figures_per_user_times_the_users(runs: Runs) -> None:
-    table = kdelta.build(runs)
+    table = kdelta.fig1(runs)
     total, each = edits(table, "(a)", "total")["150 users"], edits(table, "(a)", "per user")["150 users"]
     n_users = runs.mean(Run(), lambda found: found.n_users)
     assert n_users < 150
@@ -121,7 +121,7 @@ def test_totals_are_the_figures_per_user_times_the_users(runs: Runs) -> None:
 
 
 def test_best_centroids_need_fewer_edits_than_the_papers_and_more_k_needs_more(runs: Runs) -> None:
-    by_k = edits(kdelta.build(runs), "(b)", "per user")
+    by_k = edits(kdelta.fig1(runs), "(b)", "per user")
     assert list(by_k) == [f"k={k}" for k in KS]
     for *_, exact_added, exact_gone, best_added, best_gone in by_k.values():
         assert best_added + best_gone < exact_added + exact_gone
@@ -131,7 +131,7 @@ def test_best_centroids_need_fewer_edits_than_the_papers_and_more_k_needs_more(r
 
 
 def test_groups_are_the_users_over_k_and_the_rest_joins(runs: Runs) -> None:
-    table = kdelta.build_kdelta_fig2(runs)
+    table = kdelta.fig2(runs)
     groups, joined = row(table, "groups of k or more", "any"), row(table, "users who had to join", "any")
     left = runs.curve(runs.by_size(Variant.EXACT), lambda found: found.n_users)
     assert [5 * n_groups + n_joined for n_groups, n_joined in zip(groups, joined, strict=True)] == pytest.approx(
@@ -142,7 +142,7 @@ def test_groups_are_the_users_over_k_and_the_rest_joins(runs: Runs) -> None:
 
 
 def test_rare_clusters_that_stay_lose_fewer_queries(runs: Runs) -> None:
-    table = kdelta.build_kdelta_fig2(runs)
+    table = kdelta.fig2(runs)
     dropped = row(table, "queries lost, %", "paper, rounded")
     kept = row(table, "queries lost, %", "paper, rounded, rare kept")
     assert all(few < many for few, many in zip(kept, dropped, strict=True))
@@ -150,7 +150,7 @@ def test_rare_clusters_that_stay_lose_fewer_queries(runs: Runs) -> None:
 
 @pytest.mark.parametrize("variant", list(Variant))
 def test_notes_say_what_holds_by_the_figures(variant: Variant, runs: Runs) -> None:
-    table = kdelta.build(runs)
+    table = kdelta.fig1(runs)
     by_delta = [Run(variant=variant, delta=delta) for delta in DELTAS]
     for text, settings in (
         ("per user falls as there are more", runs.by_size(variant)),
@@ -166,7 +166,7 @@ def test_notes_say_what_holds_by_the_figures(variant: Variant, runs: Runs) -> No
 
 
 def test_the_last_column_says_which_way_the_row_goes(runs: Runs) -> None:
-    for cells in kdelta.build_kdelta_fig2(runs).rows:
+    for cells in kdelta.fig2(runs).rows:
         if cells[3] == OURS and cells[-1] in ("rises", "falls"):
             first, *_, last = numbers(cells)
             assert (last > first) == (cells[-1] == "rises")
@@ -219,13 +219,13 @@ def test_samples_in_which_too_few_share_a_query_are_left_out_and_counted() -> No
     # One user in ten asks what others ask, so only samples of 60 and more have five users left, at the least.
     users = {f"u{i:03d}": ["weather"] if i % 10 == 0 else [f"own query {i}"] for i in range(200)}
     runs = Runs(gather(log_of(users), users=None, seed=0), seed=0)
-    table = kdelta.build_kdelta_fig2(runs)
+    table = kdelta.fig2(runs)
     n_left = len(runs.by_size(Variant.EXACT))
     assert 1 <= n_left < len(runs.material.sizes)
     assert sum(column.endswith(" users") for column in table.columns) == n_left
     assert note(table, f"{6 - n_left} of 6 samples are left out")
     # 20 users are left of all, so every k is possible.
-    assert not [text for text in kdelta.build(runs).notes if "values of k are left out" in text]
+    assert not [text for text in kdelta.fig1(runs).notes if "values of k are left out" in text]
 
 
 def test_a_log_in_which_nobody_shares_a_query_is_a_clear_error() -> None:
@@ -273,8 +273,8 @@ def test_every_run_is_told_once(log: QueryLog) -> None:
     runs = Runs(gather(log, users=None, seed=3), seed=3)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
-        kdelta.build(runs)
-        kdelta.build(runs)
+        kdelta.fig1(runs)
+        kdelta.fig1(runs)
     assert len(seen) == len(set(seen)) == len(Variant) * (6 + len(KS) - 1 + len(DELTAS) - 1) + 6
     assert "best, exact, k=5, delta=0.5, 15 users" in seen
     assert "paper, rounded, k=20, delta=0.5" in seen

@@ -10,15 +10,15 @@ from queryveil.data import Profiles
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Plink
 from queryveil.papers import plink, reproduce
-from queryveil.papers.plink_runs import N_GROUPINGS, PS, THEIR_PRECISION, Material, Run, Runs, by_chance, gather
-from queryveil.papers.table import OURS, THEIRS, Cell, Table
+from queryveil.papers.driver import OURS, THEIRS, Cell, Table
+from queryveil.papers.plink import N_GROUPINGS, PS, THEIR_PRECISION, Material, Run, Runs, by_chance, gather
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
 from queryveil.utility.personalised import PersonalisedSearch
 from queryveil.utility.search_index import Corpus
 
-BUILDERS = (plink.build, plink.build_plink_fig3, plink.build_plink_fig4, plink.build_plink_fig5, plink.build_plink_fig6)
+BUILDERS = (plink.fig2, plink.fig3, plink.fig4, plink.fig5, plink.fig6)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_figures_are_those_of_the_method_itself(material: Material, runs: Runs) 
     search = PersonalisedSearch(material.profiles, index=material.index, seed=3)
     groupings = [Plink(p=0.2, a=2, seed=3 + i).group(material.profiles) for i in range(N_GROUPINGS)]
     found = [search.measure(each.release.groups, membership=each.membership) for each in groupings]
-    outcome = runs.outcome(Run(p=0.2, a=2))
+    outcome = runs.found(Run(p=0.2, a=2))
     assert outcome.precision == pytest.approx(fmean(each.group_profile for each in found))
     assert outcome.without_profile == pytest.approx(found[0].without_profile)
     assert outcome.group_size == pytest.approx(
@@ -71,15 +71,15 @@ def test_figures_are_those_of_the_method_itself(material: Material, runs: Runs) 
 
 
 def test_groups_by_similarity_search_better_than_random_ones(runs: Runs) -> None:
-    table = plink.build(runs)
+    table = plink.fig2(runs)
     (ours,), (chance,) = row(table, "the group's profile"), row(table, "a random group's profile")
     assert chance < ours < 1
     assert row(table, "the user's own profile") == [1]
 
 
 def test_precision_falls_and_groups_grow_as_p_falls(runs: Runs) -> None:
-    precision = row(plink.build_plink_fig4(runs), "as in the paper")
-    sizes = row(plink.build_plink_fig5(runs), "as in the paper")
+    precision = row(plink.fig4(runs), "as in the paper")
+    sizes = row(plink.fig5(runs), "as in the paper")
     assert precision == sorted(precision)
     assert sizes == sorted(sizes, reverse=True)
     # The terms of a group are at least 1/p average profiles, so no average group is smaller than that by much.
@@ -87,7 +87,7 @@ def test_precision_falls_and_groups_grow_as_p_falls(runs: Runs) -> None:
 
 
 def test_no_linkability_is_above_p_and_only_strict_bounds_the_share_of_a_term(runs: Runs) -> None:
-    table = plink.build_plink_fig6(runs)
+    table = plink.fig6(runs)
     average, largest = row(table, "average |U|avg / |G|"), row(table, "largest |U|avg / |G|")
     shares, strict = row(table, "largest share of a term"), row(table, "largest share of a term, strict")
     for p, mean, most, share, bounded in zip(PS, average, largest, shares, strict, strict=True):
@@ -99,9 +99,9 @@ def test_no_linkability_is_above_p_and_only_strict_bounds_the_share_of_a_term(ru
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (plink.build_plink_fig3, "the paper: the higher a, the better"),
-        (plink.build_plink_fig4, "the paper: the lower p, the lower the precision"),
-        (plink.build_plink_fig5, "the paper: groups get smaller as p grows"),
+        (plink.fig3, "the paper: the higher a, the better"),
+        (plink.fig4, "the paper: the lower p, the lower the precision"),
+        (plink.fig5, "the paper: groups get smaller as p grows"),
     ],
 )
 def test_notes_say_what_holds_by_the_figures(build: object, text: str, runs: Runs) -> None:
@@ -114,10 +114,10 @@ def test_notes_say_what_holds_by_the_figures(build: object, text: str, runs: Run
 
 
 def test_what_strict_costs_is_told_with_its_figures(runs: Runs) -> None:
-    paper, strict = (runs.outcome(Run(strict=strict)) for strict in (False, True))
+    paper, strict = (runs.found(Run(strict=strict)) for strict in (False, True))
     assert strict.dropped > 0
     assert paper.dropped == 0
-    told = note(plink.build(runs), "at p=0.4 a term")
+    told = note(plink.fig2(runs), "at p=0.4 a term")
     assert f"drops {100 * strict.dropped:.1f} %" in told
     assert f"{strict.precision - paper.precision:+.4f}" in told
 
@@ -188,14 +188,14 @@ def test_every_run_is_told_once(material: Material) -> None:
     runs = Runs(material, seed=4)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
-        plink.build_plink_fig4(runs)
-        plink.build_plink_fig6(runs)
+        plink.fig4(runs)
+        plink.fig6(runs)
     assert seen == [f"p={p}, a=1, {promise}" for promise in ("as in the paper", "strict") for p in PS]
 
 
 def test_no_note_or_cell_holds_a_term_and_reprs_hide_them() -> None:
     users = {f"persona{i:02d}": ["kestrel lantern mulberry", "bird tree animal person"] for i in range(25)}
     material = gather(log_of(users), users=None, corpus=None, seed=0)
-    shown = repr(material) + str(plink.build(Runs(material, seed=0)))
+    shown = repr(material) + str(plink.fig2(Runs(material, seed=0)))
     assert "n_users=25" in shown
     assert not any(text in shown for text in ("kestrel", "lantern", "mulberry", "persona"))

@@ -7,9 +7,9 @@ from queryveil.attacks import Seen, Truth, as_released, match
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Swap
-from queryveil.papers import reproduce, swap_figures, swap_tables
-from queryveil.papers.swap_runs import GROWTH, GROWTHS, KS, Material, Order, Run, Runs, gather
-from queryveil.papers.table import OURS, THEIRS, Table
+from queryveil.papers import reproduce, swap
+from queryveil.papers._swap_runs import GROWTH, GROWTHS, KS, Material, Order, Run, Runs, gather
+from queryveil.papers.driver import OURS, THEIRS, Table
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.synthesis import synthesize
 
@@ -40,15 +40,15 @@ def note(table: Table, start: str) -> str:
 
 @pytest.mark.parametrize("order", list(Order))
 def test_releases_are_those_of_the_method_itself(material: Material, runs: Runs, order: Order) -> None:
-    swap = Swap(k=10, l=2, order=str(order), columns=ColumnPolicy(ids=Ids.KEEP), seed=3)
+    method = Swap(k=10, l=2, order=str(order), columns=ColumnPolicy(ids=Ids.KEEP), seed=3)
     columns = ["user", "query", "time"]
-    released = swap.anonymize(material.log).log.frame.select(columns)
+    released = method.anonymize(material.log).log.frame.select(columns)
     # A release does not tell the order in which its rows left.
     assert released.sort(columns).equals(runs.pooled(Run(k=10, l=2, order=order)).released.frame.sort(columns))
 
 
 def test_attacks_are_those_of_the_attackers_themselves(material: Material, runs: Runs) -> None:
-    found = runs.attacked(Run(k=10, l=10))
+    found = runs.found(Run(k=10, l=10))
     swapped = Swap(k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(material.log).log
     seen = Seen.of(swapped)
     truth = Truth.of(material.log, seen=seen)
@@ -62,14 +62,14 @@ def test_no_row_of_a_swapped_log_is_true_as_it_stands(material: Material, runs: 
     original = QueryLog(frame=material.events.select("user", "query"))
     for k in (5, 50):
         assert match(runs.pooled(Run(k=k, l=2)).released, other=original) == 0
-    table = swap_figures.build_swap_fig6(runs)
+    table = swap.fig6(runs)
     for order in Order:
         for distinct in ("2", "k"):
             assert ours(table, "A, ours", distinct=distinct, order=order) == [0.0] * N_KS
 
 
 def test_the_printed_algorithm_gives_people_their_own_queries_back(runs: Runs) -> None:
-    table = swap_figures.build_swap_fig6(runs)
+    table = swap.fig6(runs)
     rows = {(row[0], row[2]): row[4:] for row in table.rows if row[3] == OURS and row[1] is None}
     for order in Order:
         no_rule, printed = rows["A(NR), as printed", order], rows["A, as printed", order]
@@ -80,7 +80,7 @@ def test_the_printed_algorithm_gives_people_their_own_queries_back(runs: Runs) -
 
 
 def test_attackers_stand_beside_blind_chance_for_every_k_and_l(runs: Runs) -> None:
-    table = swap_figures.build_swap_fig7(runs)
+    table = swap.fig7(runs)
     assert table.columns == ("attacker", "l", "order", "whose", "k=5", "k=10", "k=20", "k=50")
     for order in Order:
         for distinct in ("2", "k"):
@@ -94,7 +94,7 @@ def test_attackers_stand_beside_blind_chance_for_every_k_and_l(runs: Runs) -> No
 
 
 def test_sorting_by_time_changes_nothing_where_rows_came_in_that_order(runs: Runs) -> None:
-    table = swap_figures.build_swap_fig7(runs)
+    table = swap.fig7(runs)
     for number in range(1, 5):
         plain, sorted_rows = (
             ours(table, f"rebuild_{number}{name}", distinct="2", order=Order.TIME) for name in ("", "+T")
@@ -105,23 +105,23 @@ def test_sorting_by_time_changes_nothing_where_rows_came_in_that_order(runs: Run
 
 
 def test_the_best_attacker_is_the_one_with_most_rows(runs: Runs) -> None:
-    found = runs.attacked(Run(k=5, l=2))
+    found = runs.found(Run(k=5, l=2))
     assert found.best.n_found == max(each.n_found for each in found.by_name.values())
     assert set(found.by_name) == {f"rebuild_{i}{t}" for i in range(1, 5) for t in ("", "+T")}
 
 
 def test_theirs_is_what_the_paper_says_and_no_more(runs: Runs) -> None:
     for build, numbers in (
-        (swap_figures.build_swap_fig6, {0, 1.89}),
-        (swap_figures.build_swap_fig7, {1.89}),
-        (swap_figures.build_swap_fig5, set(KS)),
+        (swap.fig6, {0, 1.89}),
+        (swap.fig7, {1.89}),
+        (swap.fig5, set(KS)),
     ):
         cells = {cell for row in build(runs).rows if THEIRS in row for cell in row if isinstance(cell, int | float)}
         assert cells == numbers
 
 
 def test_k_grows_where_files_have_one_user_after_the_other(runs: Runs) -> None:
-    table = swap_figures.build_swap_fig5(runs)
+    table = swap.fig5(runs)
     means = {(row[0], row[1]): row[3:] for row in table.rows if row[2] == OURS}
     assert len(means) == 4 * N_KS
     for k in KS:
@@ -133,7 +133,7 @@ def test_k_grows_where_files_have_one_user_after_the_other(runs: Runs) -> None:
 
 
 def test_times_are_given_for_each_growth_with_that_of_the_paper_as_one(runs: Runs) -> None:
-    table = swap_figures.build(runs)
+    table = swap.fig4(runs)
     found = [row for row in table.rows if row[2] == OURS]
     assert [row[:2] for row in found] == [(k, order) for order in Order for k in KS]
     for row in found:
@@ -143,14 +143,14 @@ def test_times_are_given_for_each_growth_with_that_of_the_paper_as_one(runs: Run
 
 
 def test_speeds_of_the_attackers_are_given_for_each_k(runs: Runs) -> None:
-    table = swap_figures.build_swap_fig8(runs)
+    table = swap.fig8(runs)
     for number in range(1, 5):
         assert len(ours(table, f"rebuild_{number}")) == N_KS
     assert "differ from run to run" in " ".join(table.notes)
 
 
 def test_the_cost_of_a_query_stands_beside_the_papers(runs: Runs) -> None:
-    table = swap_tables.build(runs)
+    table = swap.table2(runs)
     theirs = {row[0]: row[2:] for row in table.rows if row[1] == THEIRS}
     assert theirs["classifier"] == (1503, 24.0, 665, 60)
     assert theirs["anonymizer"] == (22, 0.35, 45_454, 1)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from queryveil.errors import BadInput
-from queryveil.papers.swap_tables import PARTS, THEIR_PEAKS, measure, peak
+from queryveil.papers._swap_costs import PARTS, THEIR_PEAKS, measure_memory, peak
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="how memory is counted differs elsewhere")
 
@@ -34,7 +34,7 @@ def test_every_part_runs(part: str) -> None:
 
 @needs_linux
 def test_a_process_of_its_own_says_how_much_it_took() -> None:
-    found = measure("de-anonymizer 3", events(2000))
+    found = measure_memory("de-anonymizer 3", events(2000))
     assert found.process > found.part >= 0
     assert found.process > 20_000
 
@@ -55,5 +55,5 @@ def test_a_process_that_fails_is_one_line_without_text() -> None:
     with pytest.raises(
         BadInput, match=r"^the process that measures the memory of the anonymizer ended with 1"
     ) as caught:
-        measure("anonymizer", pl.DataFrame({"user": ["persona"], "query": ["kestrel"]}))
+        measure_memory("anonymizer", pl.DataFrame({"user": ["persona"], "query": ["kestrel"]}))
     assert "kestrel" not in str(caught.value)

@@ -5,7 +5,7 @@ import pytest
 
 from queryveil.errors import BadParameter
 from queryveil.papers import reproduce
-from queryveil.papers.swap_tables import COVERED, RIGHT, judged, read_labelled
+from queryveil.papers.swap import COVERED, RIGHT, judged, read_labelled
 from queryveil.testing import tiny_log
 from queryveil.text.classifier import CATEGORIES, Classifier, Kind
 

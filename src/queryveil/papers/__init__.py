@@ -1,6 +1,5 @@
-"""Tables and figures of papers, theirs beside ours; one file for each."""
+"""Tables and figures of papers, theirs beside ours: one driver, and one module for each paper."""
 
-from queryveil.papers.driver import NAMES, reproduce
-from queryveil.papers.table import Table
+from queryveil.papers.driver import NAMES, Table, reproduce
 
 __all__ = ["NAMES", "Table", "reproduce"]

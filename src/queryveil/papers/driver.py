@@ -1,71 +1,57 @@
-"""Find a table or figure by its name and fill it in."""
+"""Reproduce a paper's table or figure by its name: gather a log, run each setting once, put theirs beside ours.
+
+Each paper has a module of its name with `gather`, which returns what is measured on, `Runs`, which runs a setting on
+it, and one function for each table and figure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import polars as pl
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
-from queryveil.papers import (
-    clump,
-    clump_runs,
-    kdelta,
-    kdelta_runs,
-    km_figures,
-    km_runs,
-    km_tables,
-    plink,
-    plink_runs,
-    swap_figures,
-    swap_runs,
-    swap_tables,
-)
-from queryveil.papers.clump_runs import Runs
-from queryveil.papers.km_runs import Outcomes
-from queryveil.papers.table import Table
+from queryveil.methods.bots import bots
+from queryveil.progress import step, watch
+from queryveil.synthesis import synthesize
 from queryveil.utility.search_index import Corpus
 
-_KM: dict[str, Callable[[Outcomes], Table]] = {
-    "km-table3": km_tables.build,
-    "km-table5": km_tables.build_km_table5,
-    "km-table6": km_tables.build_km_table6,
-    "km-table7": km_tables.build_km_table7,
-    "km-fig1": km_figures.build,
-    "km-fig2": km_figures.build_km_fig2,
+_TABLES = {
+    "km": ("table3", "table5", "table6", "table7", "fig1", "fig2"),
+    "clump": ("fig3", "fig4", "fig5", "fig6", "fig7"),
+    "kdelta": ("fig1", "fig2"),
+    "plink": ("fig2", "fig3", "fig4", "fig5", "fig6"),
+    "swap": ("table2", "table3", "fig4", "fig5", "fig6", "fig7", "fig8", "table4"),
 }
-_CLUMP: dict[str, Callable[[Runs], Table]] = {
-    "clump-fig3": clump.build,
-    "clump-fig4": clump.build_clump_fig4,
-    "clump-fig5": clump.build_clump_fig5,
-    "clump-fig6": clump.build_clump_fig6,
-    "clump-fig7": clump.build_clump_fig7,
-}
-_KDELTA: dict[str, Callable[[kdelta_runs.Runs], Table]] = {
-    "kdelta-fig1": kdelta.build,
-    "kdelta-fig2": kdelta.build_kdelta_fig2,
-}
-_PLINK: dict[str, Callable[[plink_runs.Runs], Table]] = {
-    "plink-fig2": plink.build,
-    "plink-fig3": plink.build_plink_fig3,
-    "plink-fig4": plink.build_plink_fig4,
-    "plink-fig5": plink.build_plink_fig5,
-    "plink-fig6": plink.build_plink_fig6,
-}
-_SWAP: dict[str, Callable[[swap_runs.Runs], Table]] = {
-    "swap-table2": swap_tables.build,
-    "swap-table3": swap_tables.build_swap_table3,
-    "swap-fig4": swap_figures.build,
-    "swap-fig5": swap_figures.build_swap_fig5,
-    "swap-fig6": swap_figures.build_swap_fig6,
-    "swap-fig7": swap_figures.build_swap_fig7,
-    "swap-fig8": swap_figures.build_swap_fig8,
-}
-_SWAP_LABELS = "swap-table4"
+_WITHOUT_LOG = "swap-table4"
 
-NAMES = (*_KM, *_CLUMP, *_KDELTA, *_PLINK, *_SWAP, _SWAP_LABELS)
+NAMES = tuple(f"{paper}-{table}" for paper, tables in _TABLES.items() for table in tables)
 """The tables and figures that can be reproduced."""
+
+Cell = str | int | float | None
+"""None is an empty cell: there is no such figure."""
+Cells: TypeAlias = tuple[Cell, ...]
+
+THEIRS, OURS = "theirs", "ours"
+DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
+BOT_THRESHOLD = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A paper's table or figure, theirs beside ours; the notes say what ours was measured on."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Cells, ...]
+    notes: tuple[str, ...] = ()
 
 
 def reproduce(
@@ -79,10 +65,23 @@ def reproduce(
 ) -> Table:
     """Measure what a paper's table or figure shows, and put theirs beside ours.
 
-    Without a log, one of the paper's shape is made up, with `users` users (left out: as many as the paper's).
-    `values` is the table of term values (term, bid, clicks, impressions) for the km tables; without it, values are
-    made up. `corpus` is what the plink figures search; without it, WordNet's glosses. The same arguments give the same
-    figures, but for the seconds of clump-fig7, swap-fig4, swap-fig8 and swap-table2 and the memory of swap-table3.
+    The same arguments give the same figures, but for the seconds of clump-fig7, swap-fig4, swap-fig8 and swap-table2
+    and the memory of swap-table3.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`.
+    log
+        The log to measure on; without one, a log of the paper's shape is made up.
+    users
+        The number of users of the made-up log; without it, as many as the paper's.
+    values
+        Term values (term, bid, clicks, impressions) for the km tables; without them, values are made up.
+    corpus
+        The documents that the plink figures search; without them, WordNet's glosses.
+    seed
+        The seed of made-up logs and of every random choice.
 
     Examples
     --------
@@ -93,21 +92,121 @@ def reproduce(
         raise BadParameter("name", name, allowed="one of " + ", ".join(NAMES))
     if log is not None and users is not None:
         raise BadParameter("users", users, allowed="left out when a log is given")
-    if corpus is not None and name not in _PLINK:
+    paper, function = name.split("-")
+    if corpus is not None and paper != "plink":
         raise BadParameter("corpus", "one", allowed=f"left out for {name}, which searches nothing")
-    if name == _SWAP_LABELS:
+    module = import_module(f"queryveil.papers.{paper}")
+    build: Callable[..., Table] = getattr(module, function)
+    if name == _WITHOUT_LOG:
         if log is not None or users is not None or values is not None:
             raise BadParameter("name", name, allowed="given alone: the table is about labelled queries of the package")
-        return swap_tables.build_swap_table4()
-    if name in _KM:
-        return _KM[name](Outcomes(km_runs.gather(log, users=users, values=values, seed=seed), seed=seed))
-    if values is not None:
+        return build()
+    if values is not None and paper != "km":
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
-    if name in _PLINK:
-        material = plink_runs.gather(log, users=users, corpus=corpus, seed=seed)
-        return _PLINK[name](plink_runs.Runs(material, seed=seed))
-    if name in _SWAP:
-        return _SWAP[name](swap_runs.Runs(swap_runs.gather(log, users=users, seed=seed), seed=seed))
-    if name in _KDELTA:
-        return _KDELTA[name](kdelta_runs.Runs(kdelta_runs.gather(log, users=users, seed=seed), seed=seed))
-    return _CLUMP[name](Runs(clump_runs.gather(log, users=users, seed=seed), seed=seed))
+    more = {"km": {"values": values}, "plink": {"corpus": corpus}}.get(paper, {})
+    material = module.gather(log, users=users, seed=seed, **more)
+    return build(module.Runs(material, seed=seed))
+
+
+def given_or_made_up(log: QueryLog | None, *, like: str, users: int | None, seed: int) -> tuple[QueryLog, str]:
+    """Return the log, or one made up in its place, and where it comes from in words."""
+    if log is not None:
+        return log, "the log was given"
+    whose = "AOL's" if like == "aol" else "the paper's"
+    return synthesize(like=like, users=users, seed=seed).log, f"the log is made up, in the shape of {whose}"
+
+
+def without_bots(log: QueryLog) -> tuple[QueryLog, int]:
+    """Return the log without the users who search as often as programs, and their number; 0 in a log without times."""
+    if "time" not in log.columns:
+        return log, 0
+    found = bots(log.frame, threshold=BOT_THRESHOLD)
+    return log.with_frame(log.frame.filter(~pl.col("user").is_in(found.implode()))), len(found)
+
+
+class HasNotes(Protocol):
+    """What the figures of a paper are measured on, with notes that every table repeats."""
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
+M = TypeVar("M", bound=HasNotes)
+S = TypeVar("S", bound=Hashable)
+F = TypeVar("F")
+
+
+class Runs(ABC, Generic[M, S, F]):
+    """The runs of a paper's settings on one material; each setting is run once, however often it is asked for."""
+
+    def __init__(self, material: M, *, seed: int) -> None:
+        self.material, self.seed = material, seed
+        self._found: dict[S, F] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all tables of these runs."""
+        return self.material.notes
+
+    def make(self, settings: Iterable[S]) -> None:
+        """Run the settings that were not run before."""
+        missing = [setting for setting in dict.fromkeys(settings) if setting not in self._found]
+        for i, setting in enumerate(missing):
+            step(str(setting), i / len(missing))
+            # The steps inside a run would hide which run it is.
+            with watch(lambda _name, _share: None):
+                self._found[setting] = self._run(setting)
+
+    def found(self, setting: S) -> F:
+        """Return what a setting came to."""
+        self.make([setting])
+        return self._found[setting]
+
+    def table(
+        self, name: str, title: str, *, columns: Iterable[str], rows: Iterable[Cells], notes: Iterable[str]
+    ) -> Table:
+        """Return a table of these runs; their own notes come first."""
+        return Table(name=name, title=title, columns=tuple(columns), rows=tuple(rows), notes=(*self.notes, *notes))
+
+    @abstractmethod
+    def _run(self, setting: S) -> F:
+        """Run one setting."""
+
+
+def claim(text: str, *, holds: bool, figures: str) -> str:
+    """Return a note: whether a statement of the paper holds on this log.
+
+    >>> claim("larger is better", holds=False, figures="3, 2")
+    'the paper: larger is better; does not hold here: 3, 2'
+    """
+    return f"the paper: {text}; {'holds' if holds else 'does not hold'} here: {figures}"
+
+
+def at_each(names: Iterable[object], figures: Iterable[float | str], *, digits: int = 4, unit: str = "") -> str:
+    """Write one figure for each setting.
+
+    >>> at_each(["p=0.1", "p=0.2"], [0.5, 0.25])
+    '0.5000 (p=0.1), 0.2500 (p=0.2)'
+    """
+    written = (figure if isinstance(figure, str) else f"{figure:.{digits}f}{unit}" for figure in figures)
+    return ", ".join(f"{figure} ({name})" for name, figure in zip(names, written, strict=True))
+
+
+def theirs_row(*head: Cell, n: int) -> Cells:
+    """Return a row of theirs without figures: the paper only draws them."""
+    return (*head, THEIRS, *(None,) * n)
+
+
+def ours_row(*head: Cell, figures: Iterable[float], digits: int | None) -> Cells:
+    """Return a row of ours, rounded to so many digits; None rounds to whole numbers."""
+    return (*head, OURS, *(round(figure, digits) for figure in figures))
+
+
+def rises(figures: Iterable[float]) -> bool:
+    """Return whether no figure is below the one before it."""
+    return all(a <= b for a, b in pairwise(figures))
+
+
+def falls(figures: Iterable[float]) -> bool:
+    """Return whether no figure is above the one before it."""
+    return all(a >= b for a, b in pairwise(figures))

@@ -1,4 +1,4 @@
-"""Figures of Hong et al., compared with ours."""
+"""Hong et al.: queries added and suppressed, groups, and what is lost (figures 1 and 2)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Table as EqualTable
 from queryveil.methods.kdelta._groups import Grouping, form, improve, matching, multiply
 from queryveil.methods.kdelta._objects import Holdings, read_objects
-from queryveil.papers.kdelta_runs import (
-    DELTA,
-    DELTAS,
-    KS,
-    TREND_NOTE,
-    VARIANTS_NOTE,
-    Figures,
-    K,
-    Measure,
-    Run,
-    Runs,
-    Variant,
-    trend,
-)
-from queryveil.papers.table import DRAWN_NOTE, OURS, THEIRS, Cell, Table, at_each, claim
+from queryveil.papers._kdelta_runs import DELTA, Figures, K, Measure, Run, Runs, Variant, gather, trend
+from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim
 from queryveil.rng import generator
+
+__all__ = ["Runs", "fig1", "fig2", "gather"]
+
+KS = (2, 5, 10, 15, 20)
+DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+VARIANTS_NOTE = (
+    "paper, rounded is what the paper does; its shares are not equal, so it promises nothing. paper, exact has the "
+    "same groups and keeps the promise; best, exact is ours and keeps it with the centroids that need fewest edits"
+)
+TREND_NOTE = (
+    "rises and falls are said of means: no step goes the other way by more than a tenth of the way from the first "
+    "to the last, which is our limit; where one does, it is up and down. The change from the first to the last has its "
+    "standard error: a change of less than two of them may be chance"
+)
 
 TOTAL, PER_USER, PER_ROW = "total", "per user", "per row"
 COUNTS: dict[str, tuple[Measure, Measure]] = {
@@ -37,56 +39,62 @@ COUNTS: dict[str, tuple[Measure, Measure]] = {
 }
 DIGITS = {TOTAL: 0, PER_USER: 1, PER_ROW: 3}
 
+Settings = dict[Variant, list[Run]]
+
 
 def edits_per_user(found: Figures) -> float:
-    """Rows added and suppressed, per user."""
+    """Return the rows added and suppressed per user."""
     return found.edits / found.n_users
 
 
 def edits_per_row(found: Figures) -> float:
-    """Rows added and suppressed, per row there was."""
+    """Return the rows added and suppressed per row there was."""
     return found.edits / found.n_rows
 
 
-def build(runs: Runs) -> Table:
+def rare_rows_per_user(found: Figures) -> float:
+    """Return the rows of clusters that are left out before, per user."""
+    return found.n_rare_rows / found.n_users
+
+
+def fig1(runs: Runs) -> Table:
     """Return rows added and suppressed for the paper's centroids and for ours."""
     users = {variant: runs.by_size(variant) for variant in Variant}
     ks = {variant: runs.possible(Run(variant=variant, k=k) for k in KS) for variant in Variant}
     deltas = {variant: runs.possible(Run(variant=variant, delta=delta) for delta in DELTAS) for variant in Variant}
-    return Table(
-        name="kdelta-fig1",
-        title=f"Hong et al., figure 1: queries added (+), suppressed (-); k={K} but in (b), delta={DELTA} but in (c)",
+    return runs.table(
+        "kdelta-fig1",
+        f"Hong et al., figure 1: queries added (+), suppressed (-); k={K} but in (b), delta={DELTA} but in (c)",
         columns=("panel", "count", "whose", "at", *(f"{variant} {sign}" for variant in Variant for sign in "+-")),
         rows=(
-            _theirs("(a)", TOTAL, "rises"),
-            _theirs("(a)", PER_USER, "falls"),
-            *(row for count in COUNTS for row in _ours(runs, "(a)", count, users)),
-            _theirs("(b)", PER_USER, None),
-            *(row for count in (PER_USER, PER_ROW) for row in _ours(runs, "(b)", count, ks)),
-            _theirs("(c)", PER_USER, "falls"),
-            *(row for count in (PER_USER, PER_ROW) for row in _ours(runs, "(c)", count, deltas)),
+            _their_edits("(a)", TOTAL, "rises"),
+            _their_edits("(a)", PER_USER, "falls"),
+            *(row for count in COUNTS for row in _our_edits(runs, "(a)", count, users)),
+            _their_edits("(b)", PER_USER, None),
+            *(row for count in (PER_USER, PER_ROW) for row in _our_edits(runs, "(b)", count, ks)),
+            _their_edits("(c)", PER_USER, "falls"),
+            *(row for count in (PER_USER, PER_ROW) for row in _our_edits(runs, "(c)", count, deltas)),
         ),
         notes=(
-            *runs.material.notes,
             VARIANTS_NOTE,
             TREND_NOTE,
             DRAWN_NOTE + f"; nor does it say which k and delta the other panels have, {K} and {DELTA} are ours",
-            *runs.left_out(len(runs.material.sizes), users[Variant.ROUNDED], what="samples"),
-            *runs.left_out(len(KS), ks[Variant.ROUNDED], what="values of k"),
-            *runs.left_out(len(DELTAS), deltas[Variant.ROUNDED], what="values of delta"),
-            *_by_users(runs, users),
-            *_by_k(runs, ks),
-            *_by_delta(runs, deltas),
+            *_left_out(len(runs.material.sizes), users[Variant.ROUNDED], what="samples"),
+            *_left_out(len(KS), ks[Variant.ROUNDED], what="values of k"),
+            *_left_out(len(DELTAS), deltas[Variant.ROUNDED], what="values of delta"),
+            *_notes_by_users(runs, users),
+            *_notes_by_k(runs, ks),
+            *_notes_by_delta(runs, deltas),
             _savings(runs),
         ),
     )
 
 
-def _theirs(panel: str, count: str, way: str | None) -> tuple[Cell, ...]:
+def _their_edits(panel: str, count: str, way: str | None) -> Cells:
     return (panel, count, THEIRS, None, way, way, *(None,) * (2 * len(Variant) - 2))
 
 
-def _ours(runs: Runs, panel: str, count: str, by_variant: dict[Variant, list[Run]]) -> Iterator[tuple[Cell, ...]]:
+def _our_edits(runs: Runs, panel: str, count: str, by_variant: Settings) -> Iterator[Cells]:
     digits = DIGITS[count] or None
     for same in zip(*by_variant.values(), strict=True):
         cells = (round(runs.mean(run, measure), digits) for run in same for measure in COUNTS[count])
@@ -94,61 +102,60 @@ def _ours(runs: Runs, panel: str, count: str, by_variant: dict[Variant, list[Run
         yield (panel, count, OURS, at[panel], *cells)
 
 
-def _says(runs: Runs, settings: Iterable[Run], names: Iterable[object], measure: Measure, *, digits: int) -> str:
-    return at_each(names, runs.curve(settings, measure), digits=digits)
+def _left_out(n_wanted: int, possible: list[Run], *, what: str) -> tuple[str, ...]:
+    n_out = n_wanted - len(possible)
+    return (f"{n_out} of {n_wanted} {what} are left out: too few users share a query there",) if n_out else ()
 
 
-def _by_users(runs: Runs, users: dict[Variant, list[Run]]) -> Iterator[str]:
+def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
     paper = users[Variant.ROUNDED]
     sizes = [f"{runs.n_users(run):,}" for run in paper]
     yield claim(
         "the total grows with the users",
         holds=trend(runs.curve(paper, lambda found: found.edits)) == "rises",
-        figures=_says(runs, paper, sizes, lambda found: found.edits, digits=0),
+        figures=runs.says(paper, sizes, lambda found: found.edits, digits=0),
     )
     for variant, settings in users.items():
         yield claim(
             f"the number per user falls as there are more ({variant})",
             holds=trend(runs.curve(settings, edits_per_user)) == "falls",
-            figures=f"{_says(runs, settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
-            f"; per row, which long histories tilt less, {_says(runs, settings, sizes, edits_per_row, digits=3)}, "
+            figures=f"{runs.says(settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
+            f"; per row, which long histories tilt less, {runs.says(settings, sizes, edits_per_row, digits=3)}, "
             + runs.change(settings, edits_per_row),
         )
-    widest = max(runs.spread(run, edits_per_user) for run in paper)
     yield (
-        f"logs of the same size lie up to {widest:.1f} apart per user and "
-        f"{max(runs.spread(run, edits_per_row) for run in paper):.3f} per row (paper, rounded)"
+        f"logs of the same size lie up to {runs.spread(paper, edits_per_user):.1f} apart per user and "
+        f"{runs.spread(paper, edits_per_row):.3f} per row (paper, rounded)"
     )
     kept = runs.by_size(Variant.ROUNDED, min_cluster_users=1)
     yield (
         "clusters of one user are left out before, which the paper leaves open: per user "
-        + _says(runs, paper, sizes, lambda found: found.n_rare_rows / found.n_users, digits=1)
+        + runs.says(paper, sizes, rare_rows_per_user, digits=1)
         + " rows; if they stay, per user "
-        + _says(runs, kept, [f"{runs.n_users(run):,}" for run in kept], edits_per_user, digits=1)
+        + runs.says(kept, [f"{runs.n_users(run):,}" for run in kept], edits_per_user, digits=1)
         + " are added or suppressed (paper, rounded)"
     )
 
 
-def _by_k(runs: Runs, ks: dict[Variant, list[Run]]) -> Iterator[str]:
+def _notes_by_k(runs: Runs, ks: Settings) -> Iterator[str]:
     names = [f"k={run.k}" for run in ks[Variant.ROUNDED]]
     for variant, settings in ks.items():
-        figures = _says(runs, settings, names, edits_per_user, digits=1)
+        figures = runs.says(settings, names, edits_per_user, digits=1)
         way = trend(runs.curve(settings, edits_per_user))
         yield f"the number per user as k grows, of which the text says nothing ({variant}): {way}, {figures}"
 
 
-def _by_delta(runs: Runs, deltas: dict[Variant, list[Run]]) -> Iterator[str]:
+def _notes_by_delta(runs: Runs, deltas: Settings) -> Iterator[str]:
     names = [f"delta={run.delta}" for run in deltas[Variant.ROUNDED]]
     for variant, settings in deltas.items():
         yield claim(
             f"the number falls as delta grows ({variant})",
             holds=trend(runs.curve(settings, edits_per_user)) == "falls",
-            figures=f"{_says(runs, settings, names, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
-            f"; per row {_says(runs, settings, names, edits_per_row, digits=3)}",
+            figures=f"{runs.says(settings, names, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
+            f"; per row {runs.says(settings, names, edits_per_row, digits=3)}",
         )
-    yield "rows of rare clusters per user, fewer as clusters grow: " + _says(
-        runs, deltas[Variant.ROUNDED], names, lambda found: found.n_rare_rows / found.n_users, digits=1
-    )
+    rare = runs.says(deltas[Variant.ROUNDED], names, rare_rows_per_user, digits=1)
+    yield f"rows of rare clusters per user, fewer as clusters grow: {rare}"
 
 
 def _savings(runs: Runs) -> str:
@@ -203,96 +210,93 @@ def distances(have: Holdings, grouping: Grouping) -> Floats:
 
 
 THEIR_USERS = 1_000
-THEIR_TOP_QUERIES, THEIR_TOP_URLS = 24, 28
-GROUPS, SMALL, JOINED = "groups of k or more", "groups of fewer", "users who had to join"
-AWAY = "mean D to the centroid before"
-URLS_LOST, TOP_URLS = "URLs lost, %", "top 50 URLs kept"
+THEIR_TOP = {"top 50 queries kept": 24, "top 50 URLs kept": 28}
 LOST: dict[str, Measure] = {
     "queries lost, %": lambda found: found.queries_lost,
-    URLS_LOST: lambda found: found.urls_lost,
+    "URLs lost, %": lambda found: found.urls_lost,
 }
 TOP: dict[str, Measure] = {
     "top 50 queries kept": lambda found: found.top_queries,
-    TOP_URLS: lambda found: found.top_urls,
+    "top 50 URLs kept": lambda found: found.top_urls,
 }
-THEIR_TOP = dict(zip(TOP, (THEIR_TOP_QUERIES, THEIR_TOP_URLS), strict=True))
-ANY, RARE_KEPT = "any", "paper, rounded, rare kept"
 
 
-def build_kdelta_fig2(runs: Runs) -> Table:
+def fig2(runs: Runs) -> Table:
     """Return groups, losses and what stays among the 50 most frequent, for growing numbers of users."""
     users = {str(variant): runs.by_size(variant) for variant in Variant}
-    sizes = [runs.n_users(run) for run in users[Variant.ROUNDED]]
-    away = {variant: _away(runs, variant) for variant in (Variant.EXACT, Variant.BEST)}
+    paper = users[Variant.ROUNDED]
+    sizes = [runs.n_users(run) for run in paper]
+    away = {
+        run_on: [
+            mean_nearness([log.sample(runs.n_users(run)) for log in runs.material.logs], run=run, seed=runs.seed)
+            for run in users[run_on]
+        ]
+        for run_on in (Variant.EXACT, Variant.BEST)
+    }
     kept = runs.by_size(Variant.ROUNDED, min_cluster_users=1)
     # With rare clusters more users are left, so smaller samples may be possible.
-    users[RARE_KEPT] = [run for run in kept if runs.n_users(run) in sizes]
-    return Table(
-        name="kdelta-fig2",
-        title=f"Hong et al., figure 2: groups and what is lost against the number of users, k={K}, delta={DELTA}",
+    users["paper, rounded, rare kept"] = [run for run in kept if runs.n_users(run) in sizes]
+    queries, urls = THEIR_TOP.values()
+    return runs.table(
+        "kdelta-fig2",
+        f"Hong et al., figure 2: groups and what is lost against the number of users, k={K}, delta={DELTA}",
         columns=("panel", "count", "centroids", "whose", *(f"{size:,} users" for size in sizes), "as users grow"),
         rows=(
-            *_groups(runs, users[Variant.EXACT], sizes),
-            *(_row("(a)", AWAY, _whose_groups(variant), figures, digits=3) for variant, figures in away.items()),
+            *_group_rows(runs, users[Variant.EXACT], sizes),
+            *(
+                _row(
+                    "(a)",
+                    "mean D to the centroid before",
+                    "best" if variant is Variant.BEST else "paper",
+                    figures,
+                    digits=3,
+                )
+                for variant, figures in away.items()
+            ),
             *_panel(runs, "(b)", LOST, users, sizes),
             *_panel(runs, "(c)", TOP, users, sizes),
         ),
         notes=(
-            *runs.material.notes,
             VARIANTS_NOTE,
             TREND_NOTE,
-            DRAWN_NOTE + f"; {THEIR_TOP_QUERIES} and {THEIR_TOP_URLS} of 50 at {THEIR_USERS:,} users are the only "
+            DRAWN_NOTE + f"; {queries} and {urls} of 50 at {THEIR_USERS:,} users are the only "
             f"figures there; nor does it say at which k and delta, {K} and {DELTA} are ours",
-            *runs.left_out(len(runs.material.sizes), users[Variant.ROUNDED], what="samples"),
-            *_claims(runs, users, sizes, away[Variant.EXACT]),
-            _spread(runs, users[Variant.ROUNDED]),
+            *_left_out(len(runs.material.sizes), paper, what="samples"),
+            *_claims_by_users(runs, paper, sizes, away[Variant.EXACT]),
         ),
     )
 
 
-def _away(runs: Runs, variant: Variant) -> list[float]:
-    return [
-        mean_nearness([log.sample(runs.n_users(run)) for log in runs.material.logs], run=run, seed=runs.seed)
-        for run in runs.by_size(variant)
-    ]
-
-
-def _whose_groups(variant: Variant) -> str:
-    return "best" if variant is Variant.BEST else "paper"
-
-
-def _row(panel: str, count: str, centroids: str, figures: list[float], *, digits: int) -> tuple[Cell, ...]:
+def _row(panel: str, count: str, centroids: str, figures: list[float], *, digits: int) -> Cells:
     return (panel, count, centroids, OURS, *(round(figure, digits) for figure in figures), trend(figures))
 
 
-def _groups(runs: Runs, settings: list[Run], sizes: list[int]) -> Iterator[tuple[Cell, ...]]:
-    unknown: tuple[Cell, ...] = (None,) * len(sizes)
-    yield ("(a)", GROUPS, "paper", THEIRS, *unknown, "rises")
-    yield _row("(a)", GROUPS, ANY, runs.curve(settings, lambda found: found.groups), digits=1)
-    yield ("(a)", SMALL, "paper", THEIRS, *unknown, "rises, much less")
-    yield ("(a)", SMALL, ANY, OURS, *(0,) * len(sizes), "stays")
-    yield _row("(a)", JOINED, ANY, runs.curve(settings, lambda found: found.joined), digits=1)
+def _group_rows(runs: Runs, settings: list[Run], sizes: list[int]) -> Iterator[Cells]:
+    groups, small, unknown = "groups of k or more", "groups of fewer", (None,) * len(sizes)
+    yield ("(a)", groups, "paper", THEIRS, *unknown, "rises")
+    yield _row("(a)", groups, "any", runs.curve(settings, lambda found: found.groups), digits=1)
+    yield ("(a)", small, "paper", THEIRS, *unknown, "rises, much less")
+    yield ("(a)", small, "any", OURS, *(0,) * len(sizes), "stays")
+    yield _row("(a)", "users who had to join", "any", runs.curve(settings, lambda found: found.joined), digits=1)
 
 
-def _there(runs: Runs, measures: dict[str, Measure]) -> list[tuple[str, Measure]]:
+def _measurable(runs: Runs, measures: dict[str, Measure]) -> dict[str, Measure]:
     """Return the measures that the log has something for."""
-    without = () if runs.material.has_urls else (URLS_LOST, TOP_URLS)
-    return [(count, measure) for count, measure in measures.items() if count not in without]
+    return {count: measure for count, measure in measures.items() if runs.material.has_urls or "URLs" not in count}
 
 
 def _panel(
     runs: Runs, panel: str, measures: dict[str, Measure], users: dict[str, list[Run]], sizes: list[int]
-) -> Iterator[tuple[Cell, ...]]:
-    for count, measure in _there(runs, measures):
+) -> Iterator[Cells]:
+    for count, measure in _measurable(runs, measures).items():
         known = [THEIR_TOP.get(count) if size == THEIR_USERS else None for size in sizes]
         yield (panel, count, str(Variant.ROUNDED), THEIRS, *known, "falls" if measures is LOST else "rises")
         for name, settings in users.items():
             yield _row(panel, count, name, runs.curve(settings, measure), digits=1)
 
 
-def _claims(runs: Runs, users: dict[str, list[Run]], sizes: list[int], away: list[float]) -> Iterator[str]:
+def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[float]) -> Iterator[str]:
     names = [f"{size:,}" for size in sizes]
-    paper = users[Variant.ROUNDED]
     yield claim(
         "more users make it easier to find similar ones",
         holds=trend(away) == "falls",
@@ -302,22 +306,16 @@ def _claims(runs: Runs, users: dict[str, list[Run]], sizes: list[int], away: lis
         "groups have k users, and the last ones, fewer than k, join the nearest group: so there are as many groups as "
         "users over k, and the paper's groups of fewer, which would break its promise, have nothing beside them here"
     )
-    ways = {**dict.fromkeys(LOST, "falls"), **dict.fromkeys(TOP, "rises")}
     if not runs.material.has_urls:
         yield "the log has no clicked URLs, so there is nothing to say of them"
-    for count, measure in _there(runs, LOST | TOP):
-        figures = runs.curve(paper, measure)
+    measures = _measurable(runs, LOST | TOP)
+    for count, measure in measures.items():
+        way = "falls" if count in LOST else "rises"
         yield claim(
-            f"{count}: {ways[count]} as users grow",
-            holds=trend(figures) == ways[count],
-            figures=f"{at_each(names, figures, digits=1)}, {runs.change(paper, measure)} ({Variant.ROUNDED}; the last "
-            "column has the others)",
+            f"{count}: {way} as users grow",
+            holds=trend(runs.curve(paper, measure)) == way,
+            figures=f"{runs.says(paper, names, measure, digits=1)}, {runs.change(paper, measure)} ({Variant.ROUNDED}; "
+            "the last column has the others)",
         )
-
-
-def _spread(runs: Runs, paper: list[Run]) -> str:
-    widest = ", ".join(
-        f"{max(runs.spread(run, measure) for run in paper):.1f} ({count})"
-        for count, measure in _there(runs, LOST | TOP)
-    )
-    return f"logs of the same size lie up to so far apart (paper, rounded): {widest}"
+    widest = at_each(measures, (runs.spread(paper, measure) for measure in measures.values()), digits=1)
+    yield f"logs of the same size lie up to so far apart (paper, rounded): {widest}"

@@ -1,50 +1,240 @@
-"""Figures of Zhu and Xiong, compared with ours."""
+"""Zhu and Xiong: search with the profile of a group of users (figures 2 to 6)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean
 
-from queryveil.papers.plink_runs import (
-    PROMISES,
-    PS,
-    STEPS,
-    THEIR_PRECISION,
-    A,
-    P,
-    Run,
-    Runs,
-    curve,
-    ours_row,
-    spread_note,
-    theirs_row,
-)
-from queryveil.papers.table import DRAWN_NOTE, OURS, THEIRS, Table, at_each, claim
+import numpy as np
+import polars as pl
 
-WITHOUT, OWN = "no profile", "the user's own profile"
+from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog
+from queryveil.errors import BadInput
+from queryveil.methods.plink import Plink
+from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.papers import driver
+from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim, ours_row, rises, theirs_row
+from queryveil.rng import generator
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.utility.personalised import N_RELEVANT, N_RESULTS, PersonalisedSearch
+from queryveil.utility.search_index import Corpus, SearchIndex
+
+# Paper: section 4.
+USERS, TERMS = 720, 150
+LOG_USERS = 110_000
+"""So many users of a made-up log have 720 among them with 150 terms of WordNet; the paper does not say how it chose."""
+FEWEST_USERS = 20
+P, A = 0.4, 1
+PS = (0.1, 0.2, 0.3, 0.4)
+STEPS = (0, 1, 2, 3)
+THEIR_PRECISION = 0.7886
+N_GROUPINGS = 3
+"""The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Material:
+    """Profiles, an index to search, and notes on both."""
+
+    profiles: Profiles
+    index: SearchIndex
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        # Privacy: the terms stay out of it.
+        return f"Material(profiles={self.profiles!r}, index={self.index!r})"
+
+
+def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, seed: int) -> Material:
+    """Return the users with the most terms, cut to the paper's size, of a log or of one made up; index the corpus."""
+    index = SearchIndex.of(corpus)
+    log, origin = driver.given_or_made_up(log, like="aol", users=LOG_USERS if users is None else users, seed=seed)
+    n_users = log.n_users
+    everybody = profiles_of(log, Taxonomy.wordnet(), weights=Weights.BINARY, bot_threshold=driver.BOT_THRESHOLD)
+    if everybody.n_users < FEWEST_USERS:
+        raise BadInput(
+            f"{everybody.n_users} users of the log have a term of WordNet, too few for these figures; give a larger log"
+        )
+    profiles = _longest(everybody, seed=seed)
+    searched = "a corpus that was given" if corpus else "WordNet's glosses by topic (theirs: TIPSTER)"
+    return Material(
+        profiles=profiles,
+        index=index,
+        notes=(
+            f"{origin}: of its {n_users:,} users the {profiles.n_users:,} with the most terms that WordNet knows, at "
+            f"most {TERMS} of these drawn at random, {profiles.n_entries / profiles.n_users:.1f} on average "
+            f"(theirs: {USERS} and {TERMS}, of AOL's log)",
+            _alike(profiles),
+            f"the corpus: {searched}, {index.n_documents:,} documents",
+        ),
+    )
+
+
+def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
+    rng = generator(seed)
+    rows = np.sort(np.argsort(-everybody.sizes, kind="stable")[:USERS])
+    drawn = []
+    for row in rows:
+        mine = everybody.terms[everybody.ptr[row] : everybody.ptr[row + 1]]
+        drawn.append(everybody.vocabulary.gather(rng.permutation(mine)[:TERMS]))
+    return Profiles.from_frame(
+        {"user": everybody.users.gather(rows), "terms": drawn, "weights": [[1.0] * len(terms) for terms in drawn]}
+    )
+
+
+def _alike(profiles: Profiles) -> str:
+    """Return how many terms two users share, which decides what groups can be."""
+    holders = profiles.frame.explode("terms", "weights").group_by("terms").len()["len"].cast(pl.Float64)
+    n_pairs = profiles.n_users * (profiles.n_users - 1) / 2
+    shared = float((holders * (holders - 1) / 2).sum()) / n_pairs
+    return (
+        f"the profiles have {len(holders):,} distinct terms, and two users share {shared:.1f} on average; "
+        "the more they share, the better one profile stands in for another"
+    )
+
+
+def by_chance(profiles: Profiles, *, membership: pl.DataFrame, rng: np.random.Generator) -> tuple[Groups, pl.DataFrame]:
+    """Deal users out to groups of the same sizes at random; gives the groups' centroids and who is in which.
+
+    >>> people = Profiles.from_dicts({"u1": {"pear": 1.0}, "u2": {"pear": 1.0, "plum": 1.0}})
+    >>> together = pl.DataFrame({"user": ["u1", "u2"], "group": [1, 1]})
+    >>> groups, _ = by_chance(people, membership=together, rng=np.random.default_rng(0))
+    >>> groups.frame.select("terms", "weights").rows()
+    [(['pear', 'plum'], [1.0, 0.5])]
+    """
+    dealt = membership.with_columns(user=membership["user"].gather(rng.permutation(membership.height)))
+    entries = profiles.frame.join(dealt, on="user").explode("terms", "weights", empty_as_null=False)
+    members = dealt.group_by("group").agg(members=pl.len().cast(pl.Int64))
+    by_term = (
+        entries.group_by("group", "terms")
+        .agg(pl.col("weights").sum(), holders=pl.len().cast(pl.Int64))
+        .join(members, on="group")
+        .with_columns(weights=pl.col("weights") / pl.col("members"))
+        .sort("group", "terms")
+    )
+    frame = by_term.group_by("group", maintain_order=True).agg(
+        pl.col("members").first(), pl.col("holders").sum().alias("size"), "terms", "weights"
+    )
+    return Groups(
+        frame=frame.with_columns(holders=pl.lit(None, GROUPS_SCHEMA["holders"])).select(list(GROUPS_SCHEMA))
+    ), dealt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The settings of a grouping; `strict` drops the terms that more than p of a group's members have."""
+
+    p: float = P
+    a: int = A
+    strict: bool = False
+
+    @property
+    def promise(self) -> str:
+        """What the rows of tables call it."""
+        return "strict" if self.strict else "as in the paper"
+
+    def __str__(self) -> str:
+        return f"p={self.p}, a={self.a}, {self.promise}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run came to, as the mean over its groupings; the largest figures are the largest of all of them.
+
+    `by_chance` is the precision of groups as large whose members are drawn at random, nothing dropped. `spread` is how
+    far the precision of its groupings lies apart.
+    """
+
+    without_profile: float
+    by_chance: float
+    precision: float
+    spread: float
+    group_size: float
+    average_linkability: float
+    largest_linkability: float
+    largest_share: float
+    dropped: float
+
+
+Measure = Callable[[Outcome], float]
+
+
+class Runs(driver.Runs[Material, Run, Outcome]):
+    """What each grouping came to."""
+
+    def __init__(self, material: Material, *, seed: int) -> None:
+        super().__init__(material, seed=seed)
+        self._search = PersonalisedSearch(material.profiles, index=material.index, seed=seed)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for all figures of these runs."""
+        return (
+            *self.material.notes,
+            f"{self._search.n_queries:,} queries of {self._search.n_users:,} users, of their own terms, as many words "
+            f"as it takes to find {N_RESULTS} documents; the first {N_RELEVANT} by the user's own profile are relevant",
+            f"every figure is the mean over {N_GROUPINGS} groupings, which begin with different users",
+        )
+
+    def _run(self, setting: Run) -> Outcome:
+        found = [self._grouping(setting, seed=self.seed + i) for i in range(N_GROUPINGS)]
+        precisions = [outcome.precision for outcome in found]
+        return replace(
+            found[0],
+            by_chance=fmean(outcome.by_chance for outcome in found),
+            precision=fmean(precisions),
+            spread=max(precisions) - min(precisions),
+            group_size=fmean(outcome.group_size for outcome in found),
+            average_linkability=fmean(outcome.average_linkability for outcome in found),
+            largest_linkability=max(outcome.largest_linkability for outcome in found),
+            largest_share=max(outcome.largest_share for outcome in found),
+            dropped=fmean(outcome.dropped for outcome in found),
+        )
+
+    def _grouping(self, run: Run, *, seed: int) -> Outcome:
+        profiles = self.material.profiles
+        grouping = Plink(p=run.p, a=run.a, strict=run.strict, seed=seed).group(profiles)
+        found = self._search.measure(grouping.release.groups, membership=grouping.membership)
+        dealt, membership = by_chance(profiles, membership=grouping.membership, rng=generator(seed))
+        manifest = grouping.release.manifest
+        return Outcome(
+            without_profile=found.without_profile,
+            by_chance=self._search.measure(dealt, membership=membership).group_profile,
+            precision=found.group_profile,
+            spread=0.0,
+            group_size=manifest.measures["average_group_size"],
+            average_linkability=manifest.measures["average_linkability"],
+            largest_linkability=manifest.measures["largest_linkability"],
+            largest_share=manifest.measures["largest_share"],
+            dropped=manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
+        )
+
+
 SIGNIFICANT = 1.1
 
 
-def build(runs: Runs) -> Table:
+def fig2(runs: Runs) -> Table:
     """Return the average precision at 10 without a profile, with the group's, and with the user's own."""
-    wanted = [Run(strict=strict) for strict in PROMISES]
-    runs.make(wanted)
-    paper, strict = (runs.outcome(run) for run in wanted)
-    return Table(
-        name="plink-fig2",
-        title="Zhu and Xiong, figure 2: average precision at 10, p=0.4, a=1",
+    settings = [Run(), Run(strict=True)]
+    runs.make(settings)
+    paper, strict = (runs.found(run) for run in settings)
+    return runs.table(
+        "plink-fig2",
+        "Zhu and Xiong, figure 2: average precision at 10, p=0.4, a=1",
         columns=("ranked by", "whose", "average precision at 10"),
         rows=(
-            (WITHOUT, THEIRS, None),
-            (WITHOUT, OURS, round(paper.without_profile, 4)),
+            ("no profile", THEIRS, None),
+            ("no profile", OURS, round(paper.without_profile, 4)),
             ("a random group's profile", OURS, round(paper.by_chance, 4)),
             ("the group's profile", THEIRS, THEIR_PRECISION),
             ("the group's profile", OURS, round(paper.precision, 4)),
             ("the group's profile, strict", OURS, round(strict.precision, 4)),
-            (OWN, THEIRS, 1.0),
-            (OWN, OURS, 1.0),
+            ("the user's own profile", THEIRS, 1.0),
+            ("the user's own profile", OURS, 1.0),
         ),
         notes=(
-            *runs.notes,
             DRAWN_NOTE + "; 0.7886 is the only figure there",
             claim(
                 "group profiles improve significantly on search without one",
@@ -53,142 +243,154 @@ def build(runs: Runs) -> Table:
             ),
             "a random group is as large and has the user in it, with others drawn at random: what the group is better "
             "by is what similarity is worth",
-            cost_of_strict(runs, paper=wanted[0], strict=wanted[1]),
-            spread_note(runs, wanted),
+            _cost_of_strict(runs, Run()),
+            _spread(runs, settings),
         ),
     )
 
 
-def cost_of_strict(runs: Runs, *, paper: Run, strict: Run) -> str:
-    """Return what the stricter promise buys and costs."""
-    open_, closed = runs.outcome(paper), runs.outcome(strict)
+def _cost_of_strict(runs: Runs, setting: Run) -> str:
+    """Return a note on what the stricter promise buys and costs."""
+    paper, strict = runs.found(setting), runs.found(replace(setting, strict=True))
     return (
-        f"at p={paper.p} a term of a group is held by up to {100 * open_.largest_share:.0f} % of its members as in the "
-        f"paper and {100 * closed.largest_share:.0f} % with strict, which drops {100 * closed.dropped:.1f} % of the "
-        f"terms of users and changes the precision by {closed.precision - open_.precision:+.4f}"
+        f"at p={setting.p} a term of a group is held by up to {100 * paper.largest_share:.0f} % of its members as in "
+        f"the paper and {100 * strict.largest_share:.0f} % with strict, which drops {100 * strict.dropped:.1f} % of "
+        f"the terms of users and changes the precision by {strict.precision - paper.precision:+.4f}"
     )
 
 
-NAMES = tuple(f"a={a}" for a in STEPS)
+def _spread(runs: Runs, settings: Iterable[Run]) -> str:
+    """Return a note on how far groupings with the same settings lie apart; smaller differences mean nothing."""
+    widest = max(runs.found(run).spread for run in settings)
+    return f"groupings of the same settings lie up to {widest:.4f} apart in precision"
 
 
-def build_plink_fig3(runs: Runs) -> Table:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Curves:
+    """One measure at several settings, as in the paper and with strict."""
+
+    names: tuple[str, ...]
+    settings: list[Run]
+    paper: list[float]
+    strict: list[float]
+
+    @classmethod
+    def of(cls, runs: Runs, measure: Measure, **values: Iterable[float]) -> _Curves:
+        """Measure at each value of one setting, for both promises."""
+        ((name, each),) = values.items()
+        settings = [Run(**{name: value}, strict=strict) for strict in (False, True) for value in each]  # type: ignore[arg-type]
+        runs.make(settings)
+        figures = [measure(runs.found(run)) for run in settings]
+        half = len(settings) // 2
+        names = tuple(f"{name}={value}" for value in each)
+        return cls(names=names, settings=settings, paper=figures[:half], strict=figures[half:])
+
+    def rows(self, *, digits: int = 4) -> tuple[Cells, ...]:
+        """Return a row of theirs, which is only drawn, and the two of ours."""
+        paper, strict = Run().promise, Run(strict=True).promise
+        return (
+            theirs_row(paper, n=len(self.names)),
+            ours_row(paper, figures=self.paper, digits=digits),
+            ours_row(strict, figures=self.strict, digits=digits),
+        )
+
+
+def fig3(runs: Runs) -> Table:
     """Return the average precision at 10 for each augmentation level."""
-    wanted = {strict: [Run(a=a, strict=strict) for a in STEPS] for strict in PROMISES}
-    ours = {strict: curve(runs, settings, lambda outcome: outcome.precision) for strict, settings in wanted.items()}
-    paper = ours[False]
-    return Table(
-        name="plink-fig3",
-        title=f"Zhu and Xiong, figure 3: average precision at 10 by augmentation level, p={P}",
-        columns=("promise", "whose", *NAMES),
-        rows=(
-            theirs_row(wanted[False][0].promise, n=len(STEPS)),
-            *(ours_row(wanted[strict][0].promise, figures, digits=4) for strict, figures in ours.items()),
-        ),
+    ours = _Curves.of(runs, lambda outcome: outcome.precision, a=STEPS)
+    return runs.table(
+        "plink-fig3",
+        f"Zhu and Xiong, figure 3: average precision at 10 by augmentation level, p={P}",
+        columns=("promise", "whose", *ours.names),
+        rows=ours.rows(),
         notes=(
-            *runs.notes,
             DRAWN_NOTE + f"; nor does it say at which p, {P} is our guess",
             claim(
                 "the higher a, the better",
-                holds=all(a <= b for a, b in pairwise(paper)) and paper[0] < paper[-1],
-                figures=at_each(NAMES, paper),
+                holds=rises(ours.paper) and ours.paper[0] < ours.paper[-1],
+                figures=at_each(ours.names, ours.paper),
             ),
-            cost_of_strict(runs, paper=Run(), strict=Run(strict=True)),
-            spread_note(runs, [run for settings in wanted.values() for run in settings]),
+            _cost_of_strict(runs, Run()),
+            _spread(runs, ours.settings),
         ),
     )
 
 
-NAMES_PLINK_FIG4 = tuple(f"p={p}" for p in PS)
-
-
-def build_plink_fig4(runs: Runs) -> Table:
+def fig4(runs: Runs) -> Table:
     """Return the average precision at 10 for each p."""
-    wanted = {strict: [Run(p=p, strict=strict) for p in PS] for strict in PROMISES}
-    ours = {strict: curve(runs, settings, lambda outcome: outcome.precision) for strict, settings in wanted.items()}
-    without = runs.outcome(Run()).without_profile
-    return Table(
-        name="plink-fig4",
-        title=f"Zhu and Xiong, figure 4: average precision at 10 by privacy level, a={A}",
-        columns=("promise", "whose", *NAMES_PLINK_FIG4),
+    ours = _Curves.of(runs, lambda outcome: outcome.precision, p=PS)
+    by_chance = [runs.found(Run(p=p)).by_chance for p in PS]
+    without = [runs.found(Run()).without_profile] * len(PS)
+    return runs.table(
+        "plink-fig4",
+        f"Zhu and Xiong, figure 4: average precision at 10 by privacy level, a={A}",
+        columns=("promise", "whose", *ours.names),
         rows=(
-            theirs_row(wanted[False][0].promise, n=len(PS)),
-            *(ours_row(wanted[strict][0].promise, figures, digits=4) for strict, figures in ours.items()),
-            ours_row("random groups", curve(runs, wanted[False], lambda outcome: outcome.by_chance)),
-            ours_row("no profile", [without] * len(PS)),
+            *ours.rows(),
+            ours_row("random groups", figures=by_chance, digits=4),
+            ours_row("no profile", figures=without, digits=4),
         ),
         notes=(
-            *runs.notes,
             DRAWN_NOTE,
             claim(
                 "the lower p, the lower the precision",
-                holds=all(a < b for a, b in pairwise(ours[False])),
-                figures=at_each(NAMES_PLINK_FIG4, ours[False]),
+                holds=all(a < b for a, b in pairwise(ours.paper)),
+                figures=at_each(ours.names, ours.paper),
             ),
-            *(cost_of_strict(runs, paper=Run(p=p), strict=Run(p=p, strict=True)) for p in PS),
-            spread_note(runs, [run for settings in wanted.values() for run in settings]),
+            *(_cost_of_strict(runs, Run(p=p)) for p in PS),
+            _spread(runs, ours.settings),
         ),
     )
 
 
-NAMES_PLINK_FIG5 = tuple(f"p={p}" for p in PS)
-
-
-def build_plink_fig5(runs: Runs) -> Table:
+def fig5(runs: Runs) -> Table:
     """Return the average group size for each p."""
-    wanted = {strict: [Run(p=p, strict=strict) for p in PS] for strict in PROMISES}
-    ours = {strict: curve(runs, settings, lambda outcome: outcome.group_size) for strict, settings in wanted.items()}
-    return Table(
-        name="plink-fig5",
-        title=f"Zhu and Xiong, figure 5: average number of users in a group, a={A}",
-        columns=("promise", "whose", *NAMES_PLINK_FIG5),
-        rows=(
-            theirs_row(wanted[False][0].promise, n=len(PS)),
-            *(ours_row(wanted[strict][0].promise, figures, digits=2) for strict, figures in ours.items()),
-        ),
+    ours = _Curves.of(runs, lambda outcome: outcome.group_size, p=PS)
+    return runs.table(
+        "plink-fig5",
+        f"Zhu and Xiong, figure 5: average number of users in a group, a={A}",
+        columns=("promise", "whose", *ours.names),
+        rows=ours.rows(digits=2),
         notes=(
-            *runs.notes,
             DRAWN_NOTE,
             claim(
                 "groups get smaller as p grows",
-                holds=all(a > b for a, b in pairwise(ours[False])),
-                figures=at_each(NAMES_PLINK_FIG5, ours[False], digits=2),
+                holds=all(a > b for a, b in pairwise(ours.paper)),
+                figures=at_each(ours.names, ours.paper, digits=2),
             ),
             "where all profiles have the same size, a group needs 1/p users, rounded up: "
-            + at_each(NAMES_PLINK_FIG5, (-(-1 // p) for p in PS), digits=0),
+            + at_each(ours.names, (-(-1 // p) for p in PS), digits=0),
         ),
     )
 
 
-NAMES_PLINK_FIG6 = tuple(f"p={p}" for p in PS)
 CLOSE = 0.75
 
 
-def build_plink_fig6(runs: Runs) -> Table:
+def fig6(runs: Runs) -> Table:
     """Return |U|avg / |G| for each p, on average and at most, and the largest share of members that have one term."""
-    paper, strict = ([Run(p=p, strict=strict) for p in PS] for strict in (False, True))
-    average = curve(runs, paper, lambda outcome: outcome.average_linkability)
+    shares = _Curves.of(runs, lambda outcome: outcome.largest_share, p=PS)
+    average = [runs.found(Run(p=p)).average_linkability for p in PS]
     rows = {
         "average |U|avg / |G|": average,
-        "largest |U|avg / |G|": curve(runs, paper, lambda outcome: outcome.largest_linkability),
-        "largest share of a term": curve(runs, paper, lambda outcome: outcome.largest_share),
-        "largest share of a term, strict": curve(runs, strict, lambda outcome: outcome.largest_share),
+        "largest |U|avg / |G|": [runs.found(Run(p=p)).largest_linkability for p in PS],
+        "largest share of a term": shares.paper,
+        "largest share of a term, strict": shares.strict,
     }
-    return Table(
-        name="plink-fig6",
-        title=f"Zhu and Xiong, figure 6: actual linkability against p, a={A}",
-        columns=("linkability", "whose", *NAMES_PLINK_FIG6),
+    return runs.table(
+        "plink-fig6",
+        f"Zhu and Xiong, figure 6: actual linkability against p, a={A}",
+        columns=("linkability", "whose", *shares.names),
         rows=(
             theirs_row("average |U|avg / |G|", n=len(PS)),
-            *(ours_row(name, figures) for name, figures in rows.items()),
+            *(ours_row(name, figures=figures, digits=4) for name, figures in rows.items()),
         ),
         notes=(
-            *runs.notes,
             DRAWN_NOTE,
             claim(
                 "the actual linkability is close to p but below it",
                 holds=all(CLOSE * p <= round(figure, 6) <= p for p, figure in zip(PS, average, strict=True)),
-                figures=f"{at_each(NAMES_PLINK_FIG6, average)}; {CLOSE} p is our limit, and p itself counts as below",
+                figures=f"{at_each(shares.names, average)}; {CLOSE} p is our limit, and p itself counts as below",
             ),
             "|U|avg / |G| takes the terms of a group as if each were one member's: a term that all members share links "
             "to each of them for sure, which the largest share shows",

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from queryveil.html_tables import Html, number, percent, table
 from queryveil.html_tables import percent as percent_text
-from queryveil.reports.charts import svg
-from queryveil.reports.charts.svg import Scale, drawable, linear, tick_text
+from queryveil.reports.charts import _svg as svg
+from queryveil.reports.charts._axes import Scale, drawable, linear, tick_text
 
-_THICK = 18.0
-_ROW = 30.0
+_THICK, _APART = 16.0, 2.0
+_BELOW = 12.0
+"""From the bars of a row to the label of the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,85 +25,43 @@ class Bar:
 
 
 def bar_chart(*, title: str, description: str, bars: Sequence[Bar], unit: str = "", percent: bool = False) -> Html:
-    """Draw bars from 0, each with its value at its end; with `percent` values are shares.
+    """Draw bars from 0, each below its label with its value at its end; with `percent` values are shares.
 
     Values that are no numbers have no bar, but their line says so.
     """
-
-    def written(value: float) -> str:
-        return percent_text(value) if percent else f"{number(value)} {unit}".strip()
-
-    def draw(width: float) -> svg.Drawing:
-        return _drawn(bars, width, texts=[written(bar.value) for bar in bars])
-
-    notes = any(bar.note for bar in bars)
-    rows = [[bar.label, written(bar.value), *([bar.note] if notes else [])] for bar in bars]
-    figures = table(["", "value", *(["note"] if notes else [])], rows=rows) if rows else None
-    return svg.figure(title=title, description=description, wide=draw(svg.WIDE), narrow=draw(svg.NARROW), table=figures)
-
-
-def label_column(labels: Sequence[str], *, width: float) -> float:
-    """Return how wide the labels left of bars are; 0 on a narrow drawing, where each stands above its bar."""
-    if width < svg.WIDE:
-        return 0.0
-    return min(max((svg.text_width(text) for text in labels), default=0.0), 0.38 * width) + 12
-
-
-def row_label(text: str, *, column: float, width: float, top: float, height: float) -> list[Html]:
-    """Draw the label of a row whose bars begin at `top`: beside them, or above them if there is no column."""
-    if not column:
-        return [svg.label(svg.shortened(text, width=width), 0, top - 5, class_="name")]
-    lines = svg.wrapped(text, width=column - 12)
-    first = top + height / 2 + 4.5 - (len(lines) - 1) * 7.5
-    return [svg.label(line, column - 12, first + 15 * i, class_="name", anchor="end") for i, line in enumerate(lines)]
-
-
-def rect(scale: Scale, value: float, *, top: float, height: float, class_: str) -> Html:
-    """Draw one bar; nothing at all is still a hair line."""
-    zero, end = scale.place(0), scale.place(value)
-    left, width = min(zero, end), max(abs(end - zero), 1.0)
-    return svg.tag(
-        "rect", x=left, y=top, width=width, height=height, class_=class_, stroke="currentColor", stroke_width=1
-    )
-
-
-def base_line(scale: Scale, *, top: float, height: float) -> Html:
-    """Draw where the bars of a row begin; not from row to row, where labels may stand."""
-    zero = scale.place(0)
-    return svg.line(zero, top - 3, zero, top + height + 3, class_="axis")
-
-
-def _drawn(bars: Sequence[Bar], width: float, *, texts: Sequence[str]) -> svg.Drawing:
-    if not bars:
-        return svg.nothing(width)
-    column = label_column([bar.label for bar in bars], width=width)
+    texts = [percent_text(bar.value) if percent else f"{number(bar.value)} {unit}".strip() for bar in bars]
     ends = [f"{text}  {bar.note}".rstrip() for bar, text in zip(bars, texts, strict=True)]
-    room = min(max(svg.text_width(end) for end in ends) + 10, 0.45 * width)
-    scale = linear([bar.value for bar in bars], start=column + 1, end=width - room)
-    above = 0.0 if column else svg.LINE
+    room = min(max((svg.text_width(end) for end in ends), default=0.0) + 10, 0.5 * svg.WIDTH)
+    scale = linear([bar.value for bar in bars], start=1, end=svg.WIDTH - room)
     parts: list[Html] = []
     top = 4.0
-    for bar, text in zip(bars, texts, strict=True):
-        top += above
-        parts += row_label(bar.label, column=column, width=width, top=top, height=_THICK)
-        end = scale.place(0)
+    for bar, text, whole in zip(bars, texts, ends, strict=True):
+        top += svg.LINE
+        end = max(scale.place(0), scale.place(bar.value)) if drawable(bar.value) else scale.place(0)
+        parts.append(svg.label(svg.shortened(bar.label, width=svg.WIDTH), 0, top - 6, class_="name"))
         if drawable(bar.value):
-            parts.append(rect(scale, bar.value, top=top, height=_THICK, class_="after filled"))
-            end = max(end, scale.place(bar.value))
-        note = svg.tag("tspan", bar.note, class_="note", dx=8) if bar.note else ""
-        shown = svg.shortened(f"{text}  {bar.note}".rstrip(), width=width - end - 6)
-        inside = (text, note) if shown.endswith(bar.note) else (shown,)
-        parts.append(base_line(scale, top=top, height=_THICK))
-        base = top + _THICK / 2 + 4.5
-        parts.append(svg.tag("text", *inside, x=end + 6, y=base, class_="figure", font_size=svg.FONT))
-        top += _ROW
-    return top - _ROW + _THICK + 8, parts
+            parts.append(_rect(scale, bar.value, top=top, class_="after filled"))
+        parts.append(_base_line(scale, top=top, height=_THICK))
+        shown = svg.shortened(whole, width=svg.WIDTH - end - 6)
+        inside = (text, svg.tag("tspan", bar.note, class_="note", dx=8)) if bar.note and shown == whole else (shown,)
+        parts.append(svg.tag("text", *inside, x=end + 6, y=top + _THICK / 2 + 5, class_="figure"))
+        top += _THICK + _BELOW
+    notes = any(bar.note for bar in bars)
+    rows = [[bar.label, text, *([bar.note] if notes else [])] for bar, text in zip(bars, texts, strict=True)]
+    figures = table(["", "value", *(["note"] if notes else [])], rows=rows) if rows else None
+    return svg.figure(title=title, description=description, height=top, parts=parts, table=figures)
 
 
-_THICK_PAIRED_BARS = 13.0
-_APART = 2.0
-_BOTH = 2 * _THICK_PAIRED_BARS + _APART
-_ROW_PAIRED_BARS = _BOTH + 16
+def _rect(scale: Scale, value: float, *, top: float, class_: str) -> Html:
+    """Draw one bar; nothing at all is still a hair line."""
+    zero, end = scale.place(0), scale.place(value)
+    place: dict[str, float | str | None] = {"x": min(zero, end), "y": top, "width": max(abs(end - zero), 1.0)}
+    return svg.tag("rect", **place, height=_THICK, class_=class_, stroke="currentColor", stroke_width=1)
+
+
+def _base_line(scale: Scale, *, top: float, height: float) -> Html:
+    """Draw where the bars of a row begin; not from row to row, where labels stand."""
+    return svg.line(scale.place(0), top - 3, scale.place(0), top + height + 3, class_="axis")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,25 +84,34 @@ def paired_bar_chart(
     after: str = "after: this release",
     chance: str = "blind guessing",
 ) -> Html:
-    """Draw two bars for each row, with a dashed mark where blind guessing gets."""
-
-    def draw(width: float) -> svg.Drawing:
-        return _drawn_paired_bars(rows, width)
-
-    columns = ["", before, after, "95 % interval", chance]
-    cells = [[row.label, percent(row.before), percent(row.after), _interval(row), percent(row.chance)] for row in rows]
+    """Draw two bars for each row below its label, with a dashed mark where blind guessing gets."""
+    shares = [s for row in rows for s in (row.before, row.after, row.chance, *(row.interval or ())) if s is not None]
+    scale = linear(shares, start=1, end=svg.WIDTH - svg.text_width("100.0 %") - 8, n_ticks=4, most=1.0)
+    height_of_row = svg.LINE + 2 * _THICK + _APART + _BELOW
+    bottom = 4 + len(rows) * height_of_row - 4
+    parts: list[Html] = []
+    if rows:
+        for tick in scale.ticks:
+            place, anchor = scale.place(tick), "start" if tick == scale.ticks[0] else "middle"
+            if tick != 0:
+                parts.append(svg.line(place, 0, place, bottom, class_="grid"))
+            parts.append(svg.label(tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
+    for i, row in enumerate(rows):
+        parts += _pair(row, scale, top=4 + i * height_of_row + svg.LINE)
     has_interval = any(row.interval for row in rows)
-    if not has_interval:
-        columns, cells = columns[:3] + columns[4:], [row[:3] + row[4:] for row in cells]
-    drawn = _legend(before, after, chance, has_interval=has_interval)
-    figures = table(columns, rows=cells) if cells else None
+    columns = ["", before, after, *(["95 % interval"] if has_interval else []), chance]
+    cells = [
+        [row.label, percent_text(row.before), percent_text(row.after), *([_interval(row)] if has_interval else []),
+         percent_text(row.chance)]
+        for row in rows
+    ]  # fmt: skip
     return svg.figure(
         title=title,
         description=description,
-        wide=draw(svg.WIDE),
-        narrow=draw(svg.NARROW),
-        table=figures,
-        above=drawn if rows else None,
+        height=bottom + svg.LINE + 8,
+        parts=parts,
+        table=table(columns, rows=cells) if cells else None,
+        above=_legend(before, after, chance, has_interval=has_interval) if rows else None,
     )
 
 
@@ -158,74 +126,32 @@ def _legend(before: str, after: str, chance: str, *, has_interval: bool) -> Html
         (svg.tag("rect", class_="after filled", **boxed), after),
         (svg.line(13, 0, 13, 12, class_="chance", width=2, dash="3 2"), chance),
     ]
-    if has_interval:
-        items.append((_whisker(4, 22, 6), "95 % interval"))
-    return svg.legend(items)
+    return svg.legend([*items, (_whisker(4, 22, 6), "95 % interval")] if has_interval else items)
 
 
 def _whisker(low: float, high: float, middle: float) -> Html:
-    lines = [
-        svg.line(low, middle, high, middle, class_="chance", width=1.2),
-        svg.line(low, middle - 3, low, middle + 3, class_="chance", width=1.2),
-        svg.line(high, middle - 3, high, middle + 3, class_="chance", width=1.2),
-    ]
-    return Html("".join(lines))
+    ends = [(low, middle, high, middle), *((x, middle - 3, x, middle + 3) for x in (low, high))]
+    return Html("".join(svg.line(*each, class_="chance", width=1.2) for each in ends))
 
 
-def _drawn_paired_bars(rows: Sequence[BeforeAfter], width: float) -> svg.Drawing:
-    if not rows:
-        return svg.nothing(width)
-    column = label_column([row.label for row in rows], width=width)
-    ends = [
-        value
-        for row in rows
-        for value in (row.before, row.after, row.chance, *(row.interval or ()))
-        if value is not None
-    ]
-    scale = linear(ends, start=column + 1, end=width - 62, n_ticks=4, most=1.0)
-    above = 0.0 if column else svg.LINE
-    bottom = 6 + len(rows) * (_ROW_PAIRED_BARS + above) - 8
-    parts: list[Html] = []
-    for tick in scale.ticks:
-        place = scale.place(tick)
-        if tick != 0:
-            parts.append(svg.line(place, 0, place, bottom, class_="grid"))
-        anchor = "start" if not column and tick == scale.ticks[0] else "middle"
-        text = tick_text(tick, percent=True)
-        parts.append(svg.label(text, place, bottom + 16, anchor=anchor, size=svg.SMALL))
-    top = 6.0
-    for row in rows:
-        top += above
-        parts += row_label(row.label, column=column, width=width, top=top, height=_BOTH)
-        parts += [*_row(row, scale, top=top), base_line(scale, top=top, height=_BOTH)]
-        top += _ROW_PAIRED_BARS
-    return bottom + 22, parts
-
-
-def _row(row: BeforeAfter, scale: Scale, *, top: float) -> list[Html]:
-    parts: list[Html] = []
-    below = top + _THICK_PAIRED_BARS + _APART
-    has_chance = row.chance is not None and drawable(row.chance)
-    mark = scale.place(row.chance or 0.0)
-    for value, place, class_ in ((row.before, top, "before hollow"), (row.after, below, "after filled")):
+def _pair(row: BeforeAfter, scale: Scale, *, top: float) -> list[Html]:
+    parts = [svg.label(svg.shortened(row.label, width=svg.WIDTH), 0, top - 6, class_="name")]
+    below = top + _THICK + _APART
+    mark = scale.place(row.chance) if row.chance is not None and drawable(row.chance) else None
+    for value, place, kind, look in ((row.before, top, "before", "hollow"), (row.after, below, "after", "filled")):
         if value is None or not drawable(value):
             continue
-        parts.append(rect(scale, value, top=place, height=_THICK_PAIRED_BARS, class_=class_))
+        parts.append(_rect(scale, value, top=place, class_=f"{kind} {look}"))
         end = scale.place(value)
-        if class_.startswith("after") and row.interval and all(drawable(each) for each in row.interval):
+        if kind == "after" and row.interval and all(drawable(each) for each in row.interval):
             low, high = (scale.place(each) for each in row.interval)
-            parts.append(_whisker(low, high, place + _THICK_PAIRED_BARS / 2))
+            parts.append(_whisker(low, high, place + _THICK / 2))
             end = max(end, high)
         # A figure that would stand on the mark of blind guessing goes to its right.
         text = percent(value)
-        if has_chance and end < mark + 3 and end + 6 + svg.text_width(text, size=svg.SMALL) > mark - 3:
+        if mark is not None and end < mark + 3 and end + 6 + svg.text_width(text) > mark - 3:
             end = mark
-        kind = class_.split()[0]
-        parts.append(
-            svg.label(text, end + 6, place + _THICK_PAIRED_BARS / 2 + 4.5, class_=f"{kind} halo", size=svg.SMALL)
-        )
-    if has_chance:
-        parts.append(
-            svg.line(mark, top - 3, mark, below + _THICK_PAIRED_BARS + 3, class_="chance", width=2, dash="3 2")
-        )
-    return parts
+        parts.append(svg.label(text, end + 6, place + _THICK / 2 + 5, class_=f"{kind} halo"))
+    if mark is not None:
+        parts.append(svg.line(mark, top - 3, mark, below + _THICK + 3, class_="chance", width=2, dash="3 2"))
+    return [*parts, _base_line(scale, top=top, height=2 * _THICK + _APART)]

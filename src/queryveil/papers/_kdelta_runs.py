@@ -1,4 +1,4 @@
-"""Anonymize the same samples of users with several settings, and read off what it cost."""
+"""Hong et al.: anonymize the same samples of users with several settings, and read off what it cost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import polars as pl
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, TooFewUsers
-from queryveil.methods.bots import bots
 from queryveil.methods.kdelta import Kdelta
-from queryveil.progress import step, watch
+from queryveil.papers import driver
+from queryveil.papers.driver import at_each
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 
@@ -27,8 +27,8 @@ N_LOGS = 10
 """So many logs are made up: users with long histories are few, and one log more or less of them tilts a curve."""
 N_ORDERS = 3
 """A given log is one; its users are taken in so many orders."""
-BOT_THRESHOLD = 100
 FEWEST_USERS = 50
+K, DELTA = 5, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -61,14 +61,18 @@ class Material:
 
 
 def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
-    """Take one log in several orders, or make up several."""
+    """Return one log in several orders of its users, or several that are made up."""
     if log is not None:
-        people, n_bots = _without_bots(log)
+        if log.terms_are_items:
+            raise BadInput("the kdelta figures are for logs of queries; for transactions there are the clump figures")
+        people, n_bots = driver.without_bots(log)
         logs = [_in_order(people, seed=seed + i) for i in range(N_ORDERS)]
         origin = f"the log was given ({n_bots:,} bots left out), its users taken in {N_ORDERS} orders"
     else:
-        n_users = USERS if users is None else users
-        logs = [_made_up(n_users, seed=seed + i) for i in range(N_LOGS)]
+        sources = [
+            synthesize(like="aol", users=USERS if users is None else users, seed=seed + i).log for i in range(N_LOGS)
+        ]
+        logs = [_in_order(driver.without_bots(made)[0], seed=seed + i) for i, made in enumerate(sources)]
         origin = f"{N_LOGS} logs are made up, in the shape of AOL's"
     n_users = len(logs[0].users)
     if n_users < FEWEST_USERS:
@@ -90,20 +94,6 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     )
 
 
-def _made_up(n_users: int, *, seed: int) -> Ordered:
-    people, _ = _without_bots(synthesize(like="aol", users=n_users, seed=seed).log)
-    return _in_order(people, seed=seed)
-
-
-def _without_bots(log: QueryLog) -> tuple[QueryLog, int]:
-    if log.terms_are_items:
-        raise BadInput("the kdelta figures are for logs of queries; for transactions there are the clump figures")
-    if "time" not in log.columns:
-        return log, 0
-    found = bots(log.frame, threshold=BOT_THRESHOLD)
-    return log.with_frame(log.frame.filter(~pl.col("user").is_in(found.implode()))), len(found)
-
-
 def _in_order(log: QueryLog, *, seed: int) -> Ordered:
     users = log.frame["user"].unique(maintain_order=True)
     return Ordered(log=log, users=users.gather(generator(seed).permutation(len(users))))
@@ -115,30 +105,12 @@ def _n_urls(log: QueryLog) -> int:
     return log.frame["url"].str.strip_chars().replace("", None).drop_nulls().n_unique()
 
 
-K, DELTA = 5, 0.5
-KS = (2, 5, 10, 15, 20)
-DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9)
-
-
 class Variant(StrEnum):
     """The paper's centroids with its rounding, with counts that are exact, and the centroids that need fewest edits."""
 
     ROUNDED = "paper, rounded"
     EXACT = "paper, exact"
     BEST = "best, exact"
-
-
-VARIANTS_NOTE = (
-    "paper, rounded is what the paper does; its shares are not equal, so it promises nothing. paper, exact has the "
-    "same groups and keeps the promise; best, exact is ours and keeps it with the centroids that need fewest edits"
-)
-
-BACK = 0.1
-TREND_NOTE = (
-    "rises and falls are said of means: no step goes the other way by more than a tenth of the way from the first "
-    "to the last, which is our limit; where one does, it is up and down. The change from the first to the last has its "
-    "standard error: a change of less than two of them may be chance"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +124,7 @@ class Run:
     min_cluster_users: int = 2
 
     def method(self, *, seed: int) -> Kdelta:
-        """Return the method with these settings; programs were left out before."""
+        """Return the method with these settings; programs were removed from the log before."""
         return Kdelta(
             k=self.k,
             delta=self.delta,
@@ -162,6 +134,11 @@ class Run:
             bot_threshold=None,
             seed=seed,
         )
+
+    def __str__(self) -> str:
+        size = f", {self.size:,} users" if self.size else ""
+        rare = ", rare kept" if self.min_cluster_users < 2 else ""
+        return f"{self.variant}, k={self.k}, delta={self.delta}{size}{rare}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,26 +167,17 @@ class Figures:
 Measure = Callable[[Figures], float]
 
 
-class Runs:
-    """The runs on one material, each made once."""
+class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
+    """What each run came to on every log; nothing if one of the logs had too few users."""
 
-    def __init__(self, material: Material, *, seed: int) -> None:
-        self.material, self.seed = material, seed
-        self._found: dict[Run, tuple[Figures, ...]] = {}
-
-    def possible(self, runs: Iterable[Run]) -> list[Run]:
-        """Make runs, and give those that had users enough in every log."""
-        wanted = list(dict.fromkeys(runs))
-        missing = [run for run in wanted if run not in self._found]
-        for i, run in enumerate(missing):
-            step(_name(run), i / len(missing))
-            # The steps inside a run would hide which run it is.
-            with watch(lambda _name, _share: None):
-                self._found[run] = self._make(run)
-        found = [run for run in wanted if self._found[run]]
-        if not found:
+    def possible(self, settings: Iterable[Run]) -> list[Run]:
+        """Run the settings, and return those that had users enough in every log."""
+        wanted = list(dict.fromkeys(settings))
+        self.make(wanted)
+        enough = [run for run in wanted if self.found(run)]
+        if not enough:
             raise BadInput(f"too few users share a query for groups of {K}; give a larger log")
-        return found
+        return enough
 
     def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
         """Return the possible runs for growing numbers of users."""
@@ -225,32 +193,31 @@ class Runs:
 
     def mean(self, run: Run, measure: Measure) -> float:
         """Return the mean of a figure over the logs."""
-        return fmean(measure(figures) for figures in self._found[run])
+        return fmean(measure(figures) for figures in self.found(run))
 
-    def spread(self, run: Run, measure: Measure) -> float:
-        """Return how far a figure lies apart between the logs."""
-        found = [measure(figures) for figures in self._found[run]]
-        return max(found) - min(found)
+    def spread(self, runs: Iterable[Run], measure: Measure) -> float:
+        """Return how far a figure lies apart between the logs, at most."""
+        by_run = [[measure(figures) for figures in self.found(run)] for run in runs]
+        return max(max(found) - min(found) for found in by_run)
 
     def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
         """Return the mean of a figure for runs one after the other."""
         return [self.mean(run, measure) for run in runs]
 
+    def says(self, runs: Iterable[Run], names: Iterable[object], measure: Measure, *, digits: int) -> str:
+        """Write the mean of a figure for runs one after the other."""
+        return at_each(names, self.curve(runs, measure), digits=digits)
+
     def change(self, runs: list[Run], measure: Measure) -> str:
         """Write the mean change of a figure from the first run to the last, log by log, and its standard error."""
-        first, last = ([measure(figures) for figures in self._found[run]] for run in (runs[0], runs[-1]))
+        first, last = ([measure(figures) for figures in self.found(run)] for run in (runs[0], runs[-1]))
         changes = [b - a for a, b in zip(first, last, strict=True)]
         return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / sqrt(len(changes)):.2g})"
 
-    def left_out(self, wanted: int, runs: list[Run], *, what: str) -> tuple[str, ...]:
-        """Return how many settings had too few users, if there are any."""
-        n_out = wanted - len(runs)
-        return (f"{n_out} of {wanted} {what} are left out: too few users share a query there",) if n_out else ()
-
-    def _make(self, run: Run) -> tuple[Figures, ...]:
+    def _run(self, setting: Run) -> tuple[Figures, ...]:
         try:
             return tuple(
-                _figures(ordered.sample(self.n_users(run)), run.method(seed=self.seed + i))
+                _figures(ordered.sample(self.n_users(setting)), setting.method(seed=self.seed + i))
                 for i, ordered in enumerate(self.material.logs)
             )
         except TooFewUsers:
@@ -278,9 +245,7 @@ def _figures(log: QueryLog, method: Kdelta) -> Figures:
     )
 
 
-def _name(run: Run) -> str:
-    size = f", {run.size:,} users" if run.size else ""
-    return f"{run.variant}, k={run.k}, delta={run.delta}{size}" + (", rare kept" if run.min_cluster_users < 2 else "")
+BACK = 0.1
 
 
 def trend(figures: Iterable[float]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from queryveil.data import QueryLog
 from queryveil.methods import Km, Target
 from queryveil.methods.km._search import Wish, choose
-from queryveil.papers.km_runs import FOCUS, KS, MS, Material, Measure, Outcomes, Run, dominated, gather
+from queryveil.papers._km_runs import FOCUS, KS, MS, Material, Measure, Run, Runs, dominated, gather
 from queryveil.progress import watch
 from queryveil.rng import generator
 from queryveil.testing import log_of
@@ -23,8 +23,8 @@ def small() -> Material:
 
 
 def test_each_measure_is_the_share_that_is_kept() -> None:
-    outcomes = Outcomes(small(), seed=0)
-    kept = {measure: outcomes.kept(measure, target=Target.LOG_SIZE, m=2, k=2) for measure in Measure}
+    km_runs = Runs(small(), seed=0)
+    kept = {measure: km_runs.kept(measure, target=Target.LOG_SIZE, m=2, k=2) for measure in Measure}
     # a and b stay with both users: 4 of 8 occurrences, and nothing of c and d
     assert kept == pytest.approx(
         {
@@ -49,79 +49,79 @@ def test_ours_is_what_km_releases_without_restore() -> None:
     log = log_of({f"u{i}": [f"t{i % 3} t{i % 4}", f"t{i % 5} t{i % 7} x{i}"] for i in range(60)})
     names = [f"t{i}" for i in range(7)]
     values = pl.DataFrame({"term": names, "bid": range(1, 8), "clicks": range(7, 0, -1), "impressions": [9] * 7})
-    outcomes = Outcomes(gather(log, users=None, values=values, seed=4), seed=4)
+    km_runs = Runs(gather(log, users=None, values=values, seed=4), seed=4)
     release = Km(k=10, m=2, target=Target.BID, values=values, restore=False, seed=4).anonymize(log)
     n_kept, n_before = (
         sum(len(query.split()) for query in frame["query"]) for frame in (release.data.frame, log.frame)
     )
     assert 0 < n_kept < n_before
-    assert outcomes.kept(Measure.LOG_SIZE, target=Target.BID, m=2, k=10) == pytest.approx(100 * n_kept / n_before)
+    assert km_runs.kept(Measure.LOG_SIZE, target=Target.BID, m=2, k=10) == pytest.approx(100 * n_kept / n_before)
 
 
-def test_shares_lie_between_0_and_100(outcomes: Outcomes) -> None:
+def test_shares_lie_between_0_and_100(km_runs: Runs) -> None:
     for target in Target:
         for m in MS:
             for k in KS:
-                assert all(0 <= outcomes.kept(measure, target=target, m=m, k=k) <= 100 for measure in Measure)
+                assert all(0 <= km_runs.kept(measure, target=target, m=m, k=k) <= 100 for measure in Measure)
 
 
-def test_a_larger_k_keeps_less_of_the_log(outcomes: Outcomes) -> None:
+def test_a_larger_k_keeps_less_of_the_log(km_runs: Runs) -> None:
     # Not so for random: at a larger k the rare terms go first, and fewer draws hit the frequent ones.
     for target in FOCUS.values():
-        kept = [outcomes.kept(Measure.LOG_SIZE, target=target, m=3, k=k) for k in KS]
+        kept = [km_runs.kept(Measure.LOG_SIZE, target=target, m=3, k=k) for k in KS]
         assert kept == sorted(kept, reverse=True)
         assert kept[0] > kept[-1]
 
 
-def test_m_3_keeps_no_more_than_m_2_by_much(outcomes: Outcomes) -> None:
+def test_m_3_keeps_no_more_than_m_2_by_much(km_runs: Runs) -> None:
     for measure, target in FOCUS.items():
         for k in KS:
-            two, three = (outcomes.kept(measure, target=target, m=m, k=k) for m in MS)
+            two, three = (km_runs.kept(measure, target=target, m=m, k=k) for m in MS)
             assert three <= two + 2
 
 
-def test_log_size_is_near_the_best_for_log_size(outcomes: Outcomes) -> None:
+def test_log_size_is_near_the_best_for_log_size(km_runs: Runs) -> None:
     for m in MS:
         for k in KS:
-            leader = outcomes.leader(Measure.LOG_SIZE, m=m, k=k)
-            most = outcomes.kept(Measure.LOG_SIZE, target=leader, m=m, k=k)
-            assert outcomes.best(Measure.LOG_SIZE, m=m, k=k) >= most - 3
+            leader = km_runs.leader(Measure.LOG_SIZE, m=m, k=k)
+            most = km_runs.kept(Measure.LOG_SIZE, target=leader, m=m, k=k)
+            assert km_runs.best(Measure.LOG_SIZE, m=m, k=k) >= most - 3
 
 
-def test_a_target_beats_the_worst_for_its_focus_at_small_k(outcomes: Outcomes) -> None:
+def test_a_target_beats_the_worst_for_its_focus_at_small_k(km_runs: Runs) -> None:
     for measure in (Measure.BID, Measure.CLICKS, Measure.IMPRESSIONS, Measure.REVENUE):
-        worst = outcomes.worst(measure, m=2, k=2)
-        assert outcomes.best(measure, m=2, k=2) > outcomes.kept(measure, target=worst, m=2, k=2)
+        worst = km_runs.worst(measure, m=2, k=2)
+        assert km_runs.best(measure, m=2, k=2) > km_runs.kept(measure, target=worst, m=2, k=2)
 
 
-def test_restore_never_keeps_less_of_the_focus(outcomes: Outcomes) -> None:
+def test_restore_never_keeps_less_of_the_focus(km_runs: Runs) -> None:
     for measure, target in FOCUS.items():
-        plain, restored = (outcomes.kept(measure, target=target, m=2, k=10, restore=r) for r in (False, True))
+        plain, restored = (km_runs.kept(measure, target=target, m=2, k=10, restore=r) for r in (False, True))
         assert restored >= plain
 
 
-def test_other_logs_give_other_figures(outcomes: Outcomes) -> None:
-    other = Outcomes(gather(None, users=1500, values=None, seed=4), seed=3)
+def test_other_logs_give_other_figures(km_runs: Runs) -> None:
+    other = Runs(gather(None, users=1500, values=None, seed=4), seed=3)
     run = {"target": Target.CLICKS, "m": 2, "k": 10}
-    assert outcomes.kept(Measure.CLICKS, **run) != other.kept(Measure.CLICKS, **run)  # type: ignore[arg-type]
+    assert km_runs.kept(Measure.CLICKS, **run) != other.kept(Measure.CLICKS, **run)  # type: ignore[arg-type]
 
 
-def test_random_is_the_average_of_two_runs(outcomes: Outcomes) -> None:
-    histories = outcomes.material.histories
-    wish = Wish(target=Target.RANDOM, worth=outcomes.material.worth[Target.RANDOM], restore=False)
+def test_random_is_the_average_of_two_runs(km_runs: Runs) -> None:
+    histories = km_runs.material.histories
+    wish = Wish(target=Target.RANDOM, worth=km_runs.material.worth[Target.RANDOM], restore=False)
     kept = [histories.counts[choose(histories, wish, k=2, m=2, rng=generator(seed))].sum() for seed in (7, 8)]
     assert kept[0] != kept[1]
     average = 100 * (kept[0] + kept[1]) / 2 / histories.counts.sum()
-    seven = Outcomes(outcomes.material, seed=7)
+    seven = Runs(km_runs.material, seed=7)
     assert seven.kept(Measure.LOG_SIZE, target=Target.RANDOM, m=2, k=2) == pytest.approx(average)
 
 
-def test_a_run_is_made_once(outcomes: Outcomes) -> None:
+def test_a_run_is_made_once(km_runs: Runs) -> None:
     run = Run(target=Target.LOG_SIZE, m=2, k=2)
-    outcomes.make([run])
+    km_runs.make([run])
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
-        outcomes.make([run, run])
+        km_runs.make([run, run])
     assert seen == []
 
 

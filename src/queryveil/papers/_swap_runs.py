@@ -1,12 +1,10 @@
-"""Swap the same rows with several settings, and attack what comes out."""
+"""Pàmies-Estrems et al.: swap the same rows with several settings, and attack what comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from time import process_time
-from typing import TypeAlias
 
 import polars as pl
 
@@ -17,8 +15,7 @@ from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import prepare
-from queryveil.progress import step, watch
-from queryveil.synthesis import synthesize
+from queryveil.papers import driver
 from queryveil.text.classifier import UNCLASSIFIED, Classifier
 
 USERS = 10_000
@@ -26,6 +23,11 @@ USERS = 10_000
 THEIR_ROWS = 36_389_576
 THEIR_SHARE_CLASSIFIED = 0.85
 FEWEST_USERS = 50
+# Paper: section 4.2.2 fixes the growth; which k the figures have is only drawn.
+GROWTH = 1.2
+GROWTHS = (1.1, 1.2, 1.5, 2.0, 3.0)
+KS = (5, 10, 20, 50)
+ATTACKERS: tuple[type[Rebuilding], ...] = (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
 
 
 class Order(StrEnum):
@@ -33,12 +35,6 @@ class Order(StrEnum):
 
     TIME = "time"
     FILE = "file"
-
-
-ORDER_NOTE = (
-    "order time: as a search engine receives the rows; order file: one user after the other, as AOL's files are and as "
-    "the paper seems to have run"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -67,11 +63,8 @@ class Material:
 
 
 def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
-    """Take a log, or make one up, and prepare its rows as the anonymizer does."""
-    origin = "the log was given"
-    if log is None:
-        log = synthesize(like="aol", users=USERS if users is None else users, seed=seed).log
-        origin = "the log is made up, in the shape of AOL's"
+    """Return a log, given or made up, and its rows prepared as the anonymizer does."""
+    log, origin = driver.given_or_made_up(log, like="aol", users=USERS if users is None else users, seed=seed)
     if log.terms_are_items:
         raise BadInput("the swap figures are for logs of queries; for transactions there are the clump figures")
     names = [name for name in ("user", "query", "time") if name in log.columns]
@@ -81,34 +74,17 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     if n_users < FEWEST_USERS:
         raise BadInput(f"{n_users} users of the log have a query, too few for pools of k=50; give a larger log")
     n_none = prepared.category_counts.get(UNCLASSIFIED, 0)
+    repeats = 1 - events.select("user", "query").n_unique() / events.height
     return Material(
         log=log,
         events=events,
         notes=(
             f"{origin}: {n_users:,} users, {events.height:,} rows with a query once identifiers are gone "
-            f"(theirs: {THEIR_ROWS:,} rows of AOL's); {_repeats(events):.0%} of them repeat a query of the same user",
+            f"(theirs: {THEIR_ROWS:,} rows of AOL's); {repeats:.0%} of them repeat a query of the same user",
             f"{1 - n_none / events.height:.1%} of the rows got a category (theirs: {THEIR_SHARE_CLASSIFIED:.0%}, the "
             "rest was thrown away there; here they have a pool of their own)",
         ),
     )
-
-
-def _repeats(events: pl.DataFrame) -> float:
-    return 1 - events.select("user", "query").n_unique() / events.height
-
-
-# Paper: section 4.2.2 fixes the growth; which k the figures have is only drawn.
-GROWTH = 1.2
-GROWTHS = (1.1, 1.2, 1.5, 2.0, 3.0)
-KS = (5, 10, 20, 50)
-ATTACKERS: tuple[type[Rebuilding], ...] = (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
-TIMED_ROWS = 200_000
-"""Rows that speeds are measured on at most."""
-N_TIMES = 5
-SECONDS_NOTE = (
-    "times are processor time of this machine, of all threads together, so other work on it hardly counts; they differ "
-    "from run to run"
-)
 
 
 class Distinct(StrEnum):
@@ -127,6 +103,9 @@ class Run:
     growth: float = GROWTH
     order: Order = Order.TIME
 
+    def __str__(self) -> str:
+        return f"k={self.k}, l={self.l}, order {self.order}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attacked:
@@ -143,12 +122,10 @@ class Attacked:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Pooled:
-    """What the pools came to."""
+    """What the pools came to: processor seconds, k of each category at the end, and the released rows."""
 
     seconds: float
     k_now: Int64s
-    n_suppressed: int
-    n_left: int
     released: QueryLog
     category: pl.Series
 
@@ -156,53 +133,50 @@ class Pooled:
         return f"Pooled(n_rows={self.released.n_rows})"
 
 
-class Runs:
-    """The runs on one material; what an attack found is kept."""
+Settings = dict[tuple[Distinct, Order], list[Run]]
+"""Runs with each k, by how many users a pool must have and by the order of the rows."""
+
+
+class Runs(driver.Runs[Material, Run, Attacked]):
+    """What the attackers found in the release of each run; releases themselves are made anew each time."""
 
     def __init__(self, material: Material, *, seed: int) -> None:
-        self.material, self.seed = material, seed
-        self._attacked: dict[Run, Attacked] = {}
+        super().__init__(material, seed=seed)
         self._events = {order: material.in_order(order) for order in material.orders}
+
+    @property
+    def order(self) -> Order:
+        """The order of rows where only one is measured: by time, if the log has times."""
+        return self.material.orders[0]
 
     def events(self, order: Order) -> pl.DataFrame:
         """Return the prepared rows in an order."""
         return self._events[order]
+
+    def every_setting(self) -> Settings:
+        """Return the runs of figures 6 and 7, attacked."""
+        wanted = {
+            (distinct, order): [Run(k=k, l=2 if distinct is Distinct.TWO else k, order=order) for k in KS]
+            for order in self.material.orders
+            for distinct in Distinct
+        }
+        self.make(run for group in wanted.values() for run in group)
+        return wanted
 
     def pooled(self, run: Run, *, at_most: int | None = None) -> Pooled:
         """Swap the rows, or the first of them; the same as `methods.Swap` does, with the rows prepared before."""
         events = self.events(run.order).head(self.material.events.height if at_most is None else at_most)
         pools = Pools(PoolSettings(k=run.k, l=run.l, growth=run.growth, remembered=None), seed=self.seed)
         start = process_time()
-        swapped = pools.add(events)
+        released = pools.add(events).released
         seconds = process_time() - start
-        released = swapped.released
         columns = ["user", "query"]
         if "time" in events.columns:
             # As released: the day of the arrival that set the row free.
             day = events["time"].gather(released["arrival"]).dt.truncate("1d")
             released, columns = released.with_columns(time=day), [*columns, "time"]
-        return Pooled(
-            seconds=seconds,
-            k_now=pools.k_now,
-            n_suppressed=swapped.n_suppressed,
-            n_left=int(pools.waiting.sum()),
-            released=QueryLog(frame=released.select(columns)),
-            category=released["category"],
-        )
-
-    def attack(self, runs: Iterable[Run]) -> None:
-        """Make and attack those of the releases that were not yet."""
-        missing = [run for run in dict.fromkeys(runs) if run not in self._attacked]
-        for i, run in enumerate(missing):
-            step(f"k={run.k}, l={run.l}, order {run.order}", i / len(missing))
-            # The steps inside a run would hide which run it is.
-            with watch(lambda _name, _share: None):
-                self._attacked[run] = self._attack(run)
-
-    def attacked(self, run: Run) -> Attacked:
-        """Return what the attackers found."""
-        self.attack([run])
-        return self._attacked[run]
+        log, category = QueryLog(frame=released.select(columns)), released["category"]
+        return Pooled(seconds=seconds, k_now=pools.k_now, released=log, category=category)
 
     def printed(self, *, k: int, order: Order, grows: bool) -> Exposure:
         """Swap as algorithm 2 is printed, nothing but chance deciding, and read the release as it stands."""
@@ -219,39 +193,14 @@ class Runs:
         seen = Seen.of(QueryLog(frame=events.select("user", "query")), category=events["category"].to_numpy())
         return rebuilt(seen, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
 
-    @property
-    def has_times(self) -> bool:
-        """Whether rows can be sorted by time."""
-        return Order.TIME in self.material.orders
-
-    def _attack(self, run: Run) -> Attacked:
-        pooled = self.pooled(run)
+    def _run(self, setting: Run) -> Attacked:
+        pooled = self.pooled(setting)
         seen = Seen.of(pooled.released, category=pooled.category.to_numpy())
-        original = QueryLog(frame=self.events(run.order).select("user", "query"))
+        original = QueryLog(frame=self.events(setting.order).select("user", "query"))
         truth = Truth.of(original, seen=seen, cleaned=True)
         found = {}
         for attacker in ATTACKERS:
-            for by_time in (False, True) if self.has_times else (False,):
-                each = attacker(k=run.k, growth=run.growth, by_time=by_time, seed=self.seed + 1)
+            for by_time in (False, True) if Order.TIME in self.material.orders else (False,):
+                each = attacker(k=setting.k, growth=setting.growth, by_time=by_time, seed=self.seed + 1)
                 found[each.name] = each.attack(seen, truth=truth)
         return Attacked(as_released=as_released(truth), by_name=found)
-
-
-Settings: TypeAlias = dict[tuple[Distinct, Order], list[Run]]
-"""Runs with each k, by how many users a pool must have and by the order of the rows."""
-
-
-def all_settings(runs: Runs) -> Settings:
-    """Return the runs that figures 6 and 7 have, attacked."""
-    wanted = {
-        (distinct, order): [Run(k=k, l=2 if distinct is Distinct.TWO else k, order=order) for k in KS]
-        for order in runs.material.orders
-        for distinct in Distinct
-    }
-    runs.attack(run for group in wanted.values() for run in group)
-    return wanted
-
-
-def percent(share: float) -> float:
-    """Return a share as cells show it."""
-    return round(100 * share, 2)
