@@ -17,7 +17,7 @@ from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Km, Plink, Swap
 from queryveil.release import ColumnPolicy, Release
 from queryveil.reports import Report, State, render, report, write_whole
-from queryveil.reports.cost_section import changed, removed
+from queryveil.reports._cost_section import changed, removed
 from queryveil.reports.value import curves_of, points_of
 from queryveil.testing import log_of
 

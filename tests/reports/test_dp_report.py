@@ -13,9 +13,9 @@ from queryveil.methods import Dp
 from queryveil.methods.dp.synthesis import synthesized
 from queryveil.release import Release, read_release
 from queryveil.reports import Report, render, report
-from queryveil.reports.blocks import Paragraph
-from queryveil.reports.document import document_of
-from queryveil.reports.papers import source_of
+from queryveil.reports._blocks import Paragraph
+from queryveil.reports._definitions import source_of
+from queryveil.reports._document import document_of
 from queryveil.testing.logs import log_of
 
 TEXTS = ("kestrel", "lantern", "mulberry", "persona", "ripple.example")

@@ -19,8 +19,8 @@ from queryveil.guarantees import (
     TransactionAnonymity,
 )
 from queryveil.reports import Judgement, State, in_short, render_html, report
-from queryveil.reports.exposure_section import shown
-from queryveil.reports.papers import source_of
+from queryveil.reports._definitions import source_of
+from queryveil.reports._exposure_section import one_per_kind
 
 VOID = {"meta", "link", "br", "hr", "img"}
 
@@ -145,7 +145,7 @@ def test_texts_are_escaped_wherever_they_come_from() -> None:
 
 def test_of_attackers_of_one_kind_one_is_in_the_picture_and_all_are_in_the_table() -> None:
     attempts = made_up_attacks().attempts
-    kept = [(one.after.attacker, one.after.n_known, one.after.n_wrong) for one in shown(attempts)]
+    kept = [(one.after.attacker, one.after.n_known, one.after.n_wrong) for one in one_per_kind(attempts)]
     assert kept == [("known_terms", 4, 0), ("likely_terms", 4, 0), ("rare_pair", None, 0), ("rebuild_2+T", None, 0)]
     text = render_html(made_up_report())
     assert "Exchange undone (1)" in text

@@ -1,7 +1,7 @@
 """Say in one page what a release promises, whether it holds, and what it cost."""
 
+from queryveil.reports._document import in_short
 from queryveil.reports.building import report
-from queryveil.reports.document import in_short
 from queryveil.reports.render import (
     ReportFormat,
     check_report_target,

@@ -1,4 +1,4 @@
-"""A report as a file, whole or not at all."""
+"""Write a report as HTML, Markdown or JSON, and a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import msgspec
 
 from queryveil.errors import BadFile, BadParameter, NotWritten
 from queryveil.html_tables import Cell, Html, escape, number, table
-from queryveil.reports.blocks import Block, Bullets, Commands, Paragraph, Picture, Section, Table
-from queryveil.reports.document import document_of
+from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Picture, Section, Table
+from queryveil.reports._document import document_of
 from queryveil.reports.page import badge, bullets, command, joined, page, paragraph, scrolling, section, tiles
 from queryveil.reports.value import Report
 
@@ -23,7 +23,7 @@ _MOST_NARROW = 4
 
 
 def render_html(report: Report) -> str:
-    """Return the whole file.
+    """Return a report as one HTML file.
 
     It has no script and loads nothing. It holds no query, URL or user id, unless the report has `top_queries`.
     """
@@ -45,7 +45,7 @@ def render_html(report: Report) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Keep a number and its per cent on one line."""
+    """Return a text in which no line breaks between a number and its per cent sign."""
     return text.replace(" %", "\u00a0%")
 
 
@@ -82,13 +82,13 @@ def _contents(sections: tuple[Section, ...]) -> Html:
 
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
-"""Among these what would become an entity, a mention or a link."""
+"""Characters with a meaning in Markdown, and those that would start an entity, a mention or a link."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What a terminal takes for an order, and what turns the text after it round."""
+"""Control characters, which a terminal obeys, and those that reverse the direction of text."""
 
 
 def render_markdown(report: Report) -> str:
-    """Return the whole text."""
+    """Return a report as Markdown."""
     document = document_of(report)
     figures = [
         f"- {escape_markdown(one.label)}: **{escape_markdown(one.value)}**"
@@ -110,7 +110,7 @@ def render_markdown(report: Report) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Make text mean itself in Markdown, on one line.
+    r"""Escape text for Markdown, on one line.
 
     >>> print(escape_markdown("a*b_c <b>"))
     a\*b\_c \<b\>
@@ -153,7 +153,7 @@ def _cell(cell: Cell) -> str:
 
 
 class ReportFormat(StrEnum):
-    """How a report can be written; the names are those of files."""
+    """The formats of a report; the names are those of file endings."""
 
     HTML = "html"
     MD = "md"
@@ -172,7 +172,7 @@ def render(report: Report, *, format: ReportFormat | str = ReportFormat.HTML) ->
 
 
 def report_format(name: str) -> ReportFormat:
-    """Take a format by its name."""
+    """Return a format by its name."""
     try:
         return ReportFormat(name)
     except ValueError:
@@ -180,7 +180,7 @@ def report_format(name: str) -> ReportFormat:
 
 
 def check_report_target(path: Path, *, force: bool) -> None:
-    """Raise if a report may not be written there; better before the work than after it."""
+    """Raise if a report cannot be written to a path; called before the work begins."""
     if not path.absolute().parent.is_dir():
         raise BadParameter("output", str(path), allowed="a file in a folder that is there")
     if path.is_dir() or (os.path.lexists(path) and not force):
@@ -189,7 +189,7 @@ def check_report_target(path: Path, *, force: bool) -> None:
 
 
 def write_whole(text: str, path: Path) -> None:
-    """Write a file beside its place and put it there when it is whole; what stood there is replaced."""
+    """Write a file under another name and rename it when it is whole; an existing file is replaced."""
     partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
     try:
         with partial.open("xb") as file:

@@ -63,7 +63,7 @@ def tag(name: str, *inside: str, **attributes: float | str | None) -> Html:
 
 def line(x1: float, y1: float, x2: float, y2: float, *, class_: str, width: float = 1, dash: str | None = None) -> Html:
     """Return a straight line."""
-    look = {"stroke": "currentColor", "stroke_width": width, "stroke_dasharray": dash}
+    look: dict[str, float | str | None] = {"stroke": "currentColor", "stroke_width": width, "stroke_dasharray": dash}
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_, **look)
 
 

@@ -1,4 +1,4 @@
-"""The section of a report on utility: what is kept, what it is good for, and what was removed."""
+"""The sections on cost: how much is left, what the release is still good for, and what was removed or changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from queryveil.html_tables import number, percent
 from queryveil.release import Manifest, sizes
-from queryveil.reports.blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table
+from queryveil.reports._blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table, capitalized
 from queryveil.reports.charts import Bar, Line, bar_chart, line_chart
 from queryveil.reports.value import Curves, Report
 from queryveil.utility.score import Measures, Score
@@ -50,7 +50,7 @@ _NOT_IN_THE_LOG = "bad_rows_skipped"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One kind of what was done: how many, in words, and whether it counts rows that are gone."""
+    """One kind of edit in plain words, its number, and whether it counts removed rows."""
 
     label: str
     n: int
@@ -58,7 +58,7 @@ class Edit:
 
 
 def removed(manifest: Manifest) -> tuple[Edit, ...]:
-    """Return what was removed, the rows first; kinds of which there were none are left out."""
+    """Return what was removed, rows first and the most frequent kind first; kinds that did not occur are left out."""
     found = [
         Edit(label=in_words(name), n=n, is_rows=_is_rows(name))
         for name, n in manifest.removed.items()
@@ -73,7 +73,7 @@ def changed(manifest: Manifest) -> tuple[Edit, ...]:
 
 
 def in_words(name: str) -> str:
-    """Say a name of the manifest's `removed` or `changed` in plain words.
+    """Return a name of the manifest's `removed` or `changed` in plain words.
 
     >>> in_words("bot_rows"), in_words("rows_of_somebody_elses_method")
     ('rows of users taken for programs', 'rows of somebody elses method')
@@ -100,8 +100,8 @@ _NOT_TOLD = (
 )
 
 
-def cost(report: Report) -> Section:
-    """Return what the release is still good for."""
+def cost_section(report: Report) -> Section:
+    """Return counts and utility measures of the release, and how frequencies changed."""
     blocks: list[Block] = [_counts(report)]
     if report.measures is None:
         blocks.append(Paragraph(text=report.why_no_measures))
@@ -112,7 +112,7 @@ def cost(report: Report) -> Section:
     return Section(name="cost", title="What it cost", blocks=tuple(blocks))
 
 
-def taken_away(report: Report) -> Section:
+def edits_section(report: Report) -> Section:
     """Return what was removed and changed, by kind."""
     manifest = report.manifest
     if manifest.promise.is_noisy:
@@ -148,8 +148,8 @@ def _edits(caption: str, edits: Iterable[Edit]) -> Table:
     return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
 
 
-def figures(report: Report) -> tuple[Figure, ...]:
-    """Return the figures that say how much is left."""
+def size_figures(report: Report) -> tuple[Figure, ...]:
+    """Return the figures for the top of the report: rows and users kept, or what the kind of data has instead."""
     found = sizes(report.manifest, n_clicks=report.n_clicks)
     return tuple(Figure(value=size.figure, label=size.title, note=size.about) for size in found)
 
@@ -174,7 +174,7 @@ def _noise(manifest: Manifest) -> Table:
 def _counts(report: Report) -> Table:
     manifest = report.manifest
     if manifest.promise.is_noisy:
-        shown = tuple((each.label, each.value) for each in figures(report))
+        shown = tuple((each.label, each.value) for each in size_figures(report))
         return Table(columns=("", "release"), rows=shown, caption="Counts")
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
@@ -193,8 +193,8 @@ def _counts(report: Report) -> Table:
 def _families(measures: Measures) -> list[Block]:
     blocks: list[Block] = []
     for group, scores in measures.by_group().items():
-        rows = tuple((_capital(one.title), _written(one), f"{one.about}; {one.better} is better") for one in scores)
-        blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, _capital(group))))
+        rows = tuple((capitalized(one.title), _written(one), f"{one.about}; {one.better} is better") for one in scores)
+        blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, capitalized(group))))
     if measures.notes:
         blocks.append(Paragraph(text="Notes on the measures:", kind="note"))
         blocks.append(Bullets(items=measures.notes))
@@ -228,7 +228,3 @@ def _share(n: int, whole: int) -> str:
 
 def _written(score: Score) -> str:
     return percent(score.value) if score.is_share else number(score.value)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from queryveil.attacks.exposure import Exposure
-from queryveil.html_tables import Cell, Html, number, percent
+from queryveil.html_tables import Cell, Html, percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """What to type."""
+    """Command lines to type."""
 
     lines: tuple[str, ...]
 
@@ -62,7 +62,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One of the few figures that stand at the top: a `value`, what it is, and how to take it."""
+    """One of the few figures at the top of a report: a `value`, its label, and a note on how to read it."""
 
     value: str
     label: str
@@ -100,7 +100,7 @@ _REBUILDERS = ("as_released", "rebuild_")
 
 
 def attacker(found: Exposure) -> str:
-    """Name an attacker as a reader would.
+    """Return the title of an attacker with what it knows.
 
     >>> one = Exposure.counted(
     ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
@@ -116,7 +116,7 @@ def attacker(found: Exposure) -> str:
 
 
 def named(name: str) -> str:
-    """Name an attacker by its name alone.
+    """Return the title of an attacker by its name alone.
 
     >>> named("rebuild_2+T"), named("known_terms"), named("nosuch_thing")
     ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
@@ -126,30 +126,21 @@ def named(name: str) -> str:
     if name.startswith("rebuild_"):
         which = name.removeprefix("rebuild_")
         return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
-    return _ATTACKERS.get(name, _capital(name.replace("_", " ")))
+    return _ATTACKERS.get(name, capitalized(name.replace("_", " ")))
 
 
 def is_rebuilder(name: str) -> bool:
-    """Whether it is one of the many that try to undo an exchange of queries."""
+    """Return whether an attacker tries to undo an exchange of queries."""
     return name.startswith(_REBUILDERS)
 
 
 def share(found: Exposure) -> str:
-    """Write the share found; of nothing sought, nothing is known."""
+    """Return the share found as text; without targets there is none."""
     return percent(found.share) if found.n_targets else "none sought"
 
 
-def of(part: int, whole: int) -> str:
-    """Write a part of a whole.
-
-    >>> of(1200, 4000)
-    '1,200 of 4,000'
-    """
-    return f"{number(part)} of {number(whole)}"
-
-
 def count(n: int, noun: str) -> str:
-    """Write a number of things.
+    """Return a number of things as text.
 
     >>> count(1, "warning"), count(1200, "row")
     ('1 warning', '1,200 rows')
@@ -157,5 +148,11 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _capital(text: str) -> str:
+def capitalized(text: str) -> str:
+    """Return a text with a capital first letter, the others as they are."""
     return text[:1].upper() + text[1:]
+
+
+def lowered(text: str) -> str:
+    """Return a text with a small first letter, the others as they are."""
+    return text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""The promises as the papers state them, and where."""
+"""The definition behind each promise, as its paper states it, and the reference."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _NOISE = {
     "zealous": "M. Götz, A. Machanavajjhala, G. Wang, X. Xiao, J. Gehrke: Publishing Search Logs - A Comparative Study "
     "of Privacy Guarantees. IEEE Transactions on Knowledge and Data Engineering 24(3), 2012",
 }
-"""Noise that is not that of the first paper."""
+"""Where noise comes from, if not from the paper of the promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A promise as a definition with its numbers, how ours differs (empty if it does not), and the paper."""
+    """A definition with the numbers of a promise, how ours differs (empty if it does not), and the paper."""
 
     name: str
     definition: str

@@ -1,13 +1,21 @@
-"""Turn a report into its sections, in reading order."""
+"""Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
 from __future__ import annotations
 
 from queryveil.attacks.suite import Attacks, Attempt
 from queryveil.html_tables import percent
-from queryveil.reports.blocks import Document, Figure, Paragraph, Section, Table, attacker, count, share
-from queryveil.reports.cost_section import cost, figures, taken_away
-from queryveil.reports.exposure_section import TYPICAL, by_known_terms, exposed, shown, typical
-from queryveil.reports.promise_sections import checking, columns, glossary, judged, not_promised, promised, warnings
+from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, attacker, count, lowered, share
+from queryveil.reports._cost_section import cost_section, edits_section, size_figures
+from queryveil.reports._exposure_section import TYPICAL, exposure_section, known_terms_section, one_per_kind, typical
+from queryveil.reports._promise_sections import (
+    checking_section,
+    columns_section,
+    glossary_section,
+    limits_section,
+    promise_section,
+    verdict_section,
+    warnings_section,
+)
 from queryveil.reports.value import Report, State
 
 _BADGES: dict[State, str] = {
@@ -25,18 +33,18 @@ _KEEP_IT = (
 def document_of(report: Report) -> Document:
     """Return the whole report as headings, sentences, tables and pictures."""
     sections = (
-        promised(report),
-        not_promised(report),
-        judged(report),
-        exposed(report),
-        by_known_terms(report),
-        cost(report),
-        taken_away(report),
-        columns(report),
-        warnings(report),
-        _texts(report),
-        checking(report),
-        glossary(),
+        promise_section(report),
+        limits_section(report),
+        verdict_section(report),
+        exposure_section(report),
+        known_terms_section(report),
+        cost_section(report),
+        edits_section(report),
+        columns_section(report),
+        warnings_section(report),
+        _queries_section(report),
+        checking_section(report),
+        glossary_section(),
     )
     return Document(
         title=f"Release {report.folder}",
@@ -45,14 +53,14 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure(report), *figures(report)),
+        figures=(*_exposure_figures(report), *size_figures(report)),
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. {_holds_no_text(report)}",
     )
 
 
 def in_short(report: Report) -> str:
-    """Say in a sentence or two what came of it."""
+    """Return the verdict and what attackers found, in a sentence or two."""
     judgement = report.judgement
     match report.state:
         case State.NOTHING_PROMISED:
@@ -62,11 +70,11 @@ def in_short(report: Report) -> str:
         case _:
             first = "" if judgement.verdict is None else judgement.verdict.in_words()
     # Where a promise is broken, nothing else matters.
-    return first if report.state is State.BROKEN else f"{first} {_found(report)}".strip()
+    return first if report.state is State.BROKEN else f"{first} {_exposure_in_words(report)}".strip()
 
 
-def _found(report: Report) -> str:
-    """Return what somebody finds who knows a few terms, and who finds more."""
+def _exposure_in_words(report: Report) -> str:
+    """Return the share of people found by a few known terms, and by the attack that found most."""
     if report.attacks is None:
         # Without an original nobody expects attacks.
         return report.why_no_attacks if report.measures is not None else ""
@@ -82,20 +90,21 @@ def _by_terms(known: Attempt) -> str:
 
 
 def _most(attacks: Attacks, known: Attempt | None) -> str:
-    """Name whoever finds most, clearly above chance and more than those who know a few terms; a low figure of theirs
-    alone would reassure where another way is open.
+    """Return the attack that found most, if it is clearly above chance and above the attack by a few known terms.
+
+    The low figure of that attack alone would reassure where another way is open.
     """
-    above = [one.after for one in shown(attacks.attempts) if one.after.beats_chance and one is not known]
+    above = [one.after for one in one_per_kind(attacks.attempts) if one.after.beats_chance and one is not known]
     most = max(above, key=lambda found: found.share, default=None)
     if most is None or (known is not None and most.share <= known.after.share):
         return ""
     name, other = attacker(most), "" if known is None else "another attack, "
     by_chance = f"by chance {percent(most.chance_share)}"
-    return f"Most is found by {other}{name[:1].lower()}{name[1:]}: {share(most)} of {most.what} ({by_chance})."
+    return f"Most is found by {other}{lowered(name)}: {share(most)} of {most.what} ({by_chance})."
 
 
 def _alert(report: Report) -> str:
-    """Return what must not be overlooked."""
+    """Return the warning on top: a broken promise, warnings of the manifest, a report to keep private."""
     n = len(report.manifest.warnings)
     warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
     is_exact = report.manifest.promise.is_noisy and report.measures is not None
@@ -108,7 +117,7 @@ def _alert(report: Report) -> str:
     return f"{first.get(report.state, '')} {warned}".strip()
 
 
-def _exposure(report: Report) -> tuple[Figure, ...]:
+def _exposure_figures(report: Report) -> tuple[Figure, ...]:
     if report.attacks is None:
         why = "they need the original" if report.measures is None else "see what attackers find"
         return (Figure(value="not tried", label="Attacks", note=why),)
@@ -118,7 +127,7 @@ def _exposure(report: Report) -> tuple[Figure, ...]:
         before = "" if known.before is None else f"{share(known.before)} before, "
         note = f"{before}{percent(known.after.chance_share)} by chance"
         figures.append(Figure(value=share(known.after), label=f"Found by {TYPICAL} search terms", note=note))
-    ran = shown(report.attacks.attempts)
+    ran = one_per_kind(report.attacks.attempts)
     if ran:
         n_above = sum(one.after.beats_chance for one in ran)
         n_before = sum(one.before is not None and one.before.beats_chance for one in ran)
@@ -127,7 +136,7 @@ def _exposure(report: Report) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _texts(report: Report) -> Section | None:
+def _queries_section(report: Report) -> Section | None:
     if report.top_queries is None:
         return None
     n = "count" if "count" in report.columns else "rows"

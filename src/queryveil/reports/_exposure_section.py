@@ -1,13 +1,14 @@
-"""The section of a report on attacks, on the release and on the pseudonymised log."""
+"""The sections on exposure: what attackers find in the release, and in the log with only the ids changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.suite import Attacks, Attempt
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
-from queryveil.reports.blocks import (
+from queryveil.reports._blocks import (
     Block,
     Bullets,
     Paragraph,
@@ -15,7 +16,9 @@ from queryveil.reports.blocks import (
     Section,
     Table,
     attacker,
+    capitalized,
     is_rebuilder,
+    lowered,
     named,
     share,
 )
@@ -23,7 +26,7 @@ from queryveil.reports.charts import BeforeAfter, Line, line_chart, paired_bar_c
 from queryveil.reports.value import Report
 
 TYPICAL = 4
-"""Of those who know some terms of a person, the one that stands for all knows so many."""
+"""The number of known terms that one attack is shown for, in place of all numbers."""
 _BY_TERMS = ("known_terms", "likely_terms")
 _COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance")
 _ESTIMATED = (
@@ -32,8 +35,8 @@ _ESTIMATED = (
 )
 
 
-def exposed(report: Report) -> Section:
-    """Return what everybody found."""
+def exposure_section(report: Report) -> Section:
+    """Return the share that each attacker found, before and after."""
     title = "What attackers find"
     if report.attacks is None:
         return Section(name="exposure", title=title, blocks=(Paragraph(text=report.why_no_attacks),))
@@ -55,8 +58,8 @@ def exposed(report: Report) -> Section:
     return Section(name="exposure", title=title, blocks=tuple(blocks))
 
 
-def by_known_terms(report: Report) -> Section | None:
-    """Return what is found by how many terms are known; None where nobody who knows terms has run."""
+def known_terms_section(report: Report) -> Section | None:
+    """Return the share of people found by the number of known terms; None if fewer than two numbers were tried."""
     if report.attacks is None:
         return None
     known = [one for one in report.attacks.attempts if one.after.attacker in _BY_TERMS]
@@ -66,14 +69,18 @@ def by_known_terms(report: Report) -> Section | None:
     if len(best) < 2:
         return None
     lines = [
-        Line(name="before", points=_before(best), kind="before"),
-        Line(name="after", points=_after(best), kind="after"),
-        Line(name="by chance", points=_chance(best), kind="chance"),
+        Line(name="before", points=_points(one.before for one in best), kind="before"),
+        Line(name="after", points=_points(one.after for one in best), kind="after"),
+        Line(
+            name="by chance",
+            points=tuple((one.after.n_known or 0, one.after.chance_share) for one in best),
+            kind="chance",
+        ),
     ]
     if likely:
         lines += [
-            Line(name="before, if sure", points=_before(sure), kind="before", thin=True),
-            Line(name="after, if sure", points=_after(sure), kind="after", thin=True),
+            Line(name="before, if sure", points=_points(one.before for one in sure), kind="before", thin=True),
+            Line(name="after, if sure", points=_points(one.after for one in sure), kind="after", thin=True),
         ]
     chart = line_chart(
         title="People found by what is known of them",
@@ -89,14 +96,14 @@ def by_known_terms(report: Report) -> Section | None:
 
 
 def typical(attacks: Attacks | None) -> Attempt | None:
-    """Return the attempt that stands for those who know terms of a person: four of them, all right."""
+    """Return the attack by four known terms, all of them right; None if it did not run."""
     if attacks is None:
         return None
     return attacks.named("likely_terms", n_known=TYPICAL) or attacks.named("known_terms", n_known=TYPICAL)
 
 
-def shown(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
-    """Return one attempt of each kind: those who know four terms, and of those who undo an exchange the best one."""
+def one_per_kind(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    """Return one attack of each kind: by terms that with four, and of those that undo an exchange the best one."""
     kept, rebuilders = list[Attempt](), list[Attempt]()
     for attempt in attempts:
         found = attempt.after
@@ -109,7 +116,7 @@ def shown(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
 
 
 def _reading(attacks: Attacks) -> str:
-    ran = shown(attacks.attempts)
+    ran = one_per_kind(attacks.attempts)
     if not ran:
         return "No attacker fits this release."
     above = [attacker(one.after) for one in ran if one.after.beats_chance]
@@ -131,7 +138,7 @@ def _bars(attempts: Iterable[Attempt]) -> Picture:
             chance=one.after.chance_share,
             interval=one.after.interval,
         )
-        for one in shown(attempts)
+        for one in one_per_kind(attempts)
     ]
     chart = paired_bar_chart(
         title="Found before and after",
@@ -142,8 +149,8 @@ def _bars(attempts: Iterable[Attempt]) -> Picture:
 
 
 def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Leave out those who know terms, but the typical one: the others have a picture of their own."""
-    return [one for one in attempts if one.after.attacker not in _BY_TERMS or one in shown([one])]
+    """Return the attacks without those by terms, except by four: the others have a picture of their own."""
+    return [one for one in attempts if one.after.attacker not in _BY_TERMS or one in one_per_kind([one])]
 
 
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
@@ -166,13 +173,13 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
-    """Return why attackers did not run, once for each reason."""
+    """Return the reasons why attackers did not run, each with its attackers."""
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
         name = "exchange undone" if is_rebuilder(one.attacker) else named(one.attacker)
         names.setdefault(one.reason, {})[name] = None
     # Some names have commas of their own.
-    return tuple(f"{_capital('; '.join(map(_lowered, found)))}: {reason}." for reason, found in names.items())
+    return tuple(f"{capitalized('; '.join(map(lowered, found)))}: {reason}." for reason, found in names.items())
 
 
 def _slope(right: list[Attempt]) -> str:
@@ -183,26 +190,10 @@ def _slope(right: list[Attempt]) -> str:
     )
 
 
-def _before(attempts: Iterable[Attempt]) -> tuple[tuple[float, float], ...]:
-    return tuple((one.before.n_known or 0, one.before.share) for one in attempts if one.before is not None)
-
-
-def _after(attempts: Iterable[Attempt]) -> tuple[tuple[float, float], ...]:
-    return tuple((one.after.n_known or 0, one.after.share) for one in attempts)
-
-
-def _chance(attempts: Iterable[Attempt]) -> tuple[tuple[float, float], ...]:
-    return tuple((one.after.n_known or 0, one.after.chance_share) for one in attempts)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _lowered(name: str) -> str:
-    return f"{name[:1].lower()}{name[1:]}"
+def _points(found: Iterable[Exposure | None]) -> tuple[tuple[float, float], ...]:
+    return tuple((one.n_known or 0, one.share) for one in found if one is not None)
 
 
 def _listed(names: list[str]) -> str:
-    lowered = [_lowered(name) for name in names]
-    return lowered[0] if len(lowered) == 1 else f"{', '.join(lowered[:-1])} and {lowered[-1]}"
+    *first, last = map(lowered, names)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,4 +1,4 @@
-"""The sections of a report on the promise and its limits."""
+"""The sections on the promise: what it says and does not say, the verdict, columns, and how to check it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from queryveil.guarantees import (
     TransactionAnonymity,
 )
 from queryveil.release import DataFile, Ids, Manifest, TimeDetail
-from queryveil.reports.blocks import Block, Bullets, Commands, Paragraph, Section, Table
-from queryveil.reports.papers import source_of
+from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Section, Table, capitalized
+from queryveil.reports._definitions import source_of
 from queryveil.reports.value import Report, State
 
 
-def promised(report: Report) -> Section:
-    """Return the promise."""
+def promise_section(report: Report) -> Section:
+    """Return the promise in plain words and as the definition of its paper."""
     promise = report.manifest.promise
     blocks: list[Block] = [Paragraph(text=promise.in_words())]
     source = source_of(promise, method=report.manifest.method, noise=report.manifest.noise)
@@ -31,8 +31,8 @@ def promised(report: Report) -> Section:
     return Section(name="promise", title="What is promised", blocks=tuple(blocks))
 
 
-def not_promised(report: Report) -> Section:
-    """Return what nobody may conclude from it."""
+def limits_section(report: Report) -> Section:
+    """Return what the promise does not cover."""
     law = "Whether this makes the release anonymous under a law is a judgement for which these are the facts."
     return Section(
         name="not-promised",
@@ -58,8 +58,8 @@ _CHECKED_MADE_UP = (
 )
 
 
-def judged(report: Report) -> Section:
-    """Return the verdict."""
+def verdict_section(report: Report) -> Section:
+    """Return the verdict of the checker, what it checked, and witnesses if the promise is broken."""
     judgement, blocks = report.judgement, list[Block]()
     verdict = judgement.verdict
     if verdict is None:
@@ -128,7 +128,7 @@ def _what_was_checked(promise: Guarantee) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalized(text)}."
 
 
 _GLOSSARY = (
@@ -147,17 +147,17 @@ _ONE_FILE = "The data file is the one that was judged if its checksum is this:"
 _SEVERAL_FILES = "The data files are those that were judged if their checksums are these:"
 
 
-def checking(report: Report) -> Section:
+def checking_section(report: Report) -> Section:
     """Return the commands that repeat what this report says, and what it was made with."""
     manifest, folder = report.manifest, quote(report.folder)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     blocks: list[Block] = []
     files = [file for file in (manifest.data, manifest.clicks) if file is not None]
     if files:
-        lines = [line for file in files for line in (_sum(file, folder=folder), file.sha256)]
+        lines = [line for file in files for line in (_checksum_command(file, folder=folder), file.sha256)]
         blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
     if not manifest.promise.promises_nothing:
-        blocks += [Paragraph(text=_who_can(report)), Commands(lines=_verify(report))]
+        blocks += [Paragraph(text=_who_can_verify(report)), Commands(lines=_verify(report))]
     blocks += [
         Paragraph(text="To make this report again, with the original for what attackers find and what it cost:"),
         Commands(lines=(f"queryveil report {folder} --original LOG{_key(report)}",)),
@@ -166,15 +166,15 @@ def checking(report: Report) -> Section:
     return Section(name="check", title="Check it yourself", blocks=tuple(blocks))
 
 
-def _sum(file: DataFile, *, folder: str) -> str:
+def _checksum_command(file: DataFile, *, folder: str) -> str:
     """Return the command that prints the checksum of a file; that of parts is the sum of their own."""
     if file.parts:
         return f"sha256sum {folder}/{file.name}/* | cut -d ' ' -f 1 | sha256sum"
     return f"sha256sum {folder}/{file.name}"
 
 
-def glossary() -> Section:
-    """Return what words mean here."""
+def glossary_section() -> Section:
+    """Return the words of the report with their meaning."""
     table = Table(columns=("word", "meaning"), rows=_GLOSSARY, caption="")
     return Section(name="glossary", title="Glossary", blocks=(table,))
 
@@ -187,7 +187,7 @@ def _verify(report: Report) -> tuple[str, ...]:
     return (f"queryveil verify {folder}", with_original)
 
 
-def _who_can(report: Report) -> str:
+def _who_can_verify(report: Report) -> str:
     if report.manifest.promise.needs_original:
         return "Only who has the original and the key can judge the promise again (exit code 0: it holds, 1: broken):"
     return (
@@ -233,8 +233,8 @@ _QUERIES = {
 _NOT_COVERED = "released as it is, not covered by the promise"
 
 
-def columns(report: Report) -> Section:
-    """Return the column policy as a table."""
+def columns_section(report: Report) -> Section:
+    """Return what each column of the release holds."""
     rows = tuple(_rows(report.manifest, released=report.columns))
     title = "What became of the columns"
     return Section(
@@ -242,16 +242,12 @@ def columns(report: Report) -> Section:
     )
 
 
-def warnings(report: Report) -> Section | None:
-    """Return the warnings of the manifest; none where there are none."""
+def warnings_section(report: Report) -> Section | None:
+    """Return the warnings of the manifest; None if it has none."""
     found = report.manifest.warnings
     if not found:
         return None
-    return Section(name="warnings", title="Warnings", blocks=(Bullets(items=tuple(map(_sentence_columns, found))),))
-
-
-def _sentence_columns(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return Section(name="warnings", title="Warnings", blocks=(Bullets(items=tuple(map(_sentence, found))),))
 
 
 def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:
