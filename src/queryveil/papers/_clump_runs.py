@@ -9,11 +9,13 @@ from time import perf_counter
 
 import numpy as np
 
-from queryveil.data import Int32s, Int64s, QueryLog
+from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.methods.clump._greedy import Clustering, Cost, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
-from queryveil.methods.clump.bags import Unit, bags_of
+from queryveil.methods.clump.bags import bags_of
+from queryveil.methods.settings import Unit
 from queryveil.papers import driver
 from queryveil.progress import step, watch
 from queryveil.rng import generator
@@ -32,17 +34,16 @@ SIZES = (1_000, 10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Material:
-    """Transactions as compressed rows of distinct nodes, and the tree of the nodes that occur; notes on both."""
+    """The distinct nodes of each transaction, and the tree of the nodes that occur; notes on both."""
 
-    row_ptr: Int64s
-    nodes: Int32s
+    nodes: Rows[np.int32]
     taxonomy: Taxonomy
     notes: tuple[str, ...]
 
     @property
     def n_rows(self) -> int:
         """The number of transactions."""
-        return len(self.row_ptr) - 1
+        return self.nodes.n_rows
 
     def __repr__(self) -> str:
         # Privacy: the items stay out of it.
@@ -54,19 +55,17 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     log, origin = driver.given_or_made_up(log, like="aol", users=USERS if users is None else users, seed=seed)
     nouns = Taxonomy.wordnet()
     bags = bags_of(log, nouns, unit=Unit.USER, distinct=True)
-    if bags.n_rows < max(KS):
-        raise BadInput(
-            f"{bags.n_rows} users of the log have a noun of WordNet, too few for k={max(KS)}; give a larger log"
-        )
-    taxonomy, number = nouns.restricted_to(bags.nodes)
+    n_rows, nodes = bags.nodes.n_rows, bags.nodes.values
+    if n_rows < max(KS):
+        raise BadInput(f"{n_rows} users of the log have a noun of WordNet, too few for k={max(KS)}; give a larger log")
+    taxonomy, number = nouns.restricted_to(nodes)
     n_leaves = int(taxonomy.n_leaves[0])
-    n_items, length = len(np.unique(bags.nodes)), len(bags.nodes) / bags.n_rows
+    n_items, length = len(np.unique(nodes)), len(nodes) / n_rows
     return Material(
-        row_ptr=bags.row_ptr,
-        nodes=number[bags.nodes],
+        nodes=Rows(bags.nodes.ptr, number[nodes]),
         taxonomy=taxonomy,
         notes=(
-            f"{origin}: {bags.n_rows:,} transactions, one per user with a noun, {length:.2f} nouns long on average "
+            f"{origin}: {n_rows:,} transactions, one per user with a noun, {length:.2f} nouns long on average "
             f"(theirs: {USERS:,} and {AVERAGE_LENGTH})",
             f"the tree: the {n_items:,} nouns that occur and those above them, {taxonomy.n_nodes:,} nodes on "
             f"{taxonomy.level.max()} levels, {n_leaves:,} leaves (theirs: {THEIR_TREE})",
@@ -140,18 +139,16 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
         return {method: tuple(measure(self.cost(Run(method=method, k=k))) for k in KS) for method in Method}
 
     def _run(self, setting: Run) -> tuple[Cost, float]:
-        taxonomy, whole = self.material.taxonomy, self.material.row_ptr
-        row_ptr = whole if setting.size is None else whole[: setting.size + 1]
-        nodes = self.material.nodes[: row_ptr[-1]]
+        taxonomy, nodes = self.material.taxonomy, self.material.nodes
+        if setting.size is not None:
+            nodes = nodes.take(np.arange(setting.size))
         start = perf_counter()
-        found = self._cluster(setting, replace(self.material, row_ptr=row_ptr, nodes=nodes))
+        found = self._cluster(setting, replace(self.material, nodes=nodes))
         seconds = perf_counter() - start
-        released = (found.cluster_of, found.released_ptr, found.released)
-        tree = {"parent": taxonomy.parent, "loss": taxonomy.loss, "level": taxonomy.level}
-        return cost(*released, row_ptr=row_ptr, items=nodes, **tree), seconds
+        return cost(found, nodes, parent=taxonomy.parent, loss=taxonomy.loss, level=taxonomy.level), seconds
 
     def _cluster(self, run: Run, part: Material) -> Clustering:
-        arrays = (part.row_ptr, part.nodes, part.taxonomy.parent, part.taxonomy.loss)
+        arrays = (part.nodes, part.taxonomy.parent, part.taxonomy.loss)
         # A generator for each run: the figures do not depend on which runs came before.
         rng = generator(self.seed)
         if run.method is Method.PARTITION:
@@ -163,5 +160,4 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
         )
         if run.method is Method.CLUMP1:
             return found
-        ptr, items = without_duplicates(found.released_ptr, found.released)
-        return replace(found, released_ptr=ptr, released=items)
+        return replace(found, released=without_duplicates(found.released))

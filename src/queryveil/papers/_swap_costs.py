@@ -25,7 +25,8 @@ from queryveil.attacks.rebuild import Rebuilding
 from queryveil.data import QueryLog
 from queryveil.data.rows import sort_in_place
 from queryveil.errors import BadInput
-from queryveil.methods.swap.pools import Pools, PoolSettings
+from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import increments, prepare
 from queryveil.papers._swap_runs import KS, Run, Runs
 from queryveil.papers.driver import OURS, THEIRS, Cells, Table, claim

@@ -13,7 +13,8 @@ import polars as pl
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods.plink import Plink
-from queryveil.methods.plink.profiles import TermProfiles, Weights, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.settings import Weights
 from queryveil.papers import driver
 from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim, ours_row, rises, theirs_row
 from queryveil.rng import generator
@@ -74,10 +75,10 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
 
 def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
     rng = generator(seed)
-    rows = np.sort(np.argsort(-everybody.sizes, kind="stable")[:USERS])
+    rows = np.sort(np.argsort(-everybody.user_terms.lengths, kind="stable")[:USERS])
     drawn = []
     for row in rows:
-        mine = everybody.terms[everybody.ptr[row] : everybody.ptr[row + 1]]
+        mine = everybody.user_terms.row(row)
         drawn.append(everybody.vocabulary.gather(rng.permutation(mine)[:TERMS]))
     return Profiles.from_frame(
         {"user": everybody.users.gather(rows), "terms": drawn, "weights": [[1.0] * len(terms) for terms in drawn]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from statistics import fmean
 
@@ -209,6 +209,9 @@ def fig6(runs: Runs) -> Table:
         found = ((order, figures) for (each, order), figures in printed.items() if each == name)
         return "; ".join(f"{at_each(AT_KS, figures, digits=2)}, order {order}" for order, figures in found)
 
+    def percents(log: str, setting: tuple[Distinct, Order], shares: Iterable[float]) -> Cells:
+        return ours_row(log, *setting, figures=(100 * share for share in shares), digits=2)
+
     def figures_of(name: str) -> list[float]:
         return [figure for (each, _), figures in printed.items() if each == name for figure in figures]
 
@@ -221,9 +224,9 @@ def fig6(runs: Runs) -> Table:
             (PRINTED, None, None, THEIRS, *(0,) * len(KS)),
             (BEST, None, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)),
             *((name, None, order, OURS, *shares) for (name, order), shares in printed.items()),
-            *(("A, ours", *name, OURS, *(_percent(each.share) for each in found)) for name, found in swapped.items()),
-            *((BEST, *name, OURS, *(_percent(each.share) for each in found)) for name, found in best.items()),
-            *((CHANCE, *name, OURS, *(_percent(each.chance_share) for each in found)) for name, found in best.items()),
+            *(percents("A, ours", name, (each.share for each in found)) for name, found in swapped.items()),
+            *(percents(BEST, name, (each.share for each in found)) for name, found in best.items()),
+            *(percents(CHANCE, name, (each.chance_share for each in found)) for name, found in best.items()),
         ),
         notes=(
             ORDER_NOTE,
@@ -265,7 +268,6 @@ def fig7(runs: Runs) -> Table:
             *(row for name, group in wanted.items() for row in _attack_rows(runs, name, group)),
         ),
         notes=(
-            *runs.material.notes,
             ORDER_NOTE,
             "+T: rows sorted by time, the released day; in order time they are already, so nothing changes",
             "blind chance: users and queries of each category dealt out at random, computed as the mean over all ways "
