@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from fractions import Fraction
+from itertools import pairwise
 
 from tests.support.plain_kdelta import plain_clusters, plain_groups
 
@@ -101,7 +102,7 @@ def against_plain_python(*, users: int = 100, k: int = 5) -> None:
     have = table.hold()
     counts = [
         dict(zip(have.cells[a:b].tolist(), have.counts[a:b].tolist(), strict=True))
-        for a, b in zip(have.ptr, have.ptr[1:], strict=False)
+        for a, b in pairwise(have.user_cells.ptr)
     ]
     seconds = take_turns({"arrays": lambda: form(have, k=k), "plain Python": lambda: plain_groups(counts, k=k)})
     print_ratios(f"groups of {have.n_users} users, k={k}", seconds, ours="arrays")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import gcd
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_kdelta import exact_counts, plain_groups, rounded_counts, user_distance
 
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.methods.kdelta import _groups
 from queryveil.methods.kdelta._equal import share_groups, shared_counts
 from queryveil.methods.kdelta._group_kernels import swap_users
@@ -34,20 +34,20 @@ def held(counts: Users) -> Holdings:
 
 
 def as_counters(holdings: Holdings) -> Users:
-    pairs = zip(holdings.ptr, holdings.ptr[1:], strict=False)
+    pairs = pairwise(holdings.user_cells.ptr)
     return [
         Counter(dict(zip(holdings.cells[a:b].tolist(), holdings.counts[a:b].tolist(), strict=True))) for a, b in pairs
     ]
 
 
 def members(grouping: Grouping) -> list[list[int]]:
-    n_groups = len(grouping.centroids.ptr) - 1
+    n_groups = grouping.centroids.group_cells.n_rows
     return [np.flatnonzero(grouping.group_of == g).tolist() for g in range(n_groups)]
 
 
 def centroids(grouping: Grouping) -> Users:
     found = grouping.centroids
-    return as_counters(Holdings(ptr=found.ptr, cells=found.cells, counts=found.counts, n_cells=N_CELLS))
+    return as_counters(Holdings(user_cells=found.group_cells, counts=found.counts, n_cells=N_CELLS))
 
 
 def n_edits(have: Holdings, want: Holdings) -> int:
@@ -110,11 +110,11 @@ def test_swaps_save_what_they_say_and_leave_sizes(counts: Users, k: int, order: 
     papers = form(have, k=k)
     group_of, found = papers.group_of.copy(), papers.centroids
     turns = np.array([user for user in order if user < len(counts)])
-    member_ptr, of_group = group(group_of, len(found.ptr) - 1)
+    member_ptr, of_group = group(group_of, found.group_cells.n_rows)
     post_ptr, post_group, post_count = by_cell(found, n_cells=N_CELLS)
     saved = swap_users(
-        turns, group_of, member_ptr, of_group, have.ptr, have.cells, have.counts, have.n_rows,
-        found.ptr, found.cells, found.counts, post_ptr, post_group, post_count,
+        turns, group_of, member_ptr, of_group, *have.user_cells, have.counts, have.n_rows,
+        *found.group_cells, found.counts, post_ptr, post_group, post_count,
     )  # fmt: skip
     swapped = Grouping(group_of=group_of, centroids=found)
     assert (np.bincount(group_of) == np.bincount(papers.group_of)).all()
@@ -134,14 +134,14 @@ def test_chosen_centroids_cost_what_they_say(counts: Users, k: int) -> None:
         return
     have = held(counts)
     papers = form(have, k=k)
-    found, cost = cheapest_centroids(have, *group(papers.group_of, len(papers.centroids.ptr) - 1))
+    found, cost = cheapest_centroids(have, group(papers.group_of, papers.centroids.group_cells.n_rows))
     chosen = centroids(Grouping(group_of=papers.group_of, centroids=found))
     assert all(gcd(*centroid.values()) == 1 for centroid in chosen)
     assert cost == sum(edits_towards(counts, mine, chosen[g]) for g, mine in enumerate(members(papers)))
 
 
 def cost_of_one_group(counts: Users) -> int:
-    return cheapest_centroids(held(counts), np.array([0, len(counts)]), np.arange(len(counts)))[1]
+    return cheapest_centroids(held(counts), Rows(np.array([0, len(counts)]), np.arange(len(counts))))[1]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4).map(Counter), min_size=2, max_size=4))

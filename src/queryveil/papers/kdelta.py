@@ -194,9 +194,10 @@ def without_rare(log: QueryLog, *, run: Run) -> Holdings:
 def distances(have: Holdings, grouping: Grouping) -> Floats:
     """Return D between each user's shares and those of its centroid.
 
+    >>> from queryveil.data.rows import Rows
     >>> from queryveil.methods.kdelta._groups import Centroids
-    >>> users = Holdings(ptr=np.array([0, 1, 3]), cells=np.array([0, 0, 1]), counts=np.array([4, 1, 3]), n_cells=2)
-    >>> centroid = Centroids(ptr=np.array([0, 1]), cells=np.array([0]), counts=np.array([1]))
+    >>> users = Holdings(user_cells=Rows.from_lists([[0], [0, 1]]), counts=np.array([4, 1, 3]), n_cells=2)
+    >>> centroid = Centroids(group_cells=Rows.from_lists([[0]]), counts=np.array([1]))
     >>> distances(users, Grouping(group_of=np.array([0, 0]), centroids=centroid)).tolist()
     [0.0, 0.75]
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Int32s
+from queryveil.data import Floats, Int32s
 from queryveil.data.rows import Rows, pointers
+from queryveil.errors import BadInput
 
 
 def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
@@ -161,3 +163,29 @@ will with
 
 ENGLISH: Final = frozenset(_WORDS.split())
 """The 33 English stop words of Lucene's StandardAnalyzer."""
+
+
+def worth_of_terms(vocabulary: pl.Series, *, values: pl.DataFrame, columns: Sequence[str]) -> tuple[Floats, int]:
+    """Return the product of the columns of a table of term values for each term, and how many terms have none.
+
+    >>> table = pl.DataFrame({"term": ["Wine", "jaguar"], "bid": [0.5, 2.0], "clicks": [10, None]})
+    >>> worth, n_without = worth_of_terms(pl.Series(["jaguar", "wine", "red"]), values=table, columns=["bid", "clicks"])
+    >>> worth.tolist(), n_without
+    ([0.0, 5.0, 0.0], 2)
+    """
+    try:
+        numbers = values.select(pl.col(name).cast(pl.Float64) for name in columns)
+    except pl.exceptions.PolarsError:
+        raise BadInput("the table of term values has values that are negative or not numbers") from None
+    table = numbers.with_columns(normalize(values["term"].cast(pl.String)).alias("term"))
+    n_twice = table.height - table["term"].n_unique()
+    if n_twice:
+        raise BadInput(f"the table of term values has {n_twice} terms more than once (case does not count)")
+    worth = pl.lit(1.0)
+    for name in columns:
+        worth = worth * pl.col(name)
+    table = table.select("term", worth=worth)
+    if table.filter((pl.col("worth") < 0) | ~pl.col("worth").is_finite()).height:
+        raise BadInput("the table of term values has values that are negative or not numbers")
+    found = vocabulary.to_frame("term").join(table, on="term", how="left", maintain_order="left")["worth"]
+    return found.fill_null(0.0).to_numpy(), found.null_count()

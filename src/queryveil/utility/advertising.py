@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from queryveil.errors import BadInput
-from queryveil.text.term_values import worth_of_terms
+from queryveil.text.tokens import worth_of_terms
 from queryveil.utility.score import Measures, Score
 from queryveil.utility.sides import TermCounts
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s
-from queryveil.data.rows import group, order_of
+from queryveil.data.rows import Rows, group, order_of, pointers
 
 _EPSILON = 1e-12
 """1 - 1/3 and its like are not exact: without a margin a distance of exactly delta could be above it."""
@@ -164,15 +164,15 @@ def cluster_queries(
     """
     n_rows = np.bincount(query, minlength=n_queries)
     within = np.zeros(n_queries, np.int32) if within is None else within
-    clicked, ptr, urls = _clicked(query, url)
+    clicked, urls = _clicked(query, url)
     out = np.full(n_queries, -1, np.int32)
     if delta >= 1:
         # Paper: no distance is above 1, so this is what its definition says.
         out[clicked] = np.unique(within[clicked], return_inverse=True)[1]
     else:
-        set_of, first = _equal_sets(ptr, urls, within[clicked])
+        set_of, first = _equal_sets(urls, within[clicked])
         cluster_of_set = _cluster_sets(
-            *_some(ptr, urls, first),
+            urls.take(first),
             within=within[clicked][first],
             n_rows=np.bincount(set_of, weights=n_rows[clicked], minlength=len(first)).astype(np.int64),
             similarity=1 - delta,
@@ -183,8 +183,8 @@ def cluster_queries(
     return out
 
 
-def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Int64s, Int32s]:
-    """Return the queries with a click, and the URLs of each as compressed rows; URLs get numbers by falling rarity."""
+def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Rows[np.int32]]:
+    """Return the queries with a click, and the URLs of each; URLs get numbers by falling rarity."""
     is_click = url >= 0
     n_urls = int(url.max(initial=-1)) + 1
     edges = np.unique(query[is_click].astype(np.int64) * max(1, n_urls) + url[is_click])
@@ -194,37 +194,27 @@ def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Int64s, Int32s]:
     urls = number[urls]
     order = np.lexsort((urls, queries))
     clicked, first = np.unique(queries, return_index=True)
-    return clicked, np.append(first, len(edges)).astype(np.int64), urls[order]
+    return clicked, Rows(np.append(first, len(edges)).astype(np.int64), urls[order])
 
 
-def _equal_sets(ptr: Int64s, urls: Int32s, within: Int32s) -> tuple[Int64s, Int64s]:
-    """Number the different sets in the order in which they first appear; give that of each query, and the first query.
+def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
+    """Number the different sets as they first appear; return the number of each query, and the first query of each.
 
     Queries with the same URLs are at distance 0 and equally far from all others, so only sets are compared.
     """
     number: dict[tuple[int, bytes], int] = {}
-    set_of = np.empty(len(ptr) - 1, np.int64)
-    bounds = ptr.tolist()
+    set_of = np.empty(urls.n_rows, np.int64)
+    bounds = urls.ptr.tolist()
     for i, where in enumerate(within.tolist()):
-        set_of[i] = number.setdefault((where, urls[bounds[i] : bounds[i + 1]].tobytes()), len(number))
+        set_of[i] = number.setdefault((where, urls.values[bounds[i] : bounds[i + 1]].tobytes()), len(number))
     return set_of, np.unique(set_of, return_index=True)[1]
 
 
-def _some(ptr: Int64s, urls: Int32s, rows: Int64s) -> tuple[Int64s, Int32s]:
-    """Return some of the rows, as compressed rows."""
-    length = np.diff(ptr)[rows]
-    out = np.concatenate([[0], np.cumsum(length)])
-    place = np.repeat(ptr[rows] - out[:-1], length) + np.arange(out[-1])
-    return out, urls[place]
-
-
-def _cluster_sets(ptr: Int64s, urls: Int32s, *, within: Int32s, n_rows: Int64s, similarity: float) -> Int32s:
-    size = np.diff(ptr)
-    owner = np.repeat(np.arange(len(size), dtype=np.int32), size)
-    posts = owner[np.lexsort((owner, size[owner], urls))]
-    post_ptr = np.concatenate([[0], np.cumsum(np.bincount(urls))]).astype(np.int64)
+def _cluster_sets(urls: Rows[np.int32], *, within: Int32s, n_rows: Int64s, similarity: float) -> Int32s:
+    owner = urls.row_of_entry.astype(np.int32)
+    posts = owner[np.lexsort((owner, urls.lengths[owner], urls.values))]
     order = np.argsort(-n_rows, kind="stable")
-    return grow_clusters(ptr, urls, within, order, post_ptr, posts, similarity)
+    return grow_clusters(*urls, within, order, pointers(np.bincount(urls.values)), posts, similarity)
 
 
 _MAX_ROUNDS = 20

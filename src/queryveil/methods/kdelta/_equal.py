@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
 from queryveil import progress
 from queryveil.data import Bools, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
 from queryveil.methods.kdelta._clusters import Repair
 from queryveil.methods.kdelta._groups import (
@@ -35,16 +35,16 @@ from queryveil.methods.kdelta._shared_kernels import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class ReleasedRows:
     """Rows to release: the user of each, and the row of the log that it shows and the one its time is from."""
 
     user: Int32s
     source: Int64s
     time_source: Int64s
 
-    def joined(self, other: Rows) -> Rows:
+    def joined(self, other: ReleasedRows) -> ReleasedRows:
         """Return these rows and others."""
-        return Rows(
+        return ReleasedRows(
             user=np.concatenate([self.user, other.user]),
             source=np.concatenate([self.source, other.source]),
             time_source=np.concatenate([self.time_source, other.time_source]),
@@ -61,7 +61,7 @@ def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng
     return stays
 
 
-def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> Rows:
+def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> ReleasedRows:
     """Copy rows for what users lack: in each cell one of those that were issued there, drawn equiprobably.
 
     The whole row is copied, because empty columns would tell which rows are made up; the time is one of the user's own.
@@ -72,7 +72,7 @@ def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rn
     # the frequent ones would lose their rank.
     cell_ptr, of_cell = group(cell, have.n_cells)
     user_ptr, of_user = group(user, have.n_users)
-    return Rows(
+    return ReleasedRows(
         user=new_user,
         source=of_cell[_draw(cell_ptr[new_cell], cell_ptr[new_cell + 1], rng)],
         time_source=of_user[_draw(user_ptr[new_user], user_ptr[new_user + 1], rng)],
@@ -85,27 +85,26 @@ def _draw(first: Int64s, last: Int64s, rng: np.random.Generator) -> Int64s:
 
 
 def share_groups(holdings: Holdings, *, k: int) -> Int32s:
-    """Return each user a group of at least k with cells in common; -1 for users who share with too few others."""
+    """Return for each user a group of at least k with cells in common; -1 for users who share with too few others."""
     progress.step("grouping users")
     h = holdings
     order = np.argsort(-h.n_rows, kind="stable")
     post_ptr, posts = group(h.cells, h.n_cells)
-    group_of, n_groups = gather_sharing(order, h.ptr, h.cells, h.counts, post_ptr, posts.copy(), k)
-    n_groups = gather_by_cell(group_of, n_groups, h.ptr, h.cells, post_ptr, h.entry_user[posts], k)
+    group_of, n_groups = gather_sharing(order, *h.user_cells, h.counts, post_ptr, posts.copy(), k)
+    n_groups = gather_by_cell(group_of, n_groups, *h.user_cells, post_ptr, h.entry_user[posts], k)
     if n_groups:
         p = _profiles(h, group_of, n_groups)
-        by_first = group(p.cells[p.ptr[:-1]], h.n_cells)
-        join_fitting(
-            np.flatnonzero(group_of < 0), group_of, h.ptr, h.cells, h.counts, p.ptr, p.cells, p.counts, *by_first
-        )
+        by_first = group(p.cells[p.group_cells.ptr[:-1]], h.n_cells)
+        rest = np.flatnonzero(group_of < 0)
+        join_fitting(rest, group_of, *h.user_cells, h.counts, *p.group_cells, p.counts, *by_first)
     return group_of
 
 
 def shared_counts(holdings: Holdings, group_of: Int32s) -> Holdings:
-    """Return each user its group's common profile as many times as it has it; nothing to users without a group."""
+    """Return for each user its group's common profile as many times as it has it; nothing to users without a group."""
     h = holdings
     profiles = _profiles(h, group_of, int(group_of.max(initial=-1)) + 1)
-    times = times_of_all(group_of, h.ptr, h.cells, h.counts, profiles.ptr, profiles.cells, profiles.counts)
+    times = times_of_all(group_of, *h.user_cells, h.counts, *profiles.group_cells, profiles.counts)
     return multiply(profiles, group_of, times, n_cells=h.n_cells)
 
 
@@ -113,8 +112,8 @@ def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Centroids:
     h = holdings
     grouped: Int64s = np.flatnonzero(group_of >= 0)
     member_ptr, members = group(group_of[grouped], n_groups)
-    ptr, cells, counts = choose_profiles(member_ptr, grouped[members], h.ptr, h.cells, h.counts, h.n_cells)
-    return Centroids(ptr=ptr, cells=cells, counts=counts)
+    ptr, cells, counts = choose_profiles(member_ptr, grouped[members], *h.user_cells, h.counts, h.n_cells)
+    return Centroids(group_cells=Rows(ptr, cells), counts=counts)
 
 
 def shared_texts(
@@ -135,7 +134,7 @@ def shared_texts(
     times = want.n_rows // grouping.centroids.n_rows[grouping.group_of]
     n_places = want.counts // times[want.entry_user]
     have = hold(user, cell, n_users=want.n_users, n_cells=want.n_cells)
-    places = Holdings(ptr=want.ptr, cells=want.cells, counts=n_places, n_cells=want.n_cells)
+    places = replace(want, counts=n_places)
     order = np.lexsort((rng.random(len(user)), cell, user))
     number = np.arange(len(user)) - np.repeat(np.cumsum(have.counts) - have.counts, have.counts)
     place = np.empty(len(user), np.int64)
@@ -158,7 +157,7 @@ _N_REGROUPINGS = 3
 class Outcome:
     """The rows to release, the query of each, and each query's cluster among them."""
 
-    rows: Rows
+    rows: ReleasedRows
     query: Int32s
     part: Int64s
     n_added: int = 0
@@ -193,7 +192,7 @@ class Table:
 def nothing(cluster: Int32s) -> Outcome:
     """Return the outcome of an empty log."""
     none = np.zeros(0, np.int64)
-    rows = Rows(user=none.astype(np.int32), source=none, time_source=none)
+    rows = ReleasedRows(user=none.astype(np.int32), source=none, time_source=none)
     return Outcome(rows=rows, query=none.astype(np.int32), part=cluster.astype(np.int64), measures={"groups": 0})
 
 
@@ -217,7 +216,7 @@ def equal_by_edits(
         grouping, want, edits = as_paper, counts(have, as_paper), papers
     progress.step("adding and suppressing rows")
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
-    own = Rows(user=table.user[stay], source=stay, time_source=stay)
+    own = ReleasedRows(user=table.user[stay], source=stay, time_source=stay)
     rows = own.joined(added_rows(table.user, table.cell, have, want, rng=rng))
     before, cell = table.query[rows.source], table.cell[rows.source]
     if same_texts:
@@ -279,7 +278,7 @@ def equal_by_suppression(table: Table, *, k: int, delta: float, rng: np.random.G
         "additions_per_user": 0.0,
         "suppressions_per_user": round(n_suppressed / table.n_users, 4),
     }
-    own = Rows(user=table.user[rows], source=rows, time_source=rows)
+    own = ReleasedRows(user=table.user[rows], source=rows, time_source=rows)
     return Outcome(rows=own, query=table.query[rows], part=repair.part, n_suppressed=n_suppressed, measures=measures)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s
-from queryveil.data.rows import group
+from queryveil.data.rows import Rows, group
 from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
 from queryveil.methods.kdelta._objects import Holdings, totals
 
@@ -112,16 +112,20 @@ _LEAST_PROGRESS = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Centroids:
-    """What the users of each group are made equal to: counts of cells, as compressed rows."""
+    """What the users of each group are made equal to: the cells of each group and the counts of these."""
 
-    ptr: Int64s
-    cells: Int32s
+    group_cells: Rows[np.int32]
     counts: Int64s
+
+    @property
+    def cells(self) -> Int32s:
+        """The cells of all groups, one after another."""
+        return self.group_cells.values
 
     @property
     def n_rows(self) -> Int64s:
         """The sum of the counts of each."""
-        return totals(self.ptr, self.counts)
+        return totals(self.group_cells.ptr, self.counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,20 +144,20 @@ def form(holdings: Holdings, *, k: int) -> Grouping:
     progress.step("grouping users")
     h, n_rows = holdings, holdings.n_rows
     order = np.argsort(-n_rows, kind="stable")
-    group_of, seeds = form_groups(order, h.ptr, h.cells, h.counts, n_rows, *group(h.cells, h.n_cells), k)
+    group_of, seeds = form_groups(order, *h.user_cells, h.counts, n_rows, *group(h.cells, h.n_cells), k)
     rest = np.flatnonzero(group_of < 0)
-    group_of[rest] = nearest_centroids(rest, seeds, h.ptr, h.cells, h.counts, n_rows, h.n_cells)
+    group_of[rest] = nearest_centroids(rest, seeds, *h.user_cells, h.counts, n_rows, h.n_cells)
     return Grouping(group_of=group_of, centroids=users_as_centroids(h, seeds))
 
 
 def users_as_centroids(holdings: Holdings, users: Int64s) -> Centroids:
     """Return the counts of some users, each over their greatest common divisor."""
     h = holdings
-    length = np.diff(h.ptr)[users]
-    ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-    place = np.repeat(h.ptr[users] - ptr[:-1], length) + np.arange(ptr[-1])
-    divisor = steps_of(h.ptr, h.counts)[users]
-    return Centroids(ptr=ptr, cells=h.cells[place], counts=h.counts[place] // np.repeat(divisor, length))
+    entries = h.user_cells.entries(users)
+    ptr, place = entries
+    divisor = steps_of(h.user_cells.ptr, h.counts)[users]
+    counts = h.counts[place] // divisor[entries.row_of_entry]
+    return Centroids(group_cells=Rows(ptr, h.cells[place]), counts=counts)
 
 
 def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator) -> Grouping:
@@ -161,37 +165,37 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
     # Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which may be no user's.
     h, n_rows = holdings, holdings.n_rows
     group_of = grouping.group_of.copy()
-    member_ptr, members = group(group_of, len(grouping.centroids.ptr) - 1)
-    best, cost = cheapest_centroids(h, member_ptr, members)
+    members = group(group_of, grouping.centroids.group_cells.n_rows)
+    best, cost = cheapest_centroids(h, members)
     for n_round in range(_MAX_ROUNDS):
         progress.step("swapping users", n_round / _MAX_ROUNDS)
         before, order = cost, rng.permutation(h.n_users)
         swap_users(
-            order, group_of, member_ptr, members, h.ptr, h.cells, h.counts, n_rows,
-            best.ptr, best.cells, best.counts, *by_cell(best, n_cells=h.n_cells),
+            order, group_of, members.ptr, members.values, h.user_cells.ptr, h.cells, h.counts, n_rows,
+            best.group_cells.ptr, best.cells, best.counts, *by_cell(best, n_cells=h.n_cells),
         )  # fmt: skip
-        best, cost = cheapest_centroids(h, member_ptr, members)
+        best, cost = cheapest_centroids(h, members)
         if before - cost <= _LEAST_PROGRESS * before:
             break
     return Grouping(group_of=group_of, centroids=best)
 
 
-def cheapest_centroids(holdings: Holdings, member_ptr: Int64s, members: Int64s) -> tuple[Centroids, int]:
+def cheapest_centroids(holdings: Holdings, members: Rows[np.int64]) -> tuple[Centroids, int]:
     """Return the centroids for which the groups need fewest edits, and how many."""
     h = holdings
-    ptr, cells, counts, costs = choose_centroids(member_ptr, members, h.ptr, h.cells, h.counts, h.n_rows)
-    return Centroids(ptr=ptr, cells=cells, counts=counts), int(costs.sum())
+    ptr, cells, counts, costs = choose_centroids(*members, *h.user_cells, h.counts, h.n_rows)
+    return Centroids(group_cells=Rows(ptr, cells), counts=counts), int(costs.sum())
 
 
 def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Int64s, Int32s, Int64s]:
     """Return for each cell the groups whose centroid has it, and its count there."""
-    owner = np.repeat(np.arange(len(centroids.ptr) - 1, dtype=np.int32), np.diff(centroids.ptr))
+    owner = centroids.group_cells.row_of_entry.astype(np.int32)
     ptr, places = group(centroids.cells, n_cells)
     return ptr, owner[places], centroids.counts[places]
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Return each user the multiple of the centroid that is nearest to the rows it has.
+    """Return for each user the multiple of the centroid that is nearest to the rows it has.
 
     Of two equally near it is the smaller one; everybody gets it once at least. Then all of a group have equal shares.
     """
@@ -203,28 +207,23 @@ def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
 
 
 def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Return each user the centroid's shares of the rows it has, rounded up, as the paper does."""
+    """Return for each user the centroid's shares of the rows it has, rounded up, as the paper does."""
     # Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
     centroids = grouping.centroids
     step = centroids.n_rows[grouping.group_of]
     whole = multiply(centroids, grouping.group_of, holdings.n_rows, n_cells=holdings.n_cells)
     counts = -(-whole.counts // step[whole.entry_user])
-    return Holdings(ptr=whole.ptr, cells=whole.cells, counts=counts, n_cells=whole.n_cells)
+    return replace(whole, counts=counts)
 
 
 def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:
-    """Return each user its group's centroid so many times; nothing to users without a group or with 0 times."""
-    group_of = np.where(times > 0, group_of, -1)
-    length = np.where(group_of >= 0, np.diff(centroids.ptr, append=0)[group_of], 0)
-    ptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-    first = np.where(group_of >= 0, centroids.ptr[group_of], 0)
-    place = np.repeat(first - ptr[:-1], length) + np.arange(ptr[-1])
-    return Holdings(
-        ptr=ptr,
-        cells=centroids.cells[place],
-        counts=centroids.counts[place] * np.repeat(times, length),
-        n_cells=n_cells,
-    )
+    """Return for each user its group's centroid so many times; nothing to users without a group or with 0 times."""
+    ptr, cells = centroids.group_cells
+    # Behind the others stands an empty row, for users without a group.
+    with_none = Rows(np.append(ptr, ptr[-1]), cells)
+    entries = with_none.entries(np.where((times > 0) & (group_of >= 0), group_of, len(ptr) - 1))
+    counts = centroids.counts[entries.values] * times[entries.row_of_entry]
+    return Holdings(user_cells=Rows(entries.ptr, cells[entries.values]), counts=counts, n_cells=n_cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
+from queryveil.data.rows import Rows, pointers
 from queryveil.text.tokens import encode, normalise
 
 
@@ -52,34 +53,48 @@ def totals(ptr: Int64s, counts: Int64s) -> Int64s:
     >>> totals(np.array([0, 2, 2]), np.array([3, 4])).tolist()
     [7, 0]
     """
-    total: Int64s = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    total = pointers(counts)
     out: Int64s = total[ptr[1:]] - total[ptr[:-1]]
     return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Holdings:
-    """How many rows each user has in each cell, as compressed rows of ascending cells."""
+    """How many rows each user has in each cell.
 
-    ptr: Int64s
-    cells: Int32s
+    Parameters
+    ----------
+    user_cells
+        The cells of each user, ascending.
+    counts
+        The number of the user's rows in each of them.
+    n_cells
+        The number of cells of the whole log.
+    """
+
+    user_cells: Rows[np.int32]
     counts: Int64s
     n_cells: int
 
     @property
+    def cells(self) -> Int32s:
+        """The cells of all users, one after another."""
+        return self.user_cells.values
+
+    @property
     def n_users(self) -> int:
         """The number of users."""
-        return len(self.ptr) - 1
+        return self.user_cells.n_rows
 
     @property
     def n_rows(self) -> Int64s:
         """The number of rows of each user."""
-        return totals(self.ptr, self.counts)
+        return totals(self.user_cells.ptr, self.counts)
 
     @property
     def entry_user(self) -> Int64s:
         """The user of each entry."""
-        return np.repeat(np.arange(self.n_users), np.diff(self.ptr))
+        return self.user_cells.row_of_entry
 
 
 def read_objects(frame: pl.DataFrame) -> Objects:
@@ -119,5 +134,5 @@ def hold(user: Int32s, cell: Int32s, *, n_users: int, n_cells: int) -> Holdings:
     """
     pairs, counts = np.unique(user.astype(np.int64) * max(1, n_cells) + cell, return_counts=True)
     owner, cells = pairs // max(1, n_cells), pairs % max(1, n_cells)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_users))]).astype(np.int64)
-    return Holdings(ptr=ptr, cells=cells.astype(np.int32), counts=counts.astype(np.int64), n_cells=n_cells)
+    user_cells = Rows.from_entries(owner, cells.astype(np.int32), n_rows=n_users)
+    return Holdings(user_cells=user_cells, counts=counts.astype(np.int64), n_cells=n_cells)

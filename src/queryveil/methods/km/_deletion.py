@@ -15,7 +15,7 @@ from queryveil.methods.km._pivot_kernels import build_up, delete_around, restore
 from queryveil.methods.km.combinations import relabel
 from queryveil.methods.settings import Target
 from queryveil.text.histories import Histories
-from queryveil.text.term_values import worth_of_terms
+from queryveil.text.tokens import worth_of_terms
 
 _N_STEPS = 16
 """How often a pass says how far it is."""

@@ -27,7 +27,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from queryveil.data import UInt64s
-from queryveil.text.identifiers import contacts, places
+from queryveil.text.identifiers import _contacts, _places
+from queryveil.text.identifiers._contacts import numbers_after_cues
 from queryveil.text.identifiers._kernels import (
     CONTACTS,
     EVERYTHING,
@@ -38,9 +39,8 @@ from queryveil.text.identifiers._kernels import (
     hash_words,
     screen_rows,
 )
-from queryveil.text.identifiers.contacts import numbers_after_cues
-from queryveil.text.identifiers.names import names
-from queryveil.text.identifiers.numbers import books, checked_numbers, dates, long_numbers, phones
+from queryveil.text.identifiers._names import names
+from queryveil.text.identifiers._numbers import books, checked_numbers, dates, long_numbers, phones
 from queryveil.text.identifiers.table import GONE, Found, Word, fold_text, identifier_table, without_runs, words_of
 
 _TOKEN_BITS, _SITE_BITS = 19, 14
@@ -78,9 +78,9 @@ def _fill(words: Iterable[str], tokens: NDArray[np.uint16], *, n_bits: int) -> U
     return fill(hash_words(letters, len(tokens)), tokens, n_bits)
 
 
-_CONTACT_RULES = (contacts.emails, contacts.urls, contacts.macs, contacts.ips)
-_NUMBER_RULES = (numbers_after_cues, checked_numbers, dates, places.streets, phones)
-_RULES_FOR_FEW_DIGITS = (numbers_after_cues, dates, places.streets)
+_CONTACT_RULES = (_contacts.emails, _contacts.urls, _contacts.macs, _contacts.ips)
+_NUMBER_RULES = (numbers_after_cues, checked_numbers, dates, _places.streets, phones)
+_RULES_FOR_FEW_DIGITS = (numbers_after_cues, dates, _places.streets)
 _DIGIT = re.compile(r"\d")
 _MANY_DIGITS = re.compile(r"(?:\d\D*){5}")
 _BOOK = "\1"
@@ -198,16 +198,16 @@ def _find_folded(text: str, groups: int) -> list[Found]:
             if _DIGIT.search(text):
                 take(rule)
     if groups & PLACES:
-        take_words(places.cities)
+        take_words(_places.cities)
     if many_digits and _MANY_DIGITS.search(text):
-        take_words(places.zip_codes)
+        take_words(_places.zip_codes)
         take(long_numbers)
     if groups & PLACES:
-        take_words(places.counties)
+        take_words(_places.counties)
     if groups & NAMES:
         take_words(names)
     if groups & PLACES:
-        take_words(places.small_towns)
+        take_words(_places.small_towns)
     return sorted(found, key=_start)
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
-from queryveil.text.taxonomy.pairs import Linked, Pair, link, read_pairs
+from queryveil.text.taxonomy._pairs import Linked, Pair, link, read_pairs
 from queryveil.text.taxonomy.tree import (
     depth_first,
     fold_all,

@@ -1,7 +1,7 @@
 """Rules for names of people: a first name with a surname, a surname with a first name, a title with a surname.
 
 A first name or a surname alone stays. Who is famous is a person all the same; brands and characters that look like
-people stay (`queryveil.text.identifiers.names`).
+people stay (listed in the table of identifiers).
 """
 
 from __future__ import annotations
