@@ -100,7 +100,8 @@ class Setting:
         if issubclass(self.kind, StrEnum) and value in tuple(self.kind):
             return self.kind(value)
         if self.kind is float and not is_number(value):
-            raise BadParameter(self.name, repr(value), allowed=self.allowed or "a number")
+            shown = value if self.allowed else repr(value)
+            raise BadParameter(self.name, shown, allowed=self.allowed or "a number")
         is_kind = is_whole(value) if self.kind is int else True
         if not is_kind or (self.choices and value not in self.choices) or not self._holds(value):
             raise BadParameter(self.name, value, allowed=self.range)

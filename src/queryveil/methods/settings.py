@@ -158,7 +158,7 @@ class PoolRules:
 
     k: int = setting(10, at_least=2, help="Events a pool holds before one leaves.")
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
-    growth: float = setting(1.2, above=1, help="Of k, where nothing can leave.")
+    growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, where nothing can leave.")
     max_pool: int = setting(10_000, help="Events a pool holds at most.")
 
     def __post_init__(self) -> None:
