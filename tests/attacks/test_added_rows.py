@@ -9,18 +9,18 @@ import pytest
 from tests.support.releases import released
 
 from queryveil.attacks.added_rows import AddedRows, suspicion
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Kdelta
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of, tiny_log
 
-NOTHING = Given()
+NOTHING = AuxiliaryData()
 
 
 def as_kdelta(log: QueryLog, *, n_added: int) -> Release:
@@ -36,9 +36,9 @@ def made() -> QueryLog:
 
 def attacked(log: QueryLog, *, time: TimeDetail = TimeDetail.DAY, ids: Ids = Ids.KEEP) -> Exposure:
     release = Kdelta(k=5, columns=ColumnPolicy(ids=ids, time=time), seed=1).anonymize(log)
-    pair = Paired.of(log, release=release)
-    assert AddedRows().misses(pair, given=NOTHING) is None
-    return AddedRows(seed=1).attack(pair, given=NOTHING)
+    pair = Pair(log, release=release)
+    assert AddedRows().skip_reason(pair, auxiliary=NOTHING) is None
+    return AddedRows(seed=1).attack(pair, auxiliary=NOTHING)
 
 
 def test_rows_that_kdelta_makes_up_can_be_told_better_than_blindly_and_better_still_by_exact_times(
@@ -62,15 +62,15 @@ def test_rows_with_nothing_to_tell_them_apart_are_found_by_chance_only() -> None
     words = rng.integers(0, 200, (n_users, 4))
     before = log_of({f"u{i}": [f"w{w}" for w in words[i, :2]] for i in range(n_users)})
     after = log_of({f"u{i}": [f"w{w}" for w in words[i]] for i in range(n_users)})
-    pair = Paired.of(before, release=as_kdelta(after, n_added=2 * n_users))
-    shares = [AddedRows(seed=seed).attack(pair, given=NOTHING).share for seed in range(10)]
+    pair = Pair(before, release=as_kdelta(after, n_added=2 * n_users))
+    shares = [AddedRows(seed=seed).attack(pair, auxiliary=NOTHING).share for seed in range(10)]
     assert np.mean(shares) == pytest.approx(0.5, abs=0.04)
 
 
 def test_a_row_is_made_up_if_its_user_has_more_of_it_than_before() -> None:
     before = log_of({"u1": ["Red  wine", "jaguar"], "u2": ["cup", "cup"]})
     after = log_of({"u1": ["red wine", "jaguar"], "u2": ["cup", "cup", "cup", "jaguar"]})
-    found = AddedRows(seed=1).attack(Paired.of(before, release=as_kdelta(after, n_added=6)), given=NOTHING)
+    found = AddedRows(seed=1).attack(Pair(before, release=as_kdelta(after, n_added=6)), auxiliary=NOTHING)
     # All rows are named, so all that are made up are found: one cup too many, and a jaguar.
     assert (found.n_targets, found.n_found, found.n_by_chance) == (2, 2, 2)
 
@@ -78,7 +78,7 @@ def test_a_row_is_made_up_if_its_user_has_more_of_it_than_before() -> None:
 def test_urls_and_missing_urls_tell_rows_apart() -> None:
     before = QueryLog.from_frame({"user": ["u1", "u1"], "query": ["cup", "cup"], "url": ["a.example", None]})
     after = QueryLog.from_frame({"user": ["u1", "u1"], "query": ["cup", "cup"], "url": ["b.example", None]})
-    found = AddedRows(seed=1).attack(Paired.of(before, release=as_kdelta(after, n_added=2)), given=NOTHING)
+    found = AddedRows(seed=1).attack(Pair(before, release=as_kdelta(after, n_added=2)), auxiliary=NOTHING)
     assert (found.n_targets, found.n_found) == (1, 1)
 
 
@@ -97,9 +97,9 @@ def test_a_time_that_another_row_of_the_user_has_is_suspect_if_times_are_exact()
 
 
 def test_a_release_without_made_up_rows_is_not_attacked() -> None:
-    assert AddedRows().misses(Paired.pseudonymised(tiny_log()), given=NOTHING) == "no rows were made up"
-    none_added = Paired.of(tiny_log(), release=as_kdelta(tiny_log(), n_added=0))
-    assert AddedRows().misses(none_added, given=NOTHING) == "no rows were made up"
+    assert AddedRows().skip_reason(Pair.pseudonymised(tiny_log()), auxiliary=NOTHING) == "no rows were made up"
+    none_added = Pair(tiny_log(), release=as_kdelta(tiny_log(), n_added=0))
+    assert AddedRows().skip_reason(none_added, auxiliary=NOTHING) == "no rows were made up"
 
 
 def test_a_negative_seed_is_a_clear_error() -> None:

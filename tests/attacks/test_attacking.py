@@ -7,14 +7,14 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from queryveil.attacks import Attacks, Given, attack, attackers, run
+from queryveil.attacks import Attacks, AuxiliaryData, attack, attackers, run
 from queryveil.attacks.attacker import Person
 from queryveil.comparison.judged import split
 from queryveil.comparison.methods import Method
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy
 from queryveil.synthesis import Synthetic, synthesize
 
@@ -115,7 +115,7 @@ def test_rows_of_users_whom_the_original_lacks_are_nobody_s(made: Synthetic) -> 
     half = made.log.with_frame(made.log.frame.filter(made.log.frame["user"].is_in(users[: len(users) // 2].implode())))
     # No row of a swapped log is true as it stands, whoever is missing.
     crowd = attackers(release, seed=SEED, only=("as_released",))
-    found = run(crowd, Paired.of(half, release=release), before=None, given=Given())
+    found = run(crowd, Pair(half, release=release), auxiliary=AuxiliaryData(), with_baseline=False)
     assert share(found, "as_released") == 0.0
     with pytest.raises(BadInput, match="give the log that it was made from"):
         attack(half, release)

@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_likeliest
 from tests.support.releases import MONDAY, released, timed_log
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import BY_ACCIDENT
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Km, Pseudonymise, Swap
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import tiny_log
 
-NOTHING = Given()
+NOTHING = AuxiliaryData()
 
 
 def attacked(log: QueryLog, release: QueryLog, *, time: TimeDetail = TimeDetail.KEEP, n_known: int = 5) -> Exposure:
-    paired = Paired.of(log, release=released(release, time=time))
-    return Clock(n_known=n_known, seed=1).attack(paired, given=NOTHING)
+    pair = Pair(log, release=released(release, time=time))
+    return Clock(n_known=n_known, seed=1).attack(pair, auxiliary=NOTHING)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_exact_times_give_nearly_everybody_away_and_coarser_ones_fewer(made: Que
     shares = {}
     for time in (TimeDetail.KEEP, TimeDetail.HOUR, TimeDetail.DAY):
         release = Pseudonymise(columns=ColumnPolicy(ids=Ids.KEEP, time=time), seed=1).anonymize(made)
-        exposure = Clock(seed=1).attack(Paired.of(made, release=release), given=NOTHING)
+        exposure = Clock(seed=1).attack(Pair(made, release=release), auxiliary=NOTHING)
         assert exposure.n_targets == 1000
         assert exposure.n_by_chance == pytest.approx(1000 / 3000)
         shares[time] = exposure.share
@@ -48,18 +48,18 @@ def test_exact_times_give_nearly_everybody_away_and_coarser_ones_fewer(made: Que
 
 def test_exact_times_undo_a_release_whatever_it_promises_of_terms(made: QueryLog) -> None:
     columns = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.KEEP)
-    paired = Paired.of(made, release=Km(k=5, m=2, columns=columns, seed=1).anonymize(made))
-    assert Clock(seed=1).attack(paired, given=NOTHING).share > 0.5
+    pair = Pair(made, release=Km(k=5, m=2, columns=columns, seed=1).anonymize(made))
+    assert Clock(seed=1).attack(pair, auxiliary=NOTHING).share > 0.5
 
 
 def test_days_tell_which_id_is_whose_even_where_queries_changed_hands(made: QueryLog) -> None:
     # Nothing is promised of times; a release without them is what helps.
     swapped, without = (
-        Paired.of(made, release=Swap(k=10, columns=ColumnPolicy(ids=Ids.KEEP, time=time), seed=1).anonymize(made))
+        Pair(made, release=Swap(k=10, columns=ColumnPolicy(ids=Ids.KEEP, time=time), seed=1).anonymize(made))
         for time in (TimeDetail.DAY, TimeDetail.DROP)
     )
-    assert Clock(seed=1).attack(swapped, given=NOTHING).beats_chance
-    assert Clock(seed=1).misses(without, given=NOTHING) == "the release has no times"
+    assert Clock(seed=1).attack(swapped, auxiliary=NOTHING).beats_chance
+    assert Clock(seed=1).skip_reason(without, auxiliary=NOTHING) == "the release has no times"
 
 
 def test_known_times_are_rounded_as_those_of_the_release_are() -> None:
@@ -77,7 +77,7 @@ def test_times_before_1970_are_rounded_down_too() -> None:
     log = timed_log([("u1", "a", hours_back + 1), ("u2", "b", hours_back + 30)])
     release = Pseudonymise(columns=ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY), seed=1).anonymize(log)
     assert release.log.frame["time"].max() < MONDAY.replace(year=1970)  # type: ignore[operator]
-    assert Clock(seed=1).attack(Paired.of(log, release=release), given=NOTHING).n_found == 2
+    assert Clock(seed=1).attack(Pair(log, release=release), auxiliary=NOTHING).n_found == 2
 
 
 def test_of_two_who_were_there_at_all_known_times_one_is_drawn() -> None:
@@ -120,17 +120,17 @@ def test_a_rare_moment_counts_more_than_a_common_one() -> None:
 def test_a_release_or_a_log_without_times_is_not_attacked(made: QueryLog) -> None:
     log = timed_log([("u1", "a", 1)])
     without = log.with_frame(log.frame.drop("time"))
-    no_release = Paired.of(log, release=released(without))
-    assert Clock().misses(no_release, given=NOTHING) == "the release has no times"
-    dropped = Paired.of(log, release=released(log, time=TimeDetail.DROP))
-    assert Clock().misses(dropped, given=NOTHING) == "the release has no times"
-    assert Clock().misses(Paired.pseudonymised(tiny_log()), given=NOTHING) == "the release has no times"
-    no_log = Paired.of(without, release=released(log))
-    assert Clock().misses(no_log, given=NOTHING) == "the log has no times"
+    no_release = Pair(log, release=released(without))
+    assert Clock().skip_reason(no_release, auxiliary=NOTHING) == "the release has no times"
+    dropped = Pair(log, release=released(log, time=TimeDetail.DROP))
+    assert Clock().skip_reason(dropped, auxiliary=NOTHING) == "the release has no times"
+    assert Clock().skip_reason(Pair.pseudonymised(tiny_log()), auxiliary=NOTHING) == "the release has no times"
+    no_log = Pair(without, release=released(log))
+    assert Clock().skip_reason(no_log, auxiliary=NOTHING) == "the log has no times"
     nulls = timed_log([("u1", "a", None)])
-    assert Clock().misses(Paired.pseudonymised(nulls), given=NOTHING) == "the log has no times"
-    bags = Paired.of(made, release=Clump(k=5, seed=1).anonymize(made))
-    assert Clock().misses(bags, given=NOTHING) == "the release has no times"
+    assert Clock().skip_reason(Pair.pseudonymised(nulls), auxiliary=NOTHING) == "the log has no times"
+    bags = Pair(made, release=Clump(k=5, seed=1).anonymize(made))
+    assert Clock().skip_reason(bags, auxiliary=NOTHING) == "the release has no times"
 
 
 ROWS = st.lists(
@@ -157,10 +157,10 @@ def test_those_are_found_whom_the_plain_one_finds(
         likeliest = plain_likeliest([str(hours // hours_each) for hours in times], seen, by_accident=BY_ACCIDENT)
         names = [candidates[number] for number in likeliest]
         least, most = least + (names == [user]), most + (user in names)
-    paired = Paired.of(timed_log(before), release=released(timed_log(after), time=time))
+    pair = Pair(timed_log(before), release=released(timed_log(after), time=time))
     attacker = Clock(n_known=100, seed=1)
-    if attacker.misses(paired, given=NOTHING) is None:
-        exposure = attacker.attack(paired, given=NOTHING)
+    if attacker.skip_reason(pair, auxiliary=NOTHING) is None:
+        exposure = attacker.attack(pair, auxiliary=NOTHING)
         assert exposure.n_targets == sum(map(bool, known.values()))
         assert least <= exposure.n_found <= most
 

@@ -11,13 +11,13 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from tests.support.plain_judging import plain_likeness, plain_membership
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.membership import Likeness, Membership, above, gains, statistic
 from queryveil.data import QueryLog
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, TokenHash
-from queryveil.pairing import Paired, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of
@@ -40,15 +40,15 @@ def thirds() -> list[QueryLog]:
 
 
 def test_nearly_all_members_of_a_pseudonymised_log_are_found(thirds: list[QueryLog]) -> None:
-    found = Membership(seed=1).attack(Paired.pseudonymised(thirds[0]), given=Given(public=thirds[1]))
+    found = Membership(seed=1).attack(Pair.pseudonymised(thirds[0]), auxiliary=AuxiliaryData(public=thirds[1]))
     assert (found.n_targets, found.n_by_chance) == (1000, 10)
     assert found.n_found > 850
 
 
 def test_frequencies_alone_find_fewer_and_unweighted_ones_fewer_still(thirds: list[QueryLog]) -> None:
-    before, public = Paired.pseudonymised(thirds[0]), Given(public=thirds[1])
+    before, public = Pair.pseudonymised(thirds[0]), AuxiliaryData(public=thirds[1])
     alike, weighted, plain = (
-        Membership(by_candidate=by_candidate, weighted=weighted, seed=1).attack(before, given=public)
+        Membership(by_candidate=by_candidate, weighted=weighted, seed=1).attack(before, auxiliary=public)
         for by_candidate, weighted in ((True, True), (False, True), (False, False))
     )
     assert weighted.beats_chance
@@ -73,9 +73,10 @@ def test_a_release_of_other_people_finds_one_in_a_hundred(
     target, public, others = thirds
     # One row of the target is left in, so that the two are of the same ids at all.
     mixed = target.with_frame(pl.concat([others.frame, target.frame.head(1)]))
-    pair = Paired.of(target, release=pseudonymised(mixed) if method is None else method.anonymize(mixed))
+    pair = Pair(target, release=pseudonymised(mixed) if method is None else method.anonymize(mixed))
     shares = [
-        replace(attacker, n_targets=5000, seed=seed).attack(pair, given=Given(public=public)).share for seed in range(6)
+        replace(attacker, n_targets=5000, seed=seed).attack(pair, auxiliary=AuxiliaryData(public=public)).share
+        for seed in range(6)
     ]
     assert 0.002 < np.mean(shares) < 0.02
 
@@ -84,21 +85,24 @@ def test_a_release_of_other_people_finds_one_in_a_hundred(
 def test_histories_with_fewer_terms_or_more_rows_hide_members_in_part(
     thirds: list[QueryLog], method: Km | Kdelta
 ) -> None:
-    pair = Paired.of(thirds[0], release=method.anonymize(thirds[0]))
-    found = Membership(seed=1).attack(pair, given=Given(public=thirds[1]))
+    pair = Pair(thirds[0], release=method.anonymize(thirds[0]))
+    found = Membership(seed=1).attack(pair, auxiliary=AuxiliaryData(public=thirds[1]))
     assert found.beats_chance
     assert found.share < 0.5
 
 
 def test_bags_of_generalised_items_hide_who_is_in_the_log(thirds: list[QueryLog]) -> None:
-    pair = Paired.of(thirds[0], release=Clump(k=5, seed=1).anonymize(thirds[0]))
-    assert Membership(seed=1).attack(pair, given=Given(public=thirds[1])).share < 0.05
+    pair = Pair(thirds[0], release=Clump(k=5, seed=1).anonymize(thirds[0]))
+    assert Membership(seed=1).attack(pair, auxiliary=AuxiliaryData(public=thirds[1])).share < 0.05
 
 
 def test_hashed_terms_say_nothing_of_anybody(thirds: list[QueryLog]) -> None:
     key = b"opensesame-opensesame"
-    pair = Paired.of(thirds[0], release=TokenHash(key=key, seed=1).anonymize(thirds[0]), key=key)
-    assert Membership().misses(pair, given=Given(public=thirds[1])) == "the terms of the release are hashed"
+    pair = Pair(thirds[0], release=TokenHash(key=key, seed=1).anonymize(thirds[0]), key=key)
+    assert (
+        Membership().skip_reason(pair, auxiliary=AuxiliaryData(public=thirds[1]))
+        == "the terms of the release are hashed"
+    )
 
 
 @drawn(
@@ -126,8 +130,8 @@ def test_the_most_like_is_as_like_as_the_plain_one_says(
 
 def test_groups_and_their_holders_can_be_attacked(thirds: list[QueryLog]) -> None:
     for strict in (False, True):
-        pair = Paired.of(thirds[0], release=Plink(seed=1, strict=strict).anonymize(thirds[0]))
-        found = Membership(seed=1).attack(pair, given=Given(public=thirds[1]))
+        pair = Pair(thirds[0], release=Plink(seed=1, strict=strict).anonymize(thirds[0]))
+        found = Membership(seed=1).attack(pair, auxiliary=AuxiliaryData(public=thirds[1]))
         assert found.n_targets == 1000
         assert found.share < 0.1
 
@@ -150,11 +154,17 @@ def test_no_more_than_one_in_a_hundred_outside_is_above_the_threshold(outside: l
 
 
 def test_it_needs_a_public_log_of_enough_people(thirds: list[QueryLog]) -> None:
-    before = Paired.pseudonymised(thirds[0])
+    before = Pair.pseudonymised(thirds[0])
     few = thirds[1].with_frame(thirds[1].frame.filter(pl.col("user") == thirds[1].frame["user"][0]))
-    assert Membership().misses(before, given=Given()) == "needs a public log of the same kind: --public FILE"
-    assert Membership().misses(before, given=Given(public=few)) == "needs a public log of 200 people or more"
-    assert Membership().misses(before, given=Given(public=thirds[1])) is None
+    assert (
+        Membership().skip_reason(before, auxiliary=AuxiliaryData())
+        == "needs a public log of the same kind: --public FILE"
+    )
+    assert (
+        Membership().skip_reason(before, auxiliary=AuxiliaryData(public=few))
+        == "needs a public log of 200 people or more"
+    )
+    assert Membership().skip_reason(before, auxiliary=AuxiliaryData(public=thirds[1])) is None
 
 
 def test_no_targets_is_a_clear_error() -> None:

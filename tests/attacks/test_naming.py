@@ -20,7 +20,7 @@ OWN = st.lists(st.sets(st.sampled_from(LETTERS)), max_size=5)
 def postings_of(candidates: list[set[str]]) -> Postings:
     pairs = [(LETTERS.index(letter), number) for number, each in enumerate(candidates) for letter in each]
     things, holders = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
-    return Postings.paired(things, holders=holders.astype(np.int32), n_things=len(LETTERS), n_holders=len(candidates))
+    return Postings.of_pairs(things, holders=holders.astype(np.int32), n_things=len(LETTERS), n_holders=len(candidates))
 
 
 def compressed(rows: list[list[int]]) -> Rows[np.int64]:
@@ -85,7 +85,7 @@ def test_histories_of_sixty_terms_and_more_are_searched_to_the_last_triple(n_own
     # The first has all; others have everything but one of the last three, so that only that triple is the first's own.
     rows = [list(range(n_own)), *([thing for thing in range(n_own) if thing != gone] for gone in last)]
     pairs = np.array([(thing, number) for number, row in enumerate(rows) for thing in row])
-    postings = Postings.paired(pairs[:, 0], holders=pairs[:, 1].astype(np.int32), n_things=n_own, n_holders=len(rows))
+    postings = Postings.of_pairs(pairs[:, 0], holders=pairs[:, 1].astype(np.int32), n_things=n_own, n_holders=len(rows))
     ptr, alone = alone_with_few(*compressed([list(range(n_own))]), *postings.by_thing, len(rows))
     assert alone.tolist() == [0]
     for few in combinations(last, 2):

@@ -6,17 +6,17 @@ import msgspec
 import polars as pl
 import pytest
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.shared_term import SharedTerm, n_with_commonest
 from queryveil.data import GROUPS_SCHEMA, Groups, QueryLog
 from queryveil.methods import Plink
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import food, log_of
 from queryveil.text.tokens import tokenize
 
-NOTHING = Given()
+NOTHING = AuxiliaryData()
 PEOPLE = {
     "u1": ["apple beef"],
     "u2": ["apple milk"],
@@ -32,16 +32,16 @@ def groups_of(*rows: tuple[int, list[str], list[float], list[int] | None]) -> Gr
     return Groups(frame=pl.DataFrame(full, schema=GROUPS_SCHEMA, orient="row"))
 
 
-def paired(groups: Groups, **parameters: str) -> Paired:
+def pair_of(groups: Groups, **parameters: str) -> Pair:
     log = log_of(PEOPLE)
     manifest = Plink(p=0.5, taxonomy=food()).anonymize(log).manifest
     manifest = msgspec.structs.replace(manifest, parameters=manifest.parameters | parameters)
-    return Paired.of(log, release=Release(data=groups, manifest=manifest))
+    return Pair(log, release=Release(data=groups, manifest=manifest))
 
 
 def test_as_many_are_found_as_have_the_commonest_term_of_their_group() -> None:
-    pair = paired(groups_of((4, ["apple", "milk"], [0.75, 0.25], None), (2, ["cheese"], [0.5], None)))
-    found = SharedTerm().attack(pair, given=NOTHING)
+    pair = pair_of(groups_of((4, ["apple", "milk"], [0.75, 0.25], None), (2, ["cheese"], [0.5], None)))
+    found = SharedTerm().attack(pair, auxiliary=NOTHING)
     assert (found.n_targets, found.n_found) == (6, 3 + 1)
     # Three of six people have the apple.
     assert found.n_by_chance == pytest.approx(3)
@@ -63,18 +63,20 @@ def test_a_rounded_share_is_the_number_that_it_comes_from() -> None:
 
 @pytest.mark.parametrize("parameters", [{"weights": "tfidf"}, {"weights": "given"}, {"representative": "union"}])
 def test_weights_that_are_no_shares_tell_nothing(parameters: dict[str, str]) -> None:
-    pair = paired(groups_of((2, ["apple"], [1.0], None)), **parameters)
-    assert SharedTerm().misses(pair, given=NOTHING) == (
+    pair = pair_of(groups_of((2, ["apple"], [1.0], None)), **parameters)
+    assert SharedTerm().skip_reason(pair, auxiliary=NOTHING) == (
         "the release does not tell how many members of a group have a term"
     )
 
 
 def test_a_log_has_no_groups() -> None:
-    assert SharedTerm().misses(Paired.pseudonymised(log_of(PEOPLE)), given=NOTHING) == "the release has no groups"
+    assert (
+        SharedTerm().skip_reason(Pair.pseudonymised(log_of(PEOPLE)), auxiliary=NOTHING) == "the release has no groups"
+    )
 
 
 def test_groups_of_no_people_are_not_attacked() -> None:
-    assert SharedTerm().misses(paired(groups_of()), given=NOTHING) == "the release is empty"
+    assert SharedTerm().skip_reason(pair_of(groups_of()), auxiliary=NOTHING) == "the release is empty"
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +92,14 @@ def test_what_is_found_is_how_often_the_guess_is_right(made: QueryLog) -> None:
     queries = made.frame.group_by("user").agg(pl.col("query").drop_nulls())
     used = {user: set(tokenize(pl.Series(asked)).vocabulary) for user, asked in queries.iter_rows()}
     n_right = sum(commonest[group] in used[user] for user, group in member_of.items())
-    pair = Paired.of(made, release=grouping.release)
-    assert SharedTerm().attack(pair, given=NOTHING).n_found == n_right
+    pair = Pair(made, release=grouping.release)
+    assert SharedTerm().attack(pair, auxiliary=NOTHING).n_found == n_right
 
 
 def test_a_made_up_log_loses_most_to_it_as_in_the_paper_and_no_more_than_p_when_strict(made: QueryLog) -> None:
-    as_paper = Paired.of(made, release=Plink(seed=1).anonymize(made))
-    assert SharedTerm().misses(as_paper, given=NOTHING) is None
-    assert SharedTerm().attack(as_paper, given=NOTHING).beats_chance
-    strict = Paired.of(made, release=Plink(p=0.3, strict=True, seed=1).anonymize(made))
-    assert SharedTerm().misses(strict, given=NOTHING) is None
-    assert SharedTerm().attack(strict, given=NOTHING).share <= 0.3
+    as_paper = Pair(made, release=Plink(seed=1).anonymize(made))
+    assert SharedTerm().skip_reason(as_paper, auxiliary=NOTHING) is None
+    assert SharedTerm().attack(as_paper, auxiliary=NOTHING).beats_chance
+    strict = Pair(made, release=Plink(p=0.3, strict=True, seed=1).anonymize(made))
+    assert SharedTerm().skip_reason(strict, auxiliary=NOTHING) is None
+    assert SharedTerm().attack(strict, auxiliary=NOTHING).share <= 0.3

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.support.plain_judging import plain_times_seen
 from tests.support.releases import released, released_bags
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.combinations import Combinations, asked_in, decoys, own_queries, planted, times_seen
 from queryveil.attacks.sybil import Sybil, k_of
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
-from queryveil.pairing import Paired, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
@@ -37,10 +37,10 @@ def made() -> QueryLog:
 
 
 def found(method: Km | QueryThreshold | Swap | Kdelta | Clump | Plink, log: QueryLog) -> tuple[int, float]:
-    pair = Paired.of(log, release=method.anonymize(log))
-    given = Given(remake=method.anonymize)
-    assert Sybil().misses(pair, given=given) is None
-    exposure = Sybil(seed=1).attack(pair, given=given)
+    pair = Pair(log, release=method.anonymize(log))
+    auxiliary = AuxiliaryData(remake=method.anonymize)
+    assert Sybil().skip_reason(pair, auxiliary=auxiliary) is None
+    exposure = Sybil(seed=1).attack(pair, auxiliary=auxiliary)
     return exposure.n_found, exposure.n_by_chance
 
 
@@ -68,7 +68,7 @@ def test_bags_of_generalised_items_give_less(made: QueryLog) -> None:
 
 
 def test_everybody_is_found_where_nothing_was_done(made: QueryLog) -> None:
-    exposure = Sybil(seed=1).attack(Paired.pseudonymised(made), given=Given(remake=pseudonymised))
+    exposure = Sybil(seed=1).attack(Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=pseudonymised))
     assert (exposure.n_found, exposure.n_targets, exposure.n_by_chance) == (50, 50, 0)
 
 
@@ -80,7 +80,7 @@ def test_half_of_those_who_are_suspected_did_not_ask() -> None:
         return pseudonymised(log)
 
     log = log_of({f"u{i}": [f"a{i} b{i}", f"B{i} a{i}", f"c{i} a{i} b{i}", "d"] for i in range(6)})
-    Sybil(n_targets=3, seed=1).attack(Paired.pseudonymised(log), given=Given(remake=look))
+    Sybil(n_targets=3, seed=1).attack(Pair.pseudonymised(log), auxiliary=AuxiliaryData(remake=look))
     own = seen[0].frame.filter(pl.col("user").is_in(log.frame["user"].implode()))
     # Of those who did not ask, every query with the suspected terms is gone.
     n_left = sorted(own.group_by("user").len()["len"])
@@ -92,14 +92,14 @@ def test_a_method_that_releases_nothing_gives_nobody_away() -> None:
     def nothing(log: QueryLog) -> Release:
         return pseudonymised(log.with_frame(log.frame.clear()))
 
-    assert Sybil(seed=1).attack(Paired.pseudonymised(tiny_log()), given=Given(remake=nothing)).n_found == 0
+    assert Sybil(seed=1).attack(Pair.pseudonymised(tiny_log()), auxiliary=AuxiliaryData(remake=nothing)).n_found == 0
 
 
 def test_a_method_that_shows_each_query_once_tells_nothing(made: QueryLog) -> None:
     def once(log: QueryLog) -> Release:
         return pseudonymised(log.with_frame(log.frame.unique("query", maintain_order=True)))
 
-    exposure = Sybil(seed=1).attack(Paired.pseudonymised(made), given=Given(remake=once))
+    exposure = Sybil(seed=1).attack(Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=once))
     assert (exposure.n_found, exposure.n_by_chance) == (0, 0)
 
 
@@ -111,26 +111,28 @@ def test_a_method_whose_counts_are_drawn_tells_no_more_than_blind_guessing() -> 
         return pseudonymised(log.with_frame(again.with_columns(user=pl.col("n").cast(pl.String)).drop("n")))
 
     log = log_of({f"u{i}": [f"a{i} b{i}"] for i in range(500)})
-    exposure = Sybil(n_targets=200, seed=1).attack(Paired.pseudonymised(log), given=Given(remake=drawn_counts))
+    exposure = Sybil(n_targets=200, seed=1).attack(
+        Pair.pseudonymised(log), auxiliary=AuxiliaryData(remake=drawn_counts)
+    )
     assert exposure.n_found < 40
     assert abs(exposure.n_found - exposure.n_by_chance) < 15
 
 
 def test_only_queries_of_two_terms_that_one_person_asked_are_suspected() -> None:
     asked = {"u1": ["red wine", "jaguar", "red red"], "u2": ["Wine RED", "old red wine"], "u3": ["old wine", "a b"]}
-    found = own_queries(log_of(asked | {"u4": ["b a c"]}), n=9, rng=generator(1))
+    found = own_queries(Pair.pseudonymised(log_of(asked | {"u4": ["b a c"]})), n=9, rng=generator(1))
     assert sorted(found.texts.to_list()) == ["b a c", "old red wine"]
 
 
 def test_the_rows_of_a_combination_are_those_of_the_one_who_asked_it() -> None:
     log = log_of({"u1": ["red wine", "wine", "old Wine RED"], "u2": ["red wine"]})
     one = Combinations(texts=log.frame["query"].gather([0]), rows=np.array([0]))
-    assert asked_in(log, combinations=one).tolist() == [0, 2]
+    assert asked_in(Pair.pseudonymised(log), combinations=one).tolist() == [0, 2]
 
 
 def test_decoys_stand_in_no_query_of_the_log(made: QueryLog) -> None:
-    asked = own_queries(made, n=50, rng=generator(1))
-    false = decoys(made, like=asked, rng=generator(1))
+    asked = own_queries(Pair.pseudonymised(made), n=50, rng=generator(1))
+    false = decoys(Pair.pseudonymised(made), like=asked, rng=generator(1))
     assert len(false.rows) == 50
     assert times_seen(false, release=pseudonymised(made)).tolist() == [0] * 50
     assert (false.texts.str.split(" ").list.len() >= 2).all()
@@ -139,13 +141,13 @@ def test_decoys_stand_in_no_query_of_the_log(made: QueryLog) -> None:
 def test_no_decoy_is_part_of_another() -> None:
     few = log_of({f"u{i}": [f"a{i} b{i}", f"a{i} c{i} d{i}"] for i in range(4)})
     asked = Combinations(texts=few.frame["query"], rows=np.arange(few.n_rows))
-    false = [set(text.split()) for text in decoys(few, like=asked, rng=generator(1)).texts]
+    false = [set(text.split()) for text in decoys(Pair.pseudonymised(few), like=asked, rng=generator(1)).texts]
     assert len(false) == 8
     assert not any(one <= other for i, one in enumerate(false) for j, other in enumerate(false) if i != j)
 
 
 def test_invented_users_are_new_and_ask_at_the_same_time(made: QueryLog) -> None:
-    asked = own_queries(made, n=3, rng=generator(1))
+    asked = own_queries(Pair.pseudonymised(made), n=3, rng=generator(1))
     more = planted(made, combinations=asked, n_each=4, rng=generator(1))
     new = more.frame.tail(12)
     assert (more.n_rows, more.n_users) == (made.n_rows + 12, made.n_users + 12)
@@ -179,12 +181,12 @@ def test_k_is_what_the_release_asks_for() -> None:
 
 
 def test_it_needs_the_method_and_a_query_that_is_one_persons() -> None:
-    pair = Paired.pseudonymised(tiny_log())
-    assert Sybil().misses(pair, given=Given()) == (
+    pair = Pair.pseudonymised(tiny_log())
+    assert Sybil().skip_reason(pair, auxiliary=AuxiliaryData()) == (
         "needs the method and its settings, to run it on a log with users of its own"
     )
-    common = Paired.pseudonymised(log_of({"u1": ["red wine"], "u2": ["red wine"]}))
-    assert Sybil().misses(common, given=Given(remake=pseudonymised)) == (
+    common = Pair.pseudonymised(log_of({"u1": ["red wine"], "u2": ["red wine"]}))
+    assert Sybil().skip_reason(common, auxiliary=AuxiliaryData(remake=pseudonymised)) == (
         "nobody asked a query of two or more terms that is this person's alone"
     )
 

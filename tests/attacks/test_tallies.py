@@ -9,13 +9,13 @@ import pytest
 from tests.support.releases import released_tallies
 
 from queryveil.attacks import attack
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.combinations import Combinations, times_seen
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.sybil import Sybil, k_of
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.methods.dp.synthesis import synthesized
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of
@@ -60,17 +60,17 @@ class Noisy:
 
 def test_queries_are_put_side_by_side_with_their_terms_and_are_nobody() -> None:
     log = log_of({"u1": ["Red  wine", "jaguar"], "u2": ["red wine"]})
-    paired = Paired.of(log, release=released_tallies({"red wine": 3, "blue jaguar": 2}))
-    assert (paired.n_users, paired.n_candidates, len(paired.who.users.values)) == (2, 2, 0)
-    words = [paired.vocabulary.gather(paired.after.terms).to_list(), paired.after.entry_user.tolist()]
+    pair = Pair(log, release=released_tallies({"red wine": 3, "blue jaguar": 2}))
+    assert (pair.n_users, pair.n_candidates, len(pair.identity.users.values)) == (2, 2, 0)
+    words = [pair.vocabulary.gather(pair.after.terms).to_list(), pair.after.entry_user.tolist()]
     assert sorted(zip(*words, strict=True)) == [("blue", 1), ("jaguar", 1), ("red", 0), ("wine", 0)]
 
 
 def test_made_up_users_are_nobody_even_if_an_id_is_in_the_log() -> None:
     log = log_of({"1": ["red wine"], "2": ["red wine"]})
-    paired = Paired.of(log, release=synthesized(released_tallies({"red wine": 2}), n_users=5, seed=1))
-    assert paired.n_candidates == 5
-    assert not len(paired.who.users.values)
+    pair = Pair(log, release=synthesized(released_tallies({"red wine": 2}), n_users=5, seed=1))
+    assert pair.n_candidates == 5
+    assert not len(pair.identity.users.values)
 
 
 def test_everybody_who_seeks_people_is_told_that_there_are_none(made: QueryLog) -> None:
@@ -90,11 +90,11 @@ def test_everybody_who_seeks_people_is_told_that_there_are_none(made: QueryLog) 
 
 def test_who_is_in_the_log_shows_in_exact_counts_and_not_in_few_noisy_ones(made: QueryLog) -> None:
     log, public = halves(made)
-    exact = Paired.of(log, release=released_tallies(counted(log)))
-    noisy = Paired.of(log, release=Noisy(seed=1)(log))
-    given = Given(public=public)
-    assert Membership(seed=1).attack(exact, given=given).share > 0.1
-    assert Membership(seed=1).attack(noisy, given=given).share < 0.04
+    exact = Pair(log, release=released_tallies(counted(log)))
+    noisy = Pair(log, release=Noisy(seed=1)(log))
+    auxiliary = AuxiliaryData(public=public)
+    assert Membership(seed=1).attack(exact, auxiliary=auxiliary).share > 0.1
+    assert Membership(seed=1).attack(noisy, auxiliary=auxiliary).share < 0.04
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -103,8 +103,8 @@ def test_counts_that_are_all_doubled_tell_as_much(made: QueryLog, weighted: bool
     counts = counted(log)
     found = [
         Membership(seed=1, weighted=weighted).attack(
-            Paired.of(log, release=released_tallies({query: times * n for query, n in counts.items()})),
-            given=Given(public=public),
+            Pair(log, release=released_tallies({query: times * n for query, n in counts.items()})),
+            auxiliary=AuxiliaryData(public=public),
         )
         for times in (1, 2)
     ]
@@ -113,9 +113,9 @@ def test_counts_that_are_all_doubled_tell_as_much(made: QueryLog, weighted: bool
 
 def test_an_empty_release_tells_nobody_anything(made: QueryLog) -> None:
     log, public = halves(made)
-    paired = Paired.of(log, release=released_tallies({}))
-    assert Membership().misses(paired, given=Given(public=public)) == "the release is empty"
-    assert Sybil(seed=1).attack(paired, given=Given(remake=lambda _: released_tallies({}))).n_found == 0
+    pair = Pair(log, release=released_tallies({}))
+    assert Membership().skip_reason(pair, auxiliary=AuxiliaryData(public=public)) == "the release is empty"
+    assert Sybil(seed=1).attack(pair, auxiliary=AuxiliaryData(remake=lambda _: released_tallies({}))).n_found == 0
 
 
 def test_only_the_very_query_is_counted() -> None:
@@ -135,14 +135,14 @@ def test_so_many_are_planted_that_one_more_reaches_the_smallest_threshold(made: 
 
 
 def test_counts_without_noise_fall_to_invented_users(made: QueryLog) -> None:
-    paired = Paired.of(made, release=without_noise(made))
-    found = Sybil(seed=1).attack(paired, given=Given(remake=without_noise))
+    pair = Pair(made, release=without_noise(made))
+    found = Sybil(seed=1).attack(pair, auxiliary=AuxiliaryData(remake=without_noise))
     assert (found.n_targets, found.n_found, found.n_by_chance) == (50, 50, 0)
 
 
 def test_noise_lets_what_nobody_asked_through_as_well(made: QueryLog) -> None:
     remake = Noisy(seed=7)
-    found = Sybil(seed=1).attack(Paired.of(made, release=remake(made)), given=Given(remake=remake))
+    found = Sybil(seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
     # One more person moves a count across a threshold at its middle with chance 0.73 where it was 0.27.
     assert 0.1 < found.chance_share < 0.45
     assert found.chance_share < found.share < 0.95
@@ -155,7 +155,9 @@ def test_what_leaves_whoever_asked_is_all_by_chance_and_half_of_those_suspected_
         seen.append(log)
         return released_tallies(counted(log), threshold=THRESHOLD)
 
-    found = Sybil(n_targets=10, seed=1).attack(Paired.of(made, release=without_noise(made)), given=Given(remake=remake))
+    found = Sybil(n_targets=10, seed=1).attack(
+        Pair(made, release=without_noise(made)), auxiliary=AuxiliaryData(remake=remake)
+    )
     assert (found.n_targets, found.n_found, found.n_by_chance) == (10, 10, 10)
     new = seen[0].frame.filter(~pl.col("user").is_in(made.frame["user"].unique().implode()))
     planted = new.group_by(normalise(new["query"])).len()
@@ -169,14 +171,14 @@ def test_large_thresholds_are_tried_on_fewer_targets(made: QueryLog) -> None:
     def remake(_: QueryLog) -> Release:
         return released_tallies({}, threshold=20_000)
 
-    found = Sybil(seed=1).attack(Paired.of(made, release=remake(made)), given=Given(remake=remake))
+    found = Sybil(seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
     assert found.n_targets == 4
 
 
 def test_no_combination_can_be_planted_where_items_are_counted_one_by_one() -> None:
     bags = log_of({"t1": ["10307 12487"], "t2": ["10307 12559"]})
     log = QueryLog(frame=bags.frame, layout=Layout(format=Format.TRANSACTIONS))
-    paired = Paired.of(log, release=released_tallies({"10307": 2}))
-    assert Sybil().misses(paired, given=Given(remake=without_noise)) == (
+    pair = Pair(log, release=released_tallies({"10307": 2}))
+    assert Sybil().skip_reason(pair, auxiliary=AuxiliaryData(remake=without_noise)) == (
         "the release counts items one by one, and no combination of them"
     )

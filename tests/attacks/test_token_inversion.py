@@ -11,14 +11,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from tests.support.plain_judging import plain_together
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.token_inversion import TokenCounts, TokenInversion
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.formats import read_log
 from queryveil.methods import TokenHash
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
@@ -37,16 +37,16 @@ def halves(log: QueryLog, *, seed: int = 1) -> tuple[QueryLog, QueryLog]:
     return log.with_frame(log.frame.filter(is_first)), log.with_frame(log.frame.filter(~is_first))
 
 
-def hashed(log: QueryLog) -> Paired:
+def hashed(log: QueryLog) -> Pair:
     release = TokenHash(key=KEY, columns=ColumnPolicy(ids=Ids.KEEP), seed=1).anonymize(log)
-    return Paired.of(log, release=release, key=KEY)
+    return Pair(log, release=release, key=KEY)
 
 
 def attacked(log: QueryLog, public: QueryLog, **kinds: bool) -> Exposure:
-    attacker, given = TokenInversion(seed=1, **kinds), Given(public=public, key=KEY)
+    attacker, auxiliary = TokenInversion(seed=1, **kinds), AuxiliaryData(public=public, key=KEY)
     pair = hashed(log)
-    assert attacker.misses(pair, given=given) is None
-    return attacker.attack(pair, given=given)
+    assert attacker.skip_reason(pair, auxiliary=auxiliary) is None
+    return attacker.attack(pair, auxiliary=auxiliary)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,8 @@ def test_halves_of_a_small_real_log_find_more_than_chance() -> None:
 @settings(deadline=None)
 @drawn(st.dictionaries(st.sampled_from(["u1", "u2", "u3"]), st.lists(words, min_size=1, max_size=4), min_size=1))
 def test_people_who_use_two_terms_together_are_counted_as_the_definition_reads(queries: dict[str, list[str]]) -> None:
-    counts = TokenCounts.of(log_of(queries), n_terms=10, rng=generator(1))
+    pair = Pair.pseudonymised(log_of(queries))
+    counts = TokenCounts.of(pair.original_tokens, user=pair.user, n_terms=10, rng=generator(1))
     terms = counts.terms.to_list()
     for i, one in enumerate(terms):
         assert counts.uses[i, 0] == sum(any(one in query.split() for query in asked) for asked in queries.values())
@@ -116,11 +117,17 @@ def test_a_log_without_terms_finds_nothing() -> None:
 def test_it_needs_hashes_a_public_log_and_the_key() -> None:
     pair, log = hashed(tiny_log()), tiny_log()
     attacker = TokenInversion()
-    assert attacker.misses(Paired.pseudonymised(log), given=Given(public=log, key=KEY)) == (
+    assert attacker.skip_reason(Pair.pseudonymised(log), auxiliary=AuxiliaryData(public=log, key=KEY)) == (
         "the terms of the release are not hashed"
     )
-    assert attacker.misses(pair, given=Given(key=KEY)) == "needs a public log of the same kind: --public FILE"
-    assert attacker.misses(pair, given=Given(public=log)) == "needs the key of the hashes to judge it: --key FILE"
+    assert (
+        attacker.skip_reason(pair, auxiliary=AuxiliaryData(key=KEY))
+        == "needs a public log of the same kind: --public FILE"
+    )
+    assert (
+        attacker.skip_reason(pair, auxiliary=AuxiliaryData(public=log))
+        == "needs the key of the hashes to judge it: --key FILE"
+    )
 
 
 def test_no_targets_is_a_clear_error() -> None:

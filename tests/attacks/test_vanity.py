@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_vanity
 from tests.support.releases import paired_histories, released, released_bags
 
-from queryveil.attacks.attacker import Given, Person
+from queryveil.attacks.attacker import AuxiliaryData, Person
 from queryveil.attacks.vanity import MOST_PAIRS, Vanity, entries_of_people, entries_of_tables
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, Swap
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.rng import generator
 from queryveil.synthesis import Synthetic, synthesize
@@ -30,8 +30,8 @@ BEFORE = {
 ADA = Person(name="Ada Poe", town="Ulm", user="u1")
 
 
-def found(paired: Paired, *people: Person) -> tuple[int, int]:
-    exposure = Vanity(seed=1).attack(paired, given=Given(people=people))
+def found(pair: Pair, *people: Person) -> tuple[int, int]:
+    exposure = Vanity(seed=1).attack(pair, auxiliary=AuxiliaryData(people=people))
     return exposure.n_found, exposure.n_targets
 
 
@@ -40,13 +40,13 @@ def made() -> Synthetic:
     return synthesize(users=4000, seed=3)
 
 
-def planted(made: Synthetic) -> Given:
-    return Given(people=[Person(name=each.name, town=each.town, user=each.user) for each in made.secrets])
+def planted(made: Synthetic) -> AuxiliaryData:
+    return AuxiliaryData(people=[Person(name=each.name, town=each.town, user=each.user) for each in made.secrets])
 
 
 def test_everybody_planted_is_found_in_a_pseudonymised_log(made: Synthetic) -> None:
     for release in (Pseudonymise(columns=KEEP).anonymize(made.log), Pseudonymise(seed=1).anonymize(made.log)):
-        exposure = Vanity().attack(Paired.of(made.log, release=release), given=planted(made))
+        exposure = Vanity().attack(Pair(made.log, release=release), auxiliary=planted(made))
         assert exposure.n_found == exposure.n_targets == len(made.secrets) == 4
         assert exposure.beats_chance
     assert exposure.knows == "a directory of people: names and towns"
@@ -67,24 +67,24 @@ def test_everybody_planted_is_found_in_a_pseudonymised_log(made: Synthetic) -> N
 def test_nobody_planted_is_found_in_a_release_that_hides_pairs_of_terms(
     made: Synthetic, method: Km | Kdelta | Clump | Partition | Swap
 ) -> None:
-    paired = Paired.of(made.log, release=method.anonymize(made.log))
-    exposure = Vanity().attack(paired, given=planted(made))
+    pair = Pair(made.log, release=method.anonymize(made.log))
+    exposure = Vanity().attack(pair, auxiliary=planted(made))
     assert (exposure.n_found, exposure.n_targets) == (0, 4)
 
 
 def test_a_promise_about_single_terms_does_not_hide_them(made: Synthetic) -> None:
-    paired = Paired.of(made.log, release=Km(k=5, m=1, columns=KEEP, seed=1).anonymize(made.log))
-    assert Vanity().attack(paired, given=planted(made)).n_found == 4
+    pair = Pair(made.log, release=Km(k=5, m=1, columns=KEEP, seed=1).anonymize(made.log))
+    assert Vanity().attack(pair, auxiliary=planted(made)).n_found == 4
 
 
 def test_groups_are_not_searched(made: Synthetic) -> None:
-    paired = Paired.of(made.log, release=Plink(seed=1).anonymize(made.log))
-    assert Vanity().misses(paired, given=planted(made)) == "the release has no rows that are one person's"
+    pair = Pair(made.log, release=Plink(seed=1).anonymize(made.log))
+    assert Vanity().skip_reason(pair, auxiliary=planted(made)) == "the release has no rows that are one person's"
 
 
 def test_all_words_of_a_name_and_town_must_stand_in_one_history() -> None:
-    paired = paired_histories(BEFORE, BEFORE)
-    assert found(paired, ADA) == (1, 1)
+    pair = paired_histories(BEFORE, BEFORE)
+    assert found(pair, ADA) == (1, 1)
     gone = BEFORE | {"u1": ["ada", "ulm"], "u2": ["poe"]}
     assert found(paired_histories(BEFORE, gone), ADA) == (0, 1)
 
@@ -100,19 +100,19 @@ def test_the_wrong_person_is_not_found() -> None:
 
 
 def test_somebody_whose_user_is_not_told_is_the_only_one_who_fits() -> None:
-    paired = paired_histories(BEFORE, BEFORE)
+    pair = paired_histories(BEFORE, BEFORE)
     stranger, twins = Person(name="Ib", town="Ulm"), Person(name="shoes", town="shoes")
-    assert found(paired, Person(name="Ada Poe", town="Ulm"), stranger, twins) == (1, 1)
-    assert Vanity().misses(paired, given=Given(people=[stranger, twins])) == (
+    assert found(pair, Person(name="Ada Poe", town="Ulm"), stranger, twins) == (1, 1)
+    assert Vanity().skip_reason(pair, auxiliary=AuxiliaryData(people=[stranger, twins])) == (
         "none of the people given is one user of the log"
     )
     told = Person(name="Ib", town="Ulm", user="nobody")
-    assert Vanity().misses(paired, given=Given(people=[told])) is not None
+    assert Vanity().skip_reason(pair, auxiliary=AuxiliaryData(people=[told])) is not None
 
 
 def test_somebody_who_never_asked_for_the_own_name_is_sought_and_not_found() -> None:
-    paired = paired_histories(BEFORE, BEFORE)
-    assert found(paired, Person(name="Ib", town="Ulm", user="u3"), ADA) == (1, 2)
+    pair = paired_histories(BEFORE, BEFORE)
+    assert found(pair, Person(name="Ib", town="Ulm", user="u3"), ADA) == (1, 2)
 
 
 def test_a_user_who_is_listed_twice_is_one_person() -> None:
@@ -121,14 +121,14 @@ def test_a_user_who_is_listed_twice_is_one_person() -> None:
 
 def test_half_a_chance_counts_half() -> None:
     log = log_of({"u1": ["ada ulm"], "u2": ["ada ulm"]})
-    paired = Paired.of(log, release=released_bags([["ada", "ulm"]]))
+    pair = Pair(log, release=released_bags([["ada", "ulm"]]))
     people = [Person(name="ada", town="ulm", user=user) for user in ("u1", "u2")]
-    assert found(paired, *people) == (1, 2)
+    assert found(pair, *people) == (1, 2)
 
 
 def test_only_so_many_people_are_sought(made: Synthetic) -> None:
-    paired = Paired.pseudonymised(made.log)
-    exposure = Vanity(n_targets=2, seed=1).attack(paired, given=planted(made))
+    pair = Pair.pseudonymised(made.log)
+    exposure = Vanity(n_targets=2, seed=1).attack(pair, auxiliary=planted(made))
     assert (exposure.n_targets, exposure.n_found) == (2, 2)
     assert exposure.n_by_chance == pytest.approx(2 / 4000)
 
@@ -140,12 +140,12 @@ def test_without_a_directory_names_and_towns_of_the_package_stand_in() -> None:
         "u3": ["duluth weather"],
         "u4": ["red shoes"],
     }
-    paired = paired_histories(histories, histories)
-    exposure = Vanity(seed=1).attack(paired, given=Given())
+    pair = paired_histories(histories, histories)
+    exposure = Vanity(seed=1).attack(pair, auxiliary=AuxiliaryData())
     assert exposure.knows == "a phone book: names and towns"
     assert (exposure.n_targets, exposure.n_found) == (1, 1)
-    vocabulary = paired.vocabulary.to_list()
-    entries = entries_of_tables(paired, n_targets=9, rng=generator(1))
+    vocabulary = pair.vocabulary.to_list()
+    entries = entries_of_tables(pair, n_targets=9, rng=generator(1))
     pairs = [{vocabulary[term] for term in entry.terms} for entry in entries]
     assert {"ottinger", "duluth"} in pairs
     assert all(len(pair) == 2 for pair in pairs)
@@ -156,20 +156,20 @@ def test_without_a_directory_names_and_towns_of_the_package_stand_in() -> None:
 
 def test_one_word_that_is_both_a_name_and_a_town_is_no_pair() -> None:
     histories = {"u1": ["arnold shoes"], "u2": ["arnold lilburn"]}
-    paired = paired_histories(histories, histories)
-    assert Vanity(seed=1).attack(paired, given=Given()).n_targets == 1
+    pair = paired_histories(histories, histories)
+    assert Vanity(seed=1).attack(pair, auxiliary=AuxiliaryData()).n_targets == 1
     alone = paired_histories({"u1": ["arnold shoes"]}, {"u1": ["arnold shoes"]})
-    reason = Vanity().misses(alone, given=Given())
+    reason = Vanity().skip_reason(alone, auxiliary=AuxiliaryData())
     assert reason is not None
     assert reason.endswith("give a directory: --people FILE")
 
 
 def test_the_stand_in_finds_people_in_a_pseudonymised_log_and_nobody_after_km(made: Synthetic) -> None:
     before, after = (
-        Vanity(seed=1).attack(paired, given=Given())
-        for paired in (
-            Paired.pseudonymised(made.log),
-            Paired.of(made.log, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made.log)),
+        Vanity(seed=1).attack(pair, auxiliary=AuxiliaryData())
+        for pair in (
+            Pair.pseudonymised(made.log),
+            Pair(made.log, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made.log)),
         )
     )
     assert before.n_targets == after.n_targets > 20
@@ -188,27 +188,27 @@ def test_those_are_found_whom_the_plain_one_finds(
 ) -> None:
     original = log_of(before)
     release = log_of({user: words for user, words in after.items() if before.get(user)})
-    paired = Paired.of(original, release=released(release))
+    pair = Pair(original, release=released(release))
     users = encode(original.frame["user"])[1].to_list()
-    given = Given(people=[Person(name=name, town="ulm", user=user if told else None) for user in users])
+    auxiliary = AuxiliaryData(people=[Person(name=name, town="ulm", user=user if told else None) for user in users])
     who = (
         {*users}
         if told
         else {users[at] for at in [plain_vanity(name, "ulm", [{*before[u]} for u in users])] if at is not None}
     )
-    entries = entries_of_people(paired, people=given.people, n_targets=9, rng=generator(1))
+    entries = entries_of_people(pair, people=auxiliary.people, n_targets=9, rng=generator(1))
     assert {users[entry.user] for entry in entries} == who
-    candidates = paired.candidates.to_list()
+    candidates = pair.candidates.to_list()
     named = plain_vanity(name, "ulm", [{*after[user]} for user in candidates])
     if entries:
-        exposure = Vanity().attack(paired, given=given)
+        exposure = Vanity().attack(pair, auxiliary=auxiliary)
         assert exposure.n_targets == len(who)
         assert exposure.n_found == (named is not None and candidates[named] in who)
 
 
 def test_no_repr_shows_whom_an_entry_names() -> None:
-    paired = paired_histories(BEFORE, BEFORE)
-    entry = entries_of_people(paired, people=[ADA], n_targets=1, rng=np.random.default_rng(1))[0]
+    pair = paired_histories(BEFORE, BEFORE)
+    entry = entries_of_people(pair, people=[ADA], n_targets=1, rng=np.random.default_rng(1))[0]
     assert repr(entry) == "Entry(n_terms=3)"
 
 

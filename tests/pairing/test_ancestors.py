@@ -9,11 +9,11 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from queryveil.attacks import Given, KnownTerms, RarePair, attack
+from queryveil.attacks import AuxiliaryData, KnownTerms, RarePair, attack
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods import Clump, Km, Partition, Plink
-from queryveil.pairing import Cover, Paired, moves_up
+from queryveil.pairing import Ancestors, Pair, is_generalised
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import food, log_of
@@ -23,54 +23,54 @@ KEEP = ColumnPolicy(ids=Ids.KEEP)
 FOODS = ["apple", "orange", "banana", "milk", "cheese", "butter", "beef"]
 
 
-def covered(cover: Cover, term: str) -> set[str]:
-    found = cover.covering(pl.Series([term]))
+def covered(ancestors: Ancestors, term: str) -> set[str]:
+    found = ancestors.items_for(pl.Series([term]))
     assert found.n_rows == 1
-    return set(cover.vocabulary.gather(found.values).to_list())
+    return set(ancestors.vocabulary.gather(found.values).to_list())
 
 
 @drawn(released=st.sets(st.sampled_from([*food().names, "dog"])), term=st.sampled_from([*FOODS, "dog", "cat"]))
 def test_a_term_is_covered_by_itself_and_by_all_above_it(released: set[str], term: str) -> None:
     tree = food()
     texts = pl.Series([*tree.names, "dog"], dtype=pl.String)
-    cover = Cover.of(texts, released=np.array([text in released for text in texts]), taxonomy=tree)
+    ancestors = Ancestors.of(texts, released=np.array([text in released for text in texts]), taxonomy=tree)
     above = {tree.names[node] for node in tree.ancestors(tree.find(term))} if tree.find(term) >= 0 else set()
-    assert covered(cover, term) == ({term} | above) & released
+    assert covered(ancestors, term) == ({term} | above) & released
 
 
 def test_nodes_are_known_in_brackets_and_in_one_word() -> None:
     tree = Taxonomy.wordnet()
     texts = pl.Series(["<young_mammal>", "animal", "kittens", "zzz"])
-    cover = Cover.of(texts, released=np.ones(4, np.bool_), taxonomy=tree)
-    assert covered(cover, "kitten") == {"<young_mammal>", "animal"}
-    assert covered(cover, "kittens") == {"<young_mammal>", "animal", "kittens"}
-    assert covered(cover, "zzz") == {"zzz"}
-    assert cover.n_unknown == 2
-    assert "kitten" not in repr(cover)
+    ancestors = Ancestors.of(texts, released=np.ones(4, np.bool_), taxonomy=tree)
+    assert covered(ancestors, "kitten") == {"<young_mammal>", "animal"}
+    assert covered(ancestors, "kittens") == {"<young_mammal>", "animal", "kittens"}
+    assert covered(ancestors, "zzz") == {"zzz"}
+    assert ancestors.n_unknown == 2
+    assert "kitten" not in repr(ancestors)
 
 
 def test_only_items_of_a_taxonomy_move_up() -> None:
     log = log_of({f"u{i}": ["apple", "milk"] for i in range(4)})
-    assert moves_up(Clump(k=2, taxonomy=food()).anonymize(log))
-    assert moves_up(Km(k=2, m=1, taxonomy=food()).anonymize(log))
-    assert not moves_up(Km(k=2, m=1).anonymize(log))
-    assert not moves_up(Plink(p=0.5, taxonomy=food()).anonymize(log))
+    assert is_generalised(Clump(k=2, taxonomy=food()).anonymize(log))
+    assert is_generalised(Km(k=2, m=1, taxonomy=food()).anonymize(log))
+    assert not is_generalised(Km(k=2, m=1).anonymize(log))
+    assert not is_generalised(Plink(p=0.5, taxonomy=food()).anonymize(log))
 
 
 def test_a_taxonomy_of_ones_own_must_be_given() -> None:
     log = log_of({f"u{i}": [FOODS[i % 7], FOODS[(i + 1) % 7]] for i in range(12)})
     for method in (Clump(k=2, taxonomy=food(), seed=1), Km(k=2, m=1, taxonomy=food(), columns=KEEP, seed=1)):
         release = method.anonymize(log)
-        reason = KnownTerms(n_known=2).misses(Paired.of(log, release=release), given=Given())
+        reason = KnownTerms(n_known=2).skip_reason(Pair(log, release=release), auxiliary=AuxiliaryData())
         assert reason == "its items moved up in a taxonomy that was not given: --taxonomy FILE"
         found = attack(log, release, taxonomy=food(), only=["known_terms", "rare_pair"])
         assert found.named("known_terms", n_known=2) is not None
     with pytest.raises(BadInput, match="items that the taxonomy does not know"):
-        Paired.of(
+        _ = Pair(
             log,
             release=Clump(k=2, taxonomy=food(), seed=1).anonymize(log),
             taxonomy=Taxonomy.from_pairs([("pup", "dog")]),
-        )
+        ).identity
 
 
 @settings(deadline=None, max_examples=40)
@@ -78,7 +78,7 @@ def test_a_taxonomy_of_ones_own_must_be_given() -> None:
 def test_everybody_behind_a_bag_fits_it(people: list[list[str]]) -> None:
     log, tree = log_of({f"u{i:02}": foods for i, foods in enumerate(people)}), food()
     release = Clump(k=2, taxonomy=tree, seed=1).anonymize(log)
-    who = Paired.of(log, release=release, taxonomy=tree).who
+    who = Pair(log, release=release, taxonomy=tree).identity
     for bag, items in enumerate(release.data.frame["items"].to_list()):
         for user in who.users.row(bag).tolist():
             assert fits(items, people[user], tree)
@@ -105,28 +105,28 @@ def made() -> QueryLog:
 def test_people_are_found_in_bags_more_often_than_by_chance_and_less_often_than_promised(
     made: QueryLog, method: Clump | Partition
 ) -> None:
-    pair = Paired.of(made, release=method.anonymize(made))
-    found = KnownTerms(n_known=4, cautious=False, seed=1).attack(pair, given=Given())
+    pair = Pair(made, release=method.anonymize(made))
+    found = KnownTerms(n_known=4, cautious=False, seed=1).attack(pair, auxiliary=AuxiliaryData())
     assert found.beats_chance
     assert found.share < 0.2
     # At least five bags are equal, so nobody stands out.
-    assert KnownTerms(n_known=4, seed=1).attack(pair, given=Given()).n_found == 0
-    assert RarePair(seed=1).attack(pair, given=Given()).n_found == 0
+    assert KnownTerms(n_known=4, seed=1).attack(pair, auxiliary=AuxiliaryData()).n_found == 0
+    assert RarePair(seed=1).attack(pair, auxiliary=AuxiliaryData()).n_found == 0
 
 
 def test_most_people_are_behind_some_bag(made: QueryLog) -> None:
-    pair = Paired.of(made, release=Clump(k=5, seed=1).anonymize(made))
-    n_people = pair.who.users.lengths
+    pair = Pair(made, release=Clump(k=5, seed=1).anonymize(made))
+    n_people = pair.identity.users.lengths
     assert (n_people > 0).mean() > 0.95
     assert np.median(n_people) < 10
-    assert not pair.who.exact
+    assert not pair.identity.exact
 
 
 def test_terms_that_moved_up_are_sought_by_what_stands_for_them(made: QueryLog) -> None:
     release = Km(k=5, m=2, taxonomy=Taxonomy.wordnet(), columns=KEEP, seed=1).anonymize(made)
     eight = KnownTerms(n_known=8, cautious=False, seed=1)
-    found = eight.attack(Paired.of(made, release=release), given=Given())
+    found = eight.attack(Pair(made, release=release), auxiliary=AuxiliaryData())
     as_they_stand = eight.attack(
-        Paired.of(made, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made)), given=Given()
+        Pair(made, release=Km(k=5, m=2, columns=KEEP, seed=1).anonymize(made)), auxiliary=AuxiliaryData()
     )
     assert found.n_found > as_they_stand.n_found

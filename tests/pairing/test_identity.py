@@ -1,4 +1,4 @@
-"""Who is who, by ids and by what was done."""
+"""Identity is who, by ids and by what was done."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_alike
 
 from queryveil.data.rows import Rows
-from queryveil.pairing import Who, by_id, by_overlap, nobody
+from queryveil.pairing.identity import Identity, identify_by_id, identify_by_overlap
 from queryveil.release import keyed
 
 CELLS = st.lists(st.sets(st.sampled_from("abcdefg")), max_size=8)
 
 
-def who_of(*people: list[int]) -> Who:
-    return Who(users=Rows.from_lists(people), exact=False)
+def who_of(*people: list[int]) -> Identity:
+    return Identity(users=Rows.from_lists(people), exact=False)
 
 
 def cells_of(owners: list[set[str]]) -> pl.DataFrame:
@@ -45,23 +45,23 @@ def test_the_chance_is_one_in_as_many_as_a_candidate_may_be(
 @given(people=st.lists(st.sets(st.integers(0, 5)), max_size=6))
 def test_all_candidates_that_are_somebody_are_shared_out(people: list[set[int]]) -> None:
     who = who_of(*map(sorted, people))
-    shares = who.candidates_of(6)
+    shares = who.n_candidates_of(6)
     assert shares.sum() == pytest.approx(sum(map(bool, people)))
     plain = [sum(1 / len(each) for each in people if user in each) for user in range(6)]
     assert shares.tolist() == pytest.approx(plain)
 
 
 def test_only_says_who_must_be_whom() -> None:
-    assert who_of([3], [], [1, 2], [0]).only().tolist() == [3, -1, -1, 0]
+    assert who_of([3], [], [1, 2], [0]).sole_user().tolist() == [3, -1, -1, 0]
 
 
 def test_ids_that_nobody_has_are_nobody() -> None:
-    who = by_id(pl.Series(["u3", "x", "u1"]), users=pl.Series(["u1", "u2", "u3"]))
+    who = identify_by_id(pl.Series(["u3", "x", "u1"]), users=pl.Series(["u1", "u2", "u3"]))
     assert who.exact
-    assert who.only().tolist() == [2, -1, 0]
+    assert who.sole_user().tolist() == [2, -1, 0]
     empty = pl.Series([], dtype=pl.String)
-    assert by_id(empty, users=pl.Series(["u1"])).n_candidates == 0
-    assert by_id(pl.Series(["u1"]), users=empty).only().tolist() == [-1]
+    assert identify_by_id(empty, users=pl.Series(["u1"])).n_candidates == 0
+    assert identify_by_id(pl.Series(["u1"]), users=empty).sole_user().tolist() == [-1]
 
 
 def test_keyed_ids_are_those_of_a_release() -> None:
@@ -72,23 +72,25 @@ def test_keyed_ids_are_those_of_a_release() -> None:
 
 @given(candidates=CELLS, users=CELLS)
 def test_who_did_most_alike_is_whom_the_plain_one_finds(candidates: list[set[str]], users: list[set[str]]) -> None:
-    who = by_overlap(cells_of(candidates), users=cells_of(users), n_candidates=len(candidates), n_users=len(users))
+    who = identify_by_overlap(
+        cells_of(candidates), users=cells_of(users), n_candidates=len(candidates), n_users=len(users)
+    )
     assert not who.exact
     assert who.users.to_lists() == [plain_alike(each, users) for each in candidates]
 
 
 def test_things_done_twice_count_once() -> None:
     twice = pl.DataFrame({"owner": [0, 0, 0], "cell": ["a", "a", "a"]})
-    who = by_overlap(twice, users=cells_of([{"a"}, {"a", "b"}]), n_candidates=1, n_users=2)
+    who = identify_by_overlap(twice, users=cells_of([{"a"}, {"a", "b"}]), n_candidates=1, n_users=2)
     assert who.users.to_lists() == [[0, 1]]
 
 
 def test_groups_are_nobody() -> None:
-    who = nobody(3)
+    who = Identity.unknown(3)
     assert who.n_candidates == 3
     assert who.chance(np.array([0, 2]), user=np.array([0, 1])).tolist() == [0, 0]
-    assert who.candidates_of(2).tolist() == [0, 0]
+    assert who.n_candidates_of(2).tolist() == [0, 0]
 
 
 def test_no_repr_tells_who_is_who() -> None:
-    assert repr(who_of([7])) == "Who(n_candidates=1, exact=False)"
+    assert repr(who_of([7])) == "Identity(n_candidates=1, exact=False)"

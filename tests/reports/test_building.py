@@ -15,6 +15,7 @@ from queryveil.data import Profiles, QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRelease
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Km, Plink, Swap
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Release
 from queryveil.reports import Report, State, render, report, write_whole
 from queryveil.reports._cost_section import changed, removed
@@ -159,13 +160,13 @@ def test_the_same_seed_gives_the_same_report() -> None:
 def test_curves_count_queries_of_logs_and_terms_of_transactions() -> None:
     log = log_of({"u1": ["Red wine", "red WINE!"], "u2": ["red wine", "beer", ""]})
     release = Release(data=log, manifest=release_by("km").manifest)
-    curves = curves_of(log, release=release)
+    curves = curves_of(Pair(log, release=release))
     assert curves is not None
     assert (curves.what, curves.before, curves.after) == ("queries", ((1, 3), (2, 1)), ((1, 3), (2, 1)))
-    bags = curves_of(log, release=Release(data=release_by("clump").data, manifest=release_by("clump").manifest))
+    bags = curves_of(Pair(log, release=release_by("clump")))
     assert bags is not None
     assert (bags.what, bags.before) == ("terms", ((1, 3), (2, 3), (3, 1)))
-    assert curves_of(log, release=release_by("plink")) is None
+    assert curves_of(Pair(log, release=release_by("plink"))) is None
 
 
 def test_a_long_curve_has_few_points_and_keeps_the_first_the_last_and_the_tens() -> None:

@@ -15,6 +15,7 @@ from queryveil.checks.verdict import Verdict
 from queryveil.comparison.methods import Method
 from queryveil.data import ROLES, QueryLog
 from queryveil.guarantees import KmAnonymity
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.reports.value import Judgement, Report, State, curves_of
 from queryveil.utility.score import Measures, Score
@@ -114,6 +115,6 @@ def made_up_report(*, state: State = State.HOLDS, warnings: tuple[str, ...] = ()
         judgement=Judgement(state=state, verdict=verdict, beside_original=True),
         attacks=made_up_attacks(),
         measures=Measures(scores=(kept,), notes=("advertising is left out",)),
-        curves=curves_of(made_up_log(), release=release),
+        curves=curves_of(Pair(made_up_log(), release=release)),
         made_on=date(2024, 3, 31),
     )

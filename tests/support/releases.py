@@ -10,7 +10,7 @@ import polars as pl
 
 from queryveil.data import CLICKS_SCHEMA, ROLES, TALLIES_SCHEMA, QueryLog, Tallies, Transactions
 from queryveil.guarantees import DifferentialPrivacy, NoPromise, TransactionAnonymity
-from queryveil.pairing import Paired, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail
 from queryveil.testing.logs import log_of
 
@@ -26,9 +26,9 @@ def released(log: QueryLog, *, ids: Ids = Ids.KEEP, time: TimeDetail | None = No
     return Release(data=log, manifest=msgspec.structs.replace(release.manifest, columns=report, method=method))
 
 
-def paired_histories(before: dict[str, list[str]], after: dict[str, list[str]]) -> Paired:
+def paired_histories(before: dict[str, list[str]], after: dict[str, list[str]]) -> Pair:
     """Put histories beside others of the same ids."""
-    return Paired.of(log_of(before), release=released(log_of(after)))
+    return Pair(log_of(before), release=released(log_of(after)))
 
 
 def released_bags(bags: list[list[str]]) -> Release:

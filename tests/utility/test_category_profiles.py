@@ -12,18 +12,17 @@ from tests.support.releases import released
 from queryveil.data import QueryLog
 from queryveil.data.rows import Rows
 from queryveil.methods import Km, Swap
-from queryveil.pairing import Paired, Who
+from queryveil.pairing import Identity, Pair
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
 from queryveil.utility.category_profiles import category_profiles, jensen_shannon, merged
-from queryveil.utility.sides import Sides
 
 SPORT, ART = "european soccer barcelona players", "arctic monkeys songs"
 
 
 def measured(before: QueryLog, release: Release) -> tuple[float, float]:
-    found = category_profiles(Sides.of(before, release=release), paired=Paired.of(before, release=release))
+    found = category_profiles(Pair(before, release=release))
     unchanged, distance = found.named("profiles_unchanged"), found.named("profile_distance")
     assert unchanged is not None
     assert distance is not None
@@ -72,8 +71,8 @@ def test_the_distance_is_that_of_the_definition(rows: list[tuple[list[int], list
 
 
 def test_one_of_two_look_alikes_gone_is_half_of_each() -> None:
-    who = Who(users=Rows.from_lists([[0, 1]]), exact=False)
-    counts, there = merged(np.array([[3, 1]]), who=who, n_users=2, is_cut=False)
+    who = Identity(users=Rows.from_lists([[0, 1]]), exact=False)
+    counts, there = merged(np.array([[3, 1]]), identity=who, n_users=2, is_cut=False)
     assert counts.tolist() == [[3, 1], [3, 1]]
     assert there.tolist() == [0.5, 0.5]
 
@@ -86,8 +85,8 @@ def test_who_may_be_gone_is_unchanged_and_near_in_part() -> None:
 
 
 def test_the_windows_of_a_user_make_one_profile() -> None:
-    who = Who(users=Rows.from_lists([[0], [0]]), exact=True)
-    counts, there = merged(np.array([[3, 1], [0, 2]]), who=who, n_users=1, is_cut=True)
+    who = Identity(users=Rows.from_lists([[0], [0]]), exact=True)
+    counts, there = merged(np.array([[3, 1], [0, 2]]), identity=who, n_users=1, is_cut=True)
     assert (counts.tolist(), there.tolist()) == ([[3, 3]], [1])
 
 
@@ -105,13 +104,13 @@ def test_swap_leaves_profiles_nearly_unchanged_and_km_does_not() -> None:
 def test_an_estimate_of_who_is_who_says_so() -> None:
     log = synthesize(users=200, seed=3).log
     release = Km(k=3, m=2, seed=1).anonymize(log)
-    found = category_profiles(Sides.of(log, release=release), paired=Paired.of(log, release=release))
+    found = category_profiles(Pair(log, release=release))
     assert any("was estimated" in text for text in found.notes)
 
 
 def test_ids_of_windows_are_not_said_to_be_exact_under_a_key() -> None:
     log = synthesize(users=100, seed=1).log
     release = Km(k=2, m=1, window="7d").anonymize(log)
-    notes = category_profiles(Sides.of(log, release=release), paired=Paired.of(log, release=release)).notes
+    notes = category_profiles(Pair(log, release=release)).notes
     assert [note for note in notes if "new in each window" in note]
     assert not [note for note in notes if "--ids keyed" in note]

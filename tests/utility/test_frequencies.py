@@ -10,10 +10,10 @@ from tests.support.plain_utility import plain_spearman, plain_top_kept
 from tests.support.releases import released
 
 from queryveil.data import QueryLog
+from queryveil.pairing import Pair
 from queryveil.testing import log_of
 from queryveil.utility import Measures
 from queryveil.utility.frequencies import frequencies, spearman, top_kept
-from queryveil.utility.sides import Sides
 
 COUNTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
 
@@ -25,7 +25,7 @@ def value(found: Measures, name: str) -> float:
 
 
 def measured(before: QueryLog, after: QueryLog) -> Measures:
-    return frequencies(Sides.of(before, release=released(after)))
+    return frequencies(Pair(before, release=released(after)))
 
 
 @given(counts=COUNTS, n_top=st.integers(1, 6))

@@ -13,7 +13,7 @@ from queryveil.data import Profiles, QueryLog, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import write_log
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, QueryThreshold, Swap, TokenHash
-from queryveil.pairing import Paired, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
@@ -22,6 +22,7 @@ from queryveil.testing import food, log_of, tiny_log
 from queryveil.testing.strategies import clicked_logs
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility import Measures, Score, measure
+from queryveil.utility.measuring import run
 
 KEY = b"a secret of many letters"
 KEYED = ColumnPolicy(ids=Ids.KEYED, key=KEY)
@@ -64,7 +65,7 @@ def test_every_measure_of_a_log_has_been_made_of_the_original_itself() -> None:
 
 def test_a_log_with_rows_in_another_order_and_keyed_ids_loses_nothing() -> None:
     log = synthesize(users=100, seed=8).log
-    people = KEYED.apply(log.frame, Paired.pseudonymised(log).user, rng=generator(1), protected=("url",))
+    people = KEYED.apply(log.frame, Pair.pseudonymised(log).user, rng=generator(1), protected=("url",))
     release = released(log.with_frame(people), ids=Ids.KEYED, time=TimeDetail.DAY)
     found = measure(log, release, key=KEY)
     assert perfect(found)
@@ -152,7 +153,7 @@ def test_a_threshold_keeps_what_is_asked_often() -> None:
 def test_what_is_side_by_side_already_is_taken() -> None:
     log = tiny_log()
     release = Km(k=2, m=1).anonymize(log)
-    assert measure(log, release, paired=Paired.of(log, release=release)) == measure(log, release)
+    assert run(Pair(log, release=release)) == measure(log, release)
 
 
 def test_files_are_taken_as_well_as_values(tmp_path: Path) -> None:

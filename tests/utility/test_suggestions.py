@@ -11,9 +11,9 @@ from tests.support.plain_utility import Row, plain_suggestions
 from tests.support.releases import MONDAY, released, timed_log
 
 from queryveil.data import QueryLog
+from queryveil.pairing import Pair
 from queryveil.release import TimeDetail
 from queryveil.utility import Score
-from queryveil.utility.sides import Sides
 from queryveil.utility.suggestions import MOST_QUERIES, suggestions
 
 WAYS = {"next": TimeDetail.KEEP, "day": TimeDetail.DAY, "user": TimeDetail.DROP}
@@ -32,7 +32,7 @@ def measured(before: Hours, after: Hours, *, way: str = "next") -> Score | None:
     logs = [timed_log(rows) for rows in (before, after)]
     if way == "user":
         logs = [QueryLog(frame=log.frame.drop("time")) for log in logs]
-    return suggestions(Sides.of(logs[0], release=released(logs[1])), time=WAYS[way]).named("suggestions_kept")
+    return suggestions(Pair(logs[0], release=released(logs[1], time=WAYS[way]))).named("suggestions_kept")
 
 
 def plain(rows: Hours) -> list[Row]:

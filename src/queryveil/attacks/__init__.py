@@ -1,7 +1,7 @@
 """Attacks on a release, each with what it knows and what blind guessing would get."""
 
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, Given, Person, match, read_people
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person, match, read_people
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.known_terms import KnownTerms
@@ -20,9 +20,9 @@ __all__ = [
     "Attacker",
     "Attacks",
     "Attempt",
+    "AuxiliaryData",
     "Clock",
     "Exposure",
-    "Given",
     "Guess",
     "KnownTerms",
     "Membership",

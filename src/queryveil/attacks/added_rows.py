@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import Floats, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release, TimeDetail
 from queryveil.rng import check_seed, generator
 from queryveil.text.tokens import normalise
@@ -43,27 +43,27 @@ class AddedRows:
         """What the attacker is called."""
         return "added_rows"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         """Return why it cannot attack this release."""
-        release = paired.release
+        release = pair.release
         if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
             return "all rows are made up"
         is_kdelta = isinstance(release.promise, KdeltaAnonymity) or release.manifest.method == "kdelta"
         if not is_kdelta or not isinstance(release.data, QueryLog) or not _n_added(release):
             return "no rows were made up"
-        if not (paired.who.only() >= 0).any():
+        if not (pair.identity.sole_user() >= 0).any():
             return "nobody can tell whose rows are whose"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name the most suspect rows; those of candidates who may be several people are not judged."""
-        release = paired.release
+        release = pair.release
         score = suspicion(release.log, exact_times=release.manifest.columns.time is TimeDetail.KEEP)
         order = np.lexsort((generator(self.seed).random(len(score)), -score))
         named = np.zeros(len(score), np.bool_)
         named[order[: _n_added(release)]] = True
-        judged = paired.who.only()[paired.candidate] >= 0
-        made_up = _made_up(paired)
+        judged = pair.identity.sole_user()[pair.candidate] >= 0
+        made_up = _made_up(pair)
         n_made_up = round(float(made_up[judged].sum()))
         n_named = int((named & judged).sum())
         return Exposure.counted(
@@ -111,12 +111,12 @@ def _n_added(release: Release) -> int:
     return release.manifest.changed.get("rows_added", 0)
 
 
-def _made_up(paired: Paired) -> Floats:
+def _made_up(pair: Pair) -> Floats:
     """The chance that each released row is made up: its user's rows of that kind beyond those of the original."""
-    released, original = paired.release.log.frame, paired.original.frame
+    released, original = pair.release.log.frame, pair.log.frame
     kind = ["owner", "query", *(["url"] if "url" in released.columns and "url" in original.columns else [])]
-    asked = original.with_columns(owner=pl.Series(paired.user.astype(np.int64)), query=normalise(original["query"]))
-    owner = pl.Series(paired.who.only()[paired.candidate])
+    asked = original.with_columns(owner=pl.Series(pair.user.astype(np.int64)), query=normalise(original["query"]))
+    owner = pl.Series(pair.identity.sole_user()[pair.candidate])
     rows = released.with_columns(owner=owner, query=normalise(released["query"])).select(kind)
     have = asked.group_by(kind).agg(have=pl.len())
     both = rows.join(have, on=kind, how="left", nulls_equal=True, maintain_order="left")

@@ -13,7 +13,7 @@ import polars as pl
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import check_seed
 from queryveil.text.tokens import normalise
@@ -57,12 +57,19 @@ def _person(decoder: msgspec.json.Decoder[Person], line: bytes, *, file: Path, n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Given:
-    """What attackers are given beside the release.
+class AuxiliaryData:
+    """What attackers have beside the release (auxiliary information, background knowledge).
 
-    `public` is a log of the same kind by other people; `people` is a directory of names and towns. `remake` runs the
-    method of the release on another log, and `key` is that of the release: not for the attackers, but for those who
-    must know whether they were right.
+    Parameters
+    ----------
+    public
+        A log of the same kind by other people.
+    people
+        A directory of names and towns.
+    remake
+        Runs the method of the release on another log.
+    key
+        The key of the release: not for the attackers, but to judge whether they were right.
     """
 
     public: QueryLog | None = None
@@ -71,7 +78,8 @@ class Given:
     key: bytes | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        return f"Given(public={self.public is not None}, n_people={len(self.people)}, remake={self.remake is not None})"
+        n_people, remake = len(self.people), self.remake is not None
+        return f"AuxiliaryData(public={self.public is not None}, n_people={n_people}, remake={remake})"
 
 
 class Attacker(Protocol):
@@ -81,10 +89,10 @@ class Attacker(Protocol):
     def name(self) -> str:
         """What it is called, as in the docs."""
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         """Say in half a sentence why it cannot attack this release; None if it can."""
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Attack, and count what was found."""
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Given, Seeker, check_least
+from queryveil.attacks.attacker import AuxiliaryData, Seeker, check_least
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import (
     Postings,
@@ -20,7 +20,7 @@ from queryveil.attacks.scoring import (
 )
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.rng import generator
 
 
@@ -47,29 +47,29 @@ class Clock(Seeker):
         """What the attacker is called."""
         return "clock"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         """Return why it cannot attack this release."""
-        if reason := no_people(paired):
+        if reason := no_people(pair):
             return reason
-        if paired.release.manifest.columns.time.unit is None or "time" not in paired.release.data.columns:
+        if pair.release.manifest.columns.time.unit is None or "time" not in pair.release.data.columns:
             return "the release has no times"
-        if "time" not in paired.original.columns or paired.original.frame["time"].is_null().all():
+        if "time" not in pair.log.columns or pair.log.frame["time"].is_null().all():
             return "the log has no times"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
-        unit = paired.release.manifest.columns.time.unit or timedelta(microseconds=1)
-        moment, user = _moments(paired.original.frame["time"], owner=paired.user, unit=unit)
-        released, candidate = _moments(paired.release.data.frame["time"], owner=paired.candidate, unit=unit)
-        user_rows = group(user, paired.n_users)
+        unit = pair.release.manifest.columns.time.unit or timedelta(microseconds=1)
+        moment, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
+        released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=unit)
+        user_rows = group(user, pair.n_users)
         targets = draw_targets(np.flatnonzero(user_rows.lengths), n_targets=self.n_targets, rng=rng)
         drawn = draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
         distinct, code = np.unique(released, return_inverse=True)
-        postings = Postings.paired(code, holders=candidate, n_things=len(distinct), n_holders=paired.n_candidates)
+        postings = Postings.of_pairs(code, holders=candidate, n_things=len(distinct), n_holders=pair.n_candidates)
         # In the order of the postings: by moment, then by candidate.
-        _, counts = np.unique(code * max(1, paired.n_candidates) + candidate, return_counts=True)
+        _, counts = np.unique(code * max(1, pair.n_candidates) + candidate, return_counts=True)
         known = _places(Rows(drawn.ptr, moment[drawn.values]), distinct)
         named = name_likeliest_candidates(known, postings=postings, counts=counts, rng=rng)
         return Exposure.counted(
@@ -77,8 +77,8 @@ class Clock(Seeker):
             knows=f"the times of {self.n_known} of a person's queries",
             what="people",
             n_targets=len(targets),
-            n_found=round(float(paired.who.chance(named, user=targets).sum())),
-            n_by_chance=found_by_chance(paired, users=targets),
+            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
+            n_by_chance=found_by_chance(pair, users=targets),
             n_known=self.n_known,
         )
 

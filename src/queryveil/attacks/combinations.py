@@ -10,6 +10,7 @@ import polars as pl
 from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, normalise, tokenize
@@ -40,33 +41,34 @@ class Combinations:
         return f"Combinations(n={len(self.rows)})"
 
 
-def own_queries(log: QueryLog, *, n: int, rng: np.random.Generator) -> Combinations:
+def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations:
     """Draw n people with a query of two or more terms, no other having one with all of these, and such a query of each.
 
     >>> rows = {"user": ["u1", "u2", "u2", "u3"], "query": ["red wine", "Wine  Red", "old red wine", "old wine"]}
-    >>> own_queries(QueryLog.from_frame(rows), n=3, rng=np.random.default_rng(1)).rows.tolist()
+    >>> pair = Pair.pseudonymised(QueryLog.from_frame(rows))
+    >>> own_queries(pair, n=3, rng=np.random.default_rng(1)).rows.tolist()
     [2]
     """
-    tokens, (user, users) = _tokens(log), encode(log.frame["user"])
-    frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(log.n_rows)})
+    tokens, user = pair.original_tokens, pair.user
+    frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(len(user))})
     n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])
     # Most queries fall out here, at little cost.
     alone = frame.filter(n_terms >= 2).filter(pl.col("user").n_unique().over("query") == 1)["row"].to_numpy()
     index, found = _Rows(tokens, user), dict[int, int]()
     # People in any order, and the queries of each in any order.
-    order = np.lexsort((rng.random(len(alone)), rng.permutation(len(users))[user[alone]]))
+    order = np.lexsort((rng.random(len(alone)), rng.permutation(pair.n_users)[user[alone]]))
     for row in alone[order].tolist():
         if len(found) == n:
             break
         if user[row] not in found and len(index.owners(terms_of(tokens, row))) == 1:
             found[int(user[row])] = row
     rows = np.array(list(found.values()), np.int64)
-    return Combinations(texts=log.frame["query"].gather(rows).alias(""), rows=rows)
+    return Combinations(texts=pair.log.frame["query"].gather(rows).alias(""), rows=rows)
 
 
-def asked_in(log: QueryLog, *, combinations: Combinations) -> Int64s:
-    """The rows of the log whose query has all terms of one of some combinations and is by the one who asked it."""
-    tokens, (user, _) = _tokens(log), encode(log.frame["user"])
+def asked_in(pair: Pair, *, combinations: Combinations) -> Int64s:
+    """Return the rows of the original that have all terms of a combination and are by the user who asked it."""
+    tokens, user = pair.original_tokens, pair.user
     index = _Rows(tokens, user)
     found = [np.empty(0, np.int64)]
     for row in combinations.rows.tolist():
@@ -75,13 +77,13 @@ def asked_in(log: QueryLog, *, combinations: Combinations) -> Int64s:
     return np.unique(np.concatenate(found))
 
 
-def decoys(log: QueryLog, *, like: Combinations, rng: np.random.Generator) -> Combinations:
+def decoys(pair: Pair, *, like: Combinations, rng: np.random.Generator) -> Combinations:
     """Make up as many combinations of common terms that stand in no query of the log; fewer if they are hard to find.
 
     None is part of another, or the users who are invented for one would be seen for the other.
     Each has as many terms as one of those it is to be `like`, and borrows the columns of that one's row.
     """
-    tokens = _tokens(log)
+    tokens = pair.original_tokens
     index = _Index(tokens)
     common = np.argsort(-index.queries.lengths, kind="stable")[:_N_COMMON]
     texts, rows, taken = [], [], list[set[int]]()
@@ -211,10 +213,6 @@ def _as_whole_queries(combinations: Combinations, counted: pl.DataFrame) -> Int6
 def _as_items(texts: pl.Series) -> pl.Series:
     tokens = tokenize(texts)
     return tokens.queries.gather(tokens.row_query).rename("")
-
-
-def _tokens(log: QueryLog) -> Tokens:
-    return tokenize(log.frame["query"], by_blanks=log.terms_are_items)
 
 
 def _n_distinct(tokens: Tokens) -> Int64s:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from queryveil.attacks.attacker import Given, Seeker, check_least
+from queryveil.attacks.attacker import AuxiliaryData, Seeker, check_least
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import (
     Postings,
     as_items,
-    covering_of,
     draw_each,
     draw_targets,
     found_by_chance,
@@ -21,7 +20,7 @@ from queryveil.attacks.scoring import (
 )
 from queryveil.data import Int64s
 from queryveil.data.rows import Rows
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.rng import generator
 from queryveil.text.histories import Histories
 
@@ -61,40 +60,42 @@ class KnownTerms(Seeker):
         """What the attacker is called."""
         return "known_terms" if self.cautious else "likely_terms"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         """Return why it cannot attack this release."""
-        if reason := no_terms(paired):
+        if reason := no_terms(pair):
             return reason
-        if not len(self._eligible(paired)):
+        if not len(self._eligible(pair)):
             return f"nobody in the log has {self.n_known} terms"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
-        targets = draw_targets(self._eligible(paired), n_targets=self.n_targets, rng=rng)
-        known = self._known(paired.before, targets, rng)
-        postings, covering = Postings.of(paired.after), covering_of(paired)
+        targets = draw_targets(self._eligible(pair), n_targets=self.n_targets, rng=rng)
+        known = self._known(pair.before, targets, rng)
+        postings, generalisations = Postings.of(pair.after), pair.generalisations
         if self.cautious:
-            known = as_items(known, covering=covering)
+            known = as_items(known, generalisations=generalisations)
             named = name_candidates(known, postings=postings, eccentricity=ECCENTRICITY)
         else:
             once = np.ones(len(postings.holders), np.int64)
-            named = name_likeliest_candidates(known, postings=postings, counts=once, rng=rng, covering=covering)
+            named = name_likeliest_candidates(
+                known, postings=postings, counts=once, rng=rng, generalisations=generalisations
+            )
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
         return Exposure.counted(
             attacker=self.name,
             knows=f"{self.n_known} random terms of a person's history{wrong}",
             what="people",
             n_targets=len(targets),
-            n_found=round(float(paired.who.chance(named, user=targets).sum())),
-            n_by_chance=found_by_chance(paired, users=targets),
+            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
+            n_by_chance=found_by_chance(pair, users=targets),
             n_known=self.n_known,
             n_wrong=self.n_wrong,
         )
 
-    def _eligible(self, paired: Paired) -> Int64s:
-        return np.flatnonzero(paired.before.user_terms.lengths >= self.n_known)
+    def _eligible(self, pair: Pair) -> Int64s:
+        return np.flatnonzero(pair.before.user_terms.lengths >= self.n_known)
 
     def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
         """Draw what is known of each target, true terms first."""

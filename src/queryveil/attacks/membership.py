@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from numba import njit
 
-from queryveil.attacks.attacker import Given, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Seeker
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.scoring import Postings, as_items, draw_targets, no_people, unreadable
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.text.histories import Histories, collect
@@ -54,14 +54,14 @@ def share_of(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
     return np.asarray(n_holders / max(1, len(users)), np.float64)
 
 
-def released_share(paired: Paired, *, vocabulary: pl.Series, population: Floats) -> Floats:
+def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> Floats:
     """Return the share of the release that has each term; noisy counts are scaled to those of the `population`."""
-    if isinstance(paired.release.promise, DifferentialPrivacy):
-        return scaled(_counted(paired, n_terms=len(vocabulary)), population=population)
-    if isinstance(paired.release.data, Groups):
-        return _of_groups(paired.release, vocabulary=vocabulary)
-    n_holders = np.bincount(paired.after.terms, minlength=len(vocabulary))
-    return np.asarray(n_holders / paired.n_candidates, np.float64)
+    if isinstance(pair.release.promise, DifferentialPrivacy):
+        return scaled(_counted(pair, n_terms=len(vocabulary)), population=population)
+    if isinstance(pair.release.data, Groups):
+        return _of_groups(pair.release, vocabulary=vocabulary)
+    n_holders = np.bincount(pair.after.terms, minlength=len(vocabulary))
+    return np.asarray(n_holders / pair.n_candidates, np.float64)
 
 
 def scaled(counts: Floats, *, population: Floats) -> Floats:
@@ -78,11 +78,11 @@ def scaled(counts: Floats, *, population: Floats) -> Floats:
     return np.where(there, np.minimum(1.0, share), population)
 
 
-def _counted(paired: Paired, *, n_terms: int) -> Floats:
+def _counted(pair: Pair, *, n_terms: int) -> Floats:
     """Add up the counts of the queries with each term, or the made-up users who have it."""
-    data = paired.release.data
-    weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(paired.n_candidates)
-    counts = np.bincount(paired.after.terms, weights=weight[paired.after.entry_user], minlength=n_terms)
+    data = pair.release.data
+    weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(pair.n_candidates)
+    counts = np.bincount(pair.after.terms, weights=weight[pair.after.entry_user], minlength=n_terms)
     return np.asarray(np.maximum(0.0, counts), np.float64)
 
 
@@ -219,40 +219,40 @@ class Membership(Seeker):
         """What the attacker is called."""
         return "membership"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         """Return why it cannot attack this release."""
-        if reason := unreadable(paired):
+        if reason := unreadable(pair):
             return reason
-        if given.public is None:
+        if auxiliary.public is None:
             return "needs a public log of the same kind: --public FILE"
-        if given.public.n_users < 2 * LEAST_NON_MEMBERS:
+        if auxiliary.public.n_users < 2 * LEAST_NON_MEMBERS:
             return f"needs a public log of {2 * LEAST_NON_MEMBERS} people or more"
-        if not paired.n_users or not paired.n_candidates:
+        if not pair.n_users or not pair.n_candidates:
             return "the release is empty"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Set the threshold by people who are not in the release, and count the targets above it."""
         rng = generator(self.seed)
-        public, vocabulary = _public(paired, given.public or paired.original)
+        public, vocabulary = _public(pair, auxiliary.public or pair.log)
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
-        targets = draw_targets(np.arange(paired.n_users), n_targets=self.n_targets, rng=rng)
+        targets = draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
         outside = others[:MOST_NON_MEMBERS]
-        if self.by_candidate and no_people(paired) is None:
-            covering = None if paired.cover is None else paired.cover.covering(vocabulary)
-            items = as_items(public.terms_of(known), covering=covering)
+        if self.by_candidate and no_people(pair) is None:
+            generalisations = None if pair.ancestors is None else pair.ancestors.items_for(vocabulary)
+            items = as_items(public.terms_of(known), generalisations=generalisations)
             n_holders = np.bincount(items.values, minlength=len(vocabulary))
-            like = Likeness.of(paired.release, after=paired.after, n_holders=n_holders, n_people=len(known))
+            like = Likeness.of(pair.release, after=pair.after, n_holders=n_holders, n_people=len(known))
             of_outside, of_targets = (
-                like.of_each(as_items(own, covering=covering))
-                for own in (public.terms_of(outside), paired.before.terms_of(targets))
+                like.of_each(as_items(own, generalisations=generalisations))
+                for own in (public.terms_of(outside), pair.before.terms_of(targets))
             )
         else:
             population = share_of(public, users=known, n_terms=len(vocabulary))
-            released = released_share(paired, vocabulary=vocabulary, population=population)
+            released = released_share(pair, vocabulary=vocabulary, population=population)
             gain = gains(population, released=released, weighted=self.weighted)
             of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)
-            of_targets = statistic(paired.before, users=targets, gain=gain, weighted=self.weighted)
+            of_targets = statistic(pair.before, users=targets, gain=gain, weighted=self.weighted)
         return Exposure.counted(
             attacker=self.name,
             knows="all terms of a person, and how common they are",
@@ -272,12 +272,12 @@ def above(outside: Floats) -> float:
     return float(np.sort(outside)[::-1][int(FALSE_POSITIVES * len(outside))])
 
 
-def _public(paired: Paired, log: QueryLog) -> tuple[Histories, pl.Series]:
+def _public(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
     """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
     user, users = encode(log.frame["user"])
     tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
     own = collect(tokens, user, n_users=len(users))
-    both = pl.concat([paired.vocabulary.rename(""), tokens.vocabulary.rename("")])
+    both = pl.concat([pair.vocabulary.rename(""), tokens.vocabulary.rename("")])
     number, vocabulary = encode(both)
-    terms = Rows(own.user_terms.ptr, number[len(paired.vocabulary) :][own.terms])
+    terms = Rows(own.user_terms.ptr, number[len(pair.vocabulary) :][own.terms])
     return replace(own, user_terms=terms, n_terms=len(vocabulary)), vocabulary

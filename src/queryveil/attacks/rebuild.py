@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
 
 from queryveil.attacks import truth
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.truth import N_POOLS, Guess, Seen, Truth
 from queryveil.data import Int64s
 from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.rng import check_seed, generator
 
 
@@ -185,49 +186,47 @@ def as_released(truth: Truth) -> Exposure:
     )
 
 
-class Sight:
-    """What is seen of a swapped release and its truth, worked out once for all who attack it."""
-
-    def __init__(self) -> None:
-        self._paired: Paired | None = None
-        self._truth: Truth | None = None
-
-    def of(self, paired: Paired) -> Truth:
-        """Return the truth about a release, with what is seen of it."""
-        if self._truth is None or self._paired is not paired:
-            released = paired.release.log.frame
-            user = paired.who.only()[paired.candidate]
-            # Users whom the original lacks keep their own ids, so that their rows are nobody's.
-            ids = paired.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
-            seen = Seen.of(paired.release.log.with_frame(released.with_columns(user=ids)))
-            self._paired, self._truth = paired, Truth.of(paired.original, seen=seen)
-        return self._truth
+_TRUTHS: WeakKeyDictionary[Pair, Truth] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OnSwapped:
-    """One of the four who rebuild the pools, or nobody who does: then rows are believed as they stand."""
+def truth_of(pair: Pair) -> Truth:
+    """Return what is true of a swapped release, worked out once for all who attack the pair."""
+    if pair not in _TRUTHS:
+        released = pair.release.log.frame
+        user = pair.identity.sole_user()[pair.candidate]
+        # Users whom the original lacks keep their own ids, so that their rows are nobody's.
+        ids = pair.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
+        seen = Seen.of(pair.release.log.with_frame(released.with_columns(user=ids)))
+        _TRUTHS[pair] = Truth.of(pair.log, seen=seen)
+    return _TRUTHS[pair]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapAttacker:
+    """An attacker on a pair of an original and a swapped release.
+
+    Parameters
+    ----------
+    rebuilding
+        The attacker who rebuilds the pools; None believes the rows as they stand.
+    """
 
     rebuilding: Rebuilding | None = None
-    sight: Sight = field(default_factory=Sight)
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """What the attacker is called."""
         return "as_released" if self.rebuilding is None else self.rebuilding.name
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - all attackers are asked alike
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - all attackers are asked alike
         """Return why it cannot attack this release; None if it can."""
-        if not isinstance(paired.release.promise, SwapAnonymity):
+        if not isinstance(pair.release.promise, SwapAnonymity):
             return "no queries changed hands"
-        if self.rebuilding is not None and self.rebuilding.by_time and "time" not in paired.release.log.columns:
+        if self.rebuilding is not None and self.rebuilding.by_time and "time" not in pair.release.log.columns:
             return "the release has no times to sort by"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - it needs nothing more
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - it needs nothing more
         """Attack, and count the rows that were put together as they were."""
-        truth = self.sight.of(paired)
+        truth = truth_of(pair)
         return as_released(truth) if self.rebuilding is None else self.rebuilding.attack(truth.seen, truth=truth)
-
-    def __repr__(self) -> str:
-        return f"OnSwapped(name={self.name!r})"

@@ -12,7 +12,7 @@ from queryveil.attacks._naming_kernels import name_best, name_likeliest
 from queryveil.data import Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.pairing import Paired, moves_up
+from queryveil.pairing import Pair, is_generalised
 from queryveil.text.histories import Histories
 
 
@@ -34,7 +34,7 @@ class Postings:
         return cls(by_thing=histories.user_terms.transpose(histories.n_terms), n_holders=histories.n_users)
 
     @classmethod
-    def paired(cls, things: Int64s, *, holders: Int32s, n_things: int, n_holders: int) -> Postings:
+    def of_pairs(cls, things: Int64s, *, holders: Int32s, n_things: int, n_holders: int) -> Postings:
         """Take things with their holders beside them; the same pair may come more than once."""
         pairs = np.unique(things.astype(np.int64) * n_holders + holders)
         thing, holder = np.divmod(pairs, max(1, n_holders))
@@ -86,31 +86,31 @@ class Postings:
         return f"Postings(n_things={self.by_thing.n_rows}, n_holders={self.n_holders})"
 
 
-Covering: TypeAlias = Rows[np.int64]
+Generalisations: TypeAlias = Rows[np.int64]
 """The items that may stand for each term."""
 BY_ACCIDENT = 0.1
 """So many of the things known of a person are taken to be wrong, or no longer in the release."""
 
 
-def no_people(paired: Paired) -> str | None:
+def no_people(pair: Pair) -> str | None:
     """Return why nobody can be sought in a release; None if people can."""
-    if not isinstance(paired.release.data, QueryLog | Transactions):
+    if not isinstance(pair.release.data, QueryLog | Transactions):
         return "the release has no rows that are one person's"
-    if isinstance(paired.release.promise, DifferentialPrivacy):
+    if isinstance(pair.release.promise, DifferentialPrivacy):
         return "the users of the release are made up"
     return None
 
 
-def no_terms(paired: Paired) -> str | None:
+def no_terms(pair: Pair) -> str | None:
     """Return why nobody can be sought by terms in a release; None if people can."""
-    return unreadable(paired) or no_people(paired)
+    return unreadable(pair) or no_people(pair)
 
 
-def unreadable(paired: Paired) -> str | None:
+def unreadable(pair: Pair) -> str | None:
     """Return why the terms of a release cannot be told; None if they can."""
-    if paired.release.manifest.method == "token_hash":
+    if pair.release.manifest.method == "token_hash":
         return "the terms of the release are hashed"
-    if paired.cover is None and moves_up(paired.release):
+    if pair.ancestors is None and is_generalised(pair.release):
         return "its items moved up in a taxonomy that was not given: --taxonomy FILE"
     return None
 
@@ -150,49 +150,46 @@ def name_likeliest_candidates(
     postings: Postings,
     counts: Int64s,
     rng: np.random.Generator,
-    covering: Covering | None = None,
+    generalisations: Generalisations | None = None,
 ) -> Int64s:
     """Name the candidate who is the likeliest source of what is known of each target; of equals one that is drawn.
 
     What is known is taken for drawn at random from what the target did, `counts` times for each holder of a thing, so
-    that it is the likelier from somebody the less else this candidate did; one in ten is anybody's. With `covering` a
-    thing may stand there as any of its items, and an item stands for each thing below it as often as that is asked.
+    that it is the likelier from somebody the less else this candidate did; one in ten is anybody's. With
+    `generalisations` a thing may stand there as any of its items, and an item stands for each thing below it as often
+    as that is asked.
     """
     of_holder = np.bincount(postings.holders, weights=counts, minlength=postings.n_holders)
     thing = postings.by_thing.row_of_entry
     of_thing = np.bincount(thing, weights=counts, minlength=postings.by_thing.n_rows)
-    if covering is None:
+    if generalisations is None:
         items = Rows(np.arange(len(known.values) + 1), known.values)
     else:
-        of_thing = np.bincount(covering.values, weights=of_thing[covering.row_of_entry], minlength=len(of_thing))
-        items = covering.take(known.values)
+        below = of_thing[generalisations.row_of_entry]
+        of_thing = np.bincount(generalisations.values, weights=below, minlength=len(of_thing))
+        items = generalisations.take(known.values)
     own, anybody = counts / of_holder[postings.holders], of_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
     pick = rng.random(known.n_rows)
     return name_likeliest(known.ptr, *items, *postings.by_thing, odds, postings.n_holders, pick)
 
 
-def covering_of(paired: Paired) -> Covering | None:
-    """Return the items that may stand for each term of the pair's vocabulary; None where terms stand for themselves."""
-    return None if paired.cover is None else paired.cover.covering(paired.vocabulary)
-
-
-def as_items(terms: Rows[np.int64], *, covering: Covering | None) -> Rows[np.int64]:
+def as_items(terms: Rows[np.int64], *, generalisations: Generalisations | None) -> Rows[np.int64]:
     """Turn rows of terms into rows of the items that may stand for them, each once.
 
-    >>> as_items(Rows.from_lists([[0, 1], [2]]), covering=Rows.from_lists([[0], [0, 1], []])).to_lists()
+    >>> as_items(Rows.from_lists([[0, 1], [2]]), generalisations=Rows.from_lists([[0], [0, 1], []])).to_lists()
     [[0, 1], []]
     """
-    if covering is None:
+    if generalisations is None:
         return terms
-    found = covering.take(terms.values)
+    found = generalisations.take(terms.values)
     row = terms.row_of_entry[found.row_of_entry]
-    n_items = max(1, covering.n_rows)
+    n_items = max(1, generalisations.n_rows)
     row, items = np.divmod(np.unique(row * n_items + found.values), n_items)
     return Rows.from_entries(row, items, n_rows=terms.n_rows)
 
 
-def found_by_chance(paired: Paired, *, users: Int64s, n_guesses: Int64s | None = None) -> float:
+def found_by_chance(pair: Pair, *, users: Int64s, n_guesses: Int64s | None = None) -> float:
     """Return how many users a blind guesser finds on average, who names a random candidate for each, or so many."""
-    chances = paired.who.candidates_of(paired.n_users)[users] / max(1, paired.n_candidates)
+    chances = pair.identity.n_candidates_of(pair.n_users)[users] / max(1, pair.n_candidates)
     return float(np.minimum(1.0, chances if n_guesses is None else chances * n_guesses).sum())

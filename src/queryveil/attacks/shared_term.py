@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Given
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import Groups, Int64s
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Manifest
 
 
@@ -31,22 +31,22 @@ class SharedTerm:
         """What the attacker is called."""
         return "shared_term"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:  # noqa: ARG002 - as every attacker
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         """Return why it cannot attack this release."""
-        data = paired.release.data
+        data = pair.release.data
         if not isinstance(data, Groups):
             return "the release has no groups"
         if not data.n_groups:
             return "the release is empty"
-        if data.frame["holders"].null_count() and not _has_shares(paired.release.manifest):
+        if data.frame["holders"].null_count() and not _has_shares(pair.release.manifest):
             return "the release does not tell how many members of a group have a term"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:  # noqa: ARG002 - as every attacker
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Count the members who have the term that their group has most."""
-        groups = paired.release.groups
+        groups = pair.release.groups
         # A term that no group tells of is not one to guess: stop words are in no profile.
-        supports = paired.before.support()[paired.after.support() > 0]
+        supports = pair.before.support()[pair.after.support() > 0]
         return Exposure.counted(
             attacker=self.name,
             knows="the group of a person",

@@ -9,13 +9,13 @@ from secrets import randbits
 
 from queryveil import progress
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, Given, Person
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.known_terms import KnownTerms
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.rare_pair import RarePair
-from queryveil.attacks.rebuild import OnSwapped, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Sight
+from queryveil.attacks.rebuild import Rebuild1, Rebuild2, Rebuild3, Rebuild4, SwapAttacker
 from queryveil.attacks.shared_term import SharedTerm
 from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
@@ -25,7 +25,7 @@ from queryveil.errors import BadInput, BadParameter, MissingExtra
 from queryveil.formats import read_log
 from queryveil.guarantees import SwapAnonymity
 from queryveil.html_tables import percent, table
-from queryveil.pairing import Paired, another_log, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import Release, read_release
 from queryveil.rng import check_seed
 from queryveil.text.taxonomy import Taxonomy
@@ -68,8 +68,8 @@ def attackers(
     return [attacker for attacker in crowd if not wanted or _plain(attacker.name) in wanted]
 
 
-def _of_swap(release: Release, *, seed: int | None) -> list[OnSwapped]:
-    promise, sight = release.promise, Sight()
+def _of_swap(release: Release, *, seed: int | None) -> list[SwapAttacker]:
+    promise = release.promise
     # Whoever fits no release at all is listed once.
     k = promise.k if isinstance(promise, SwapAnonymity) else 2
     growth = release.manifest.parameters.get("growth")
@@ -79,7 +79,7 @@ def _of_swap(release: Release, *, seed: int | None) -> list[OnSwapped]:
         for kind in (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
         for by_time in (False, True)
     ]
-    return [OnSwapped(sight=sight), *(OnSwapped(rebuilding=one, sight=sight) for one in rebuilders)]
+    return [SwapAttacker(), *(SwapAttacker(rebuilding=one) for one in rebuilders)]
 
 
 def _plain(name: str) -> str:
@@ -182,39 +182,39 @@ def attack(
     """
     log = original if isinstance(original, QueryLog) else read_log(original)
     judged = release if isinstance(release, Release) else read_release(release)
-    if reason := another_log(log.n_rows, release=judged):
+    pair = Pair(log, release=judged, key=key, taxonomy=taxonomy)
+    if pair.mismatch is not None:
         # By another log nobody would be found, as if the release were safe.
-        raise BadInput(reason)
-    given = Given(public=public, people=people, remake=remake, key=key)
+        raise BadInput(pair.mismatch)
+    crowd = attackers(judged, n_targets=n_targets, seed=seed, only=only)
+    return run(crowd, pair, auxiliary=AuxiliaryData(public=public, people=people, remake=remake, key=key))
+
+
+def run(crowd: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:
+    """Let attackers try a release, and unless told otherwise the pseudonymised original beside it."""
     progress.step("telling who is who")
-    after = Paired.of(log, release=judged, key=key, taxonomy=taxonomy)
-    before = Paired.pseudonymised(log)
-    return run(attackers(judged, n_targets=n_targets, seed=seed, only=only), after, before=before, given=given)
-
-
-def run(crowd: Sequence[Attacker], after: Paired, *, before: Paired | None, given: Given) -> Attacks:
-    """Let attackers try a release, and if it is given the pseudonymised original beside it."""
+    is_exact = pair.identity.exact
     # Nothing was promised of the original, so whoever adds users to it finds them all.
-    given_before = replace(given, remake=pseudonymised)
+    auxiliary_before = replace(auxiliary, remake=pseudonymised)
     attempts, skipped = [], []
     for i, attacker in enumerate(crowd):
         progress.step(f"attacking: {attacker.name}", i / len(crowd))
-        reason = attacker.misses(after, given=given)
+        reason = attacker.skip_reason(pair, auxiliary=auxiliary)
         if reason is not None:
             skipped.append(Skipped(attacker=attacker.name, reason=reason))
             continue
         try:
-            found = attacker.attack(after, given=given)
+            found = attacker.attack(pair, auxiliary=auxiliary)
         except MissingExtra as error:
             # The method of the release cannot be run here, and whoever needs it cannot attack.
             reason = f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
             skipped.append(Skipped(attacker=attacker.name, reason=reason))
             continue
         found_before = None
-        if before is not None and attacker.misses(before, given=given_before) is None:
-            found_before = attacker.attack(before, given=given_before)
+        if with_baseline and attacker.skip_reason(pair.baseline, auxiliary=auxiliary_before) is None:
+            found_before = attacker.attack(pair.baseline, auxiliary=auxiliary_before)
         attempts.append(Attempt(after=found, before=found_before))
-    return Attacks(attempts=tuple(attempts), skipped=_once(skipped), exact=after.who.exact)
+    return Attacks(attempts=tuple(attempts), skipped=_once(skipped), exact=is_exact)
 
 
 def _once(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:

@@ -7,12 +7,12 @@ from math import ceil
 
 import numpy as np
 
-from queryveil.attacks.attacker import Given, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Seeker
 from queryveil.attacks.combinations import asked_in, decoys, own_queries, planted, times_seen, without
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import Int64s
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
 
@@ -55,35 +55,35 @@ class Sybil(Seeker):
         """What the attacker is called."""
         return "sybil"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         """Return why it cannot attack this release."""
-        if given.remake is None:
+        if auxiliary.remake is None:
             return "needs the method and its settings, to run it on a log with users of its own"
-        if paired.release.manifest.method == "token_hash":
+        if pair.release.manifest.method == "token_hash":
             return "the terms of the release are hashed"
-        is_noisy = isinstance(paired.release.promise, DifferentialPrivacy)
-        if is_noisy and paired.original.terms_are_items:
+        is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
+        if is_noisy and pair.log.terms_are_items:
             return "the release counts items one by one, and no combination of them"
-        if not len(own_queries(paired.original, n=1, rng=generator(self.seed)).rows):
+        if not len(own_queries(pair, n=1, rng=generator(self.seed)).rows):
             return "nobody asked a query of two or more terms that is this person's alone"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Plant, run the method, and count who is rightly and who is wrongly taken to have asked."""
-        assert given.remake is not None  # misses() says so
+        assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
-        k, log = k_of(paired.release), paired.original
-        is_noisy = isinstance(paired.release.promise, DifferentialPrivacy)
+        k, log = k_of(pair.release), pair.log
+        is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
-        suspected = own_queries(log, n=2 * min(self.n_targets, n_most), rng=rng)
+        suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng)
         n_asked = (len(suspected.rows) + 1) // 2
         n_not = len(suspected.rows) - n_asked
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
-        combinations = suspected.joined(decoys(log, like=suspected.some(each), rng=rng))
+        combinations = suspected.joined(decoys(pair, like=suspected.some(each), rng=rng))
         with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
-        gone = asked_in(log, combinations=suspected.some(np.arange(n_asked, n_asked + n_not)))
-        release = given.remake(without(with_plants, rows=gone))
-        taxonomy = None if paired.cover is None else paired.cover.taxonomy
+        gone = asked_in(pair, combinations=suspected.some(np.arange(n_asked, n_asked + n_not)))
+        release = auxiliary.remake(without(with_plants, rows=gone))
+        taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
         if is_noisy:
             bar, n_not = 0, len(seen) - n_asked

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Given, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Seeker
 from queryveil.attacks.exposure import Exposure
-from queryveil.data import Bools, Float32s, Int64s, QueryLog
-from queryveil.pairing import Paired
+from queryveil.data import Bools, Float32s, Int32s, Int64s
+from queryveil.pairing import Pair
 from queryveil.rng import generator
-from queryveil.text.tokens import encode, hash_tokens, tokenize
+from queryveil.text.tokens import Tokens, encode, hash_tokens, tokenize
 
 _FURTHEST = 5
 """Terms of one query count as neighbours up to so many places apart."""
@@ -42,19 +42,19 @@ class TokenCounts:
     apart: Float32s
 
     @classmethod
-    def of(cls, log: QueryLog, *, n_terms: int, rng: np.random.Generator) -> TokenCounts:
-        """Count the `n_terms` most used terms of a log; among equals those that are drawn."""
-        occurrences = _Occurrences(log)
+    def of(cls, tokens: Tokens, *, user: Int32s, n_terms: int, rng: np.random.Generator) -> TokenCounts:
+        """Count the `n_terms` most used terms of a log; `user` numbers the user of each row. Ties are drawn."""
+        occurrences = _Occurrences(tokens, user)
         vocabulary = occurrences.vocabulary
         holders = np.unique(occurrences.user * max(1, len(vocabulary)) + occurrences.term)
-        user, term = holders // max(1, len(vocabulary)), holders % max(1, len(vocabulary))
+        holder, term = holders // max(1, len(vocabulary)), holders % max(1, len(vocabulary))
         support = np.bincount(term, minlength=len(vocabulary))
         order = np.lexsort((rng.random(len(vocabulary)), -support))
         rank = np.empty(len(vocabulary), np.int64)
         rank[order] = np.arange(len(vocabulary))
         n = min(n_terms, len(vocabulary))
         bands, together = _neighbours(occurrences, rank, support, n=n)
-        among = _in_histories(user, rank[term], n_people=occurrences.n_people, n=n)
+        among = _in_histories(holder, rank[term], n_people=occurrences.n_people, n=n)
         return cls(
             terms=vocabulary.gather(order[:n]),
             n_people=occurrences.n_people,
@@ -72,14 +72,12 @@ class TokenCounts:
 class _Occurrences:
     """Every term of every query, a query once for each person who asked it."""
 
-    def __init__(self, log: QueryLog) -> None:
-        owner, owners = encode(log.frame["user"])
-        tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
+    def __init__(self, tokens: Tokens, user: Int32s) -> None:
         n_queries = max(1, len(tokens.queries))
-        asked = np.unique(owner.astype(np.int64) * n_queries + tokens.row_query)
+        asked = np.unique(user.astype(np.int64) * n_queries + tokens.row_query)
         query = asked % n_queries
         terms = tokens.query_terms.take(query)
-        self.vocabulary, self.n_people = tokens.vocabulary, len(owners)
+        self.vocabulary, self.n_people = tokens.vocabulary, int(user.max(initial=-1)) + 1
         self.asked, self.place = terms.row_of_entry, terms.place_in_row
         self.length: Int64s = terms.lengths[self.asked]
         self.user: Int64s = (asked // n_queries)[self.asked]
@@ -237,24 +235,29 @@ class TokenInversion(Seeker):
         """What the attacker is called."""
         return "token_rank" if self.only_rank else "token_inversion"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         """Return why it cannot attack this release."""
-        if paired.release.manifest.method != "token_hash":
+        if pair.release.manifest.method != "token_hash":
             return "the terms of the release are not hashed"
-        if given.public is None or not given.public.n_rows:
+        if auxiliary.public is None or not auxiliary.public.n_rows:
             return "needs a public log of the same kind: --public FILE"
-        if given.key is None:
+        if auxiliary.key is None:
             return "needs the key of the hashes to judge it: --key FILE"
         return None
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Match hashes with public terms, and count the targets that are matched rightly."""
-        public_log, key = given.public or paired.original, given.key or b""
+        log, key = auxiliary.public or pair.log, auxiliary.key or b""
         rng = generator(self.seed)
-        hashed = TokenCounts.of(paired.release.log, n_terms=self.n_targets, rng=rng)
-        public = TokenCounts.of(public_log, n_terms=round(_MORE_PUBLIC * self.n_targets), rng=rng)
+        hashed = TokenCounts.of(pair.release_tokens, user=pair.candidate, n_terms=self.n_targets, rng=rng)
+        public = TokenCounts.of(
+            tokenize(log.frame["query"], by_blanks=log.terms_are_items),
+            user=encode(log.frame["user"])[0],
+            n_terms=round(_MORE_PUBLIC * self.n_targets),
+            rng=rng,
+        )
         guess = (by_rank if self.only_rank else by_company)(hashed, public=public)
-        true = _true_terms(paired.original, hashes=hashed.terms, key=key)
+        true = _true_terms(pair.original_tokens.vocabulary, hashes=hashed.terms, key=key)
         guessed = public.terms.gather(pl.Series(np.where(guess < 0, 0, guess))) if len(public.terms) else true.clear()
         right = (guessed == true).fill_null(False).to_numpy() & (guess >= 0) if len(guessed) else guess >= 0
         top = public.terms.head(len(hashed.terms))
@@ -270,9 +273,7 @@ class TokenInversion(Seeker):
         )
 
 
-def _true_terms(original: QueryLog, *, hashes: pl.Series, key: bytes) -> pl.Series:
-    """Look up the term behind each hash."""
-    by_blanks = original.terms_are_items
-    vocabulary = tokenize(original.frame["query"], by_blanks=by_blanks).vocabulary
+def _true_terms(vocabulary: pl.Series, *, hashes: pl.Series, key: bytes) -> pl.Series:
+    """Return the term behind each hash."""
     table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})
     return hashes.alias("hash").to_frame().join(table, on="hash", how="left", maintain_order="left")["term"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Given, Person, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Person, Seeker
 from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import Postings, covering_of, draw_targets, found_by_chance, no_terms
+from queryveil.attacks.scoring import Postings, draw_targets, found_by_chance, no_terms
 from queryveil.data import Bools, Int64s
-from queryveil.pairing import Paired
+from queryveil.pairing import Pair
 from queryveil.rng import generator
 from queryveil.text.identifiers._kernels import FIRST, SURNAME
 from queryveil.text.identifiers.table import identifier_table
@@ -34,13 +34,11 @@ class Entry:
         return f"Entry(n_terms={len(self.terms)})"
 
 
-def entries_of_people(
-    paired: Paired, *, people: Sequence[Person], n_targets: int, rng: np.random.Generator
-) -> list[Entry]:
+def entries_of_people(pair: Pair, *, people: Sequence[Person], n_targets: int, rng: np.random.Generator) -> list[Entry]:
     """Look up who the people are; somebody whose user is not told is the only user with that name and town."""
-    terms = _terms(paired, people)
-    number = dict(zip(paired.users, range(paired.n_users), strict=True))
-    postings = Postings.of(paired.before)
+    terms = _terms(pair, people)
+    number = dict(zip(pair.users, range(pair.n_users), strict=True))
+    postings = Postings.of(pair.before)
     found: dict[int, Entry] = {}
     for place in rng.permutation(len(people)).tolist():
         user = people[place].user
@@ -56,10 +54,10 @@ def entries_of_people(
     return list(found.values())
 
 
-def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generator) -> list[Entry]:
+def entries_of_tables(pair: Pair, *, n_targets: int, rng: np.random.Generator) -> list[Entry]:
     """Take the rarest pairs of a name and a town from the histories of users that hold some."""
-    before = paired.before
-    is_name, is_town = _names_and_towns(paired.vocabulary)
+    before = pair.before
+    is_name, is_town = _names_and_towns(pair.vocabulary)
     user, terms = before.entry_user, before.terms
     n_names = np.bincount(user[is_name[terms]], minlength=before.n_users)
     n_towns = np.bincount(user[is_town[terms]], minlength=before.n_users)
@@ -79,11 +77,11 @@ def entries_of_tables(paired: Paired, *, n_targets: int, rng: np.random.Generato
     ]
 
 
-def _terms(paired: Paired, people: Sequence[Person]) -> list[Int64s]:
+def _terms(pair: Pair, people: Sequence[Person]) -> list[Int64s]:
     """Return the terms of each person's name and town; none at all if the vocabulary lacks one of them."""
     texts = pl.Series([f"{person.name} {person.town}" for person in people], dtype=pl.String)
-    tokens = tokenize(texts, by_blanks=paired.original.terms_are_items)
-    place = dict(zip(paired.vocabulary, range(len(paired.vocabulary)), strict=True))
+    tokens = tokenize(texts, by_blanks=pair.log.terms_are_items)
+    place = dict(zip(pair.vocabulary, range(len(pair.vocabulary)), strict=True))
     number = np.array([place.get(term, -1) for term in tokens.vocabulary], np.int64)
     found = []
     for query in tokens.row_query:
@@ -126,48 +124,48 @@ class Vanity(Seeker):
         """What the attacker is called."""
         return "vanity"
 
-    def misses(self, paired: Paired, *, given: Given) -> str | None:
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         """Return why it cannot attack this release."""
-        if reason := no_terms(paired):
+        if reason := no_terms(pair):
             return reason
-        if self._directory(paired, given):
+        if self._directory(pair, auxiliary):
             return None
-        if given.people:
+        if auxiliary.people:
             return "none of the people given is one user of the log"
         return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
 
-    def attack(self, paired: Paired, *, given: Given) -> Exposure:
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Look everybody up, and count those who are found."""
-        directory = self._directory(paired, given)
-        source = "a directory of people" if given.people else "a phone book"
+        directory = self._directory(pair, auxiliary)
+        source = "a directory of people" if auxiliary.people else "a phone book"
         users = np.unique(np.array([entry.user for entry in directory], np.int64))
         return Exposure.counted(
             attacker=self.name,
             knows=f"{source}: names and towns",
             what="people",
             n_targets=len(users),
-            n_found=round(_found(directory, paired)),
-            n_by_chance=found_by_chance(paired, users=users),
+            n_found=round(_found(directory, pair)),
+            n_by_chance=found_by_chance(pair, users=users),
         )
 
-    def _directory(self, paired: Paired, given: Given) -> Sequence[Entry]:
+    def _directory(self, pair: Pair, auxiliary: AuxiliaryData) -> Sequence[Entry]:
         rng = generator(self.seed)
-        if given.people:
-            return entries_of_people(paired, people=given.people, n_targets=self.n_targets, rng=rng)
-        return entries_of_tables(paired, n_targets=self.n_targets, rng=rng)
+        if auxiliary.people:
+            return entries_of_people(pair, people=auxiliary.people, n_targets=self.n_targets, rng=rng)
+        return entries_of_tables(pair, n_targets=self.n_targets, rng=rng)
 
 
-def _found(directory: Sequence[Entry], paired: Paired) -> float:
+def _found(directory: Sequence[Entry], pair: Pair) -> float:
     """Add up the chances that the candidates who are alone with an entry are the people sought."""
-    postings, covering = Postings.of(paired.after), covering_of(paired)
+    postings, items = Postings.of(pair.after), pair.generalisations
     named = np.full(len(directory), -1, np.int64)
     for i, entry in enumerate(directory):
         holders = postings.of_all(entry.terms) if len(entry.terms) else entry.terms
-        if not len(holders) and covering is not None and len(entry.terms):
-            holders = postings.of_all_in_any([covering[1][covering[0][t] : covering[0][t + 1]] for t in entry.terms])
+        if not len(holders) and items is not None and len(entry.terms):
+            holders = postings.of_all_in_any([items.row(term) for term in entry.terms.tolist()])
         if len(holders) == 1:
             named[i] = holders[0]
     users = np.array([entry.user for entry in directory], np.int64)
-    chances = pl.DataFrame({"user": users, "chance": paired.who.chance(named, user=users)})
+    chances = pl.DataFrame({"user": users, "chance": pair.identity.chance(named, user=users)})
     # A person with several entries is found by the best of them.
     return float(chances.group_by("user").agg(pl.col("chance").max())["chance"].sum())

@@ -60,8 +60,8 @@ def verify(
     - `key`: the key of keyed user ids; needed for swap.
     - `classifier`: the classifier that swap used, if it has tables of your own.
     """
-    folder = None if isinstance(release, Release) else str(release)
     release = release if isinstance(release, Release) else read_release(release)
+    folder = None if release.folder is None else str(release.folder)
     promise, parameters = release.promise, release.manifest.parameters
     match promise:
         case TransactionAnonymity():

@@ -78,7 +78,7 @@ def report(
             check_report_target(path, force=force or output is None)
             _check_is_apart(path, [folder / MANIFEST, original, key, *_files(release, folder)])
         made = build(
-            folder,
+            release,
             original=_original(original, release, reading),
             key=key_of(release, folder=folder, key=key),
             taxonomy=load_taxonomy(taxonomy),

@@ -55,8 +55,7 @@ def verify(
         elif original is not None:
             before = reading.read(original)
         verdict = judge(
-            # What stands beside noisy counts in their folder matters too.
-            folder if release.promise.is_noisy else release,
+            release,
             original=before,
             taxonomy=load_taxonomy(taxonomy),
             key=key_of(release, folder=folder, key=key),

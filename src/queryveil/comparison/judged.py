@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.attacks.attacker import Given, Person
+from queryveil.attacks.attacker import AuxiliaryData, Person
 from queryveil.attacks.suite import Attacks, attackers
 from queryveil.attacks.suite import run as attack
 from queryveil.checks.judging import verify
@@ -28,9 +28,9 @@ from queryveil.data import QueryLog
 from queryveil.errors import NothingPromised, QueryveilError
 from queryveil.guarantees import Guarantee
 from queryveil.methods import Plink
-from queryveil.pairing import Paired, pseudonymised
+from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import Counts, Release
-from queryveil.utility.measuring import measure
+from queryveil.utility.measuring import run as measure
 from queryveil.utility.score import Score
 from queryveil.version import __version__
 
@@ -160,10 +160,10 @@ def judge(run: Run | None, ground: Ground) -> Judged:
 
 def _attack_original(ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
     with _timed("attack", seconds):
-        paired = Paired.pseudonymised(ground.log)
-        given = Given(public=ground.public, people=ground.people, remake=pseudonymised)
-        crowd = attackers(paired.release, n_targets=ground.n_targets, seed=_seed(ground))
-        found["attacks"] = attack(crowd, paired, before=None, given=given)
+        pair = Pair.pseudonymised(ground.log)
+        auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=pseudonymised)
+        crowd = attackers(pair.release, n_targets=ground.n_targets, seed=_seed(ground))
+        found["attacks"] = attack(crowd, pair, auxiliary=auxiliary, with_baseline=False)
         found["standing"] = "promises nothing"
 
 
@@ -182,14 +182,15 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
     key: bytes | None = getattr(method, "key", None)
     with _timed("pair", seconds):
         progress.step("telling who is who")
-        paired = Paired.of(ground.log, release=release, key=key)
+        pair = Pair(ground.log, release=release, key=key)
+        _ = pair.identity
     with _timed("attack", seconds):
-        given = Given(public=ground.public, people=ground.people, remake=method.anonymize, key=key)
+        auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=method.anonymize, key=key)
         crowd = attackers(release, n_targets=ground.n_targets, seed=_seed(ground))
-        found["attacks"] = attack(crowd, paired, before=None, given=given)
+        found["attacks"] = attack(crowd, pair, auxiliary=auxiliary, with_baseline=False)
     with _timed("measure", seconds):
         progress.step("measuring")
-        measures = measure(ground.log, release, key=key, values=ground.values, membership=membership, paired=paired)
+        measures = measure(pair, values=ground.values, membership=membership)
         # What is no number has no place in a picture, nor in JSON.
         found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
 

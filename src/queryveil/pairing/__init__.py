@@ -1,18 +1,18 @@
-"""Pair an original with its release: common term numbers, and the identity of released users."""
+"""An original and a release of it side by side: one numbering of terms, and who is who."""
 
-from queryveil.pairing.ancestors import Cover, moves_up, taxonomy_of
-from queryveil.pairing.identity import Who, by_id, by_overlap, nobody
-from queryveil.pairing.pair import Paired, another_log, pseudonymised
+from queryveil.pairing._rows import LogRows, Original, share_numbers
+from queryveil.pairing.ancestors import Ancestors, is_generalised
+from queryveil.pairing.identity import Identity, distinct_bags
+from queryveil.pairing.pair import Pair, pseudonymised
 
 __all__ = [
-    "Cover",
-    "Paired",
-    "Who",
-    "another_log",
-    "by_id",
-    "by_overlap",
-    "moves_up",
-    "nobody",
+    "Ancestors",
+    "Identity",
+    "LogRows",
+    "Original",
+    "Pair",
+    "distinct_bags",
+    "is_generalised",
     "pseudonymised",
-    "taxonomy_of",
+    "share_numbers",
 ]

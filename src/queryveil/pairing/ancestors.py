@@ -16,8 +16,8 @@ from queryveil.text.taxonomy.tree import places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Cover:
-    """The released items by the node of the taxonomy that they name.
+class Ancestors:
+    """The items of a release by the node of the taxonomy that they name.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Cover:
     node_items: Rows[np.int64]
 
     @classmethod
-    def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Cover:
+    def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Ancestors:
         """Find the nodes of the released texts: names of nodes in one word, in angle brackets or without."""
         names = taxonomy.names.cast(pl.String).str.replace_all(r"\s", "_")
         is_first = names.is_first_distinct()
@@ -64,13 +64,13 @@ class Cover:
         """Return what is lost of a term that each text of the vocabulary stands for, from 0 to 1."""
         return np.where(self.node >= 0, self.taxonomy.loss[self.node], 0.0)
 
-    def covering(self, terms: pl.Series) -> Rows[np.int64]:
+    def items_for(self, terms: pl.Series) -> Rows[np.int64]:
         """Return the items that may stand for each term, each once: the term itself and all above.
 
         >>> food = Taxonomy.from_pairs([("fruit", "food"), ("pear", "fruit"), ("milk", "food")])
         >>> texts = pl.Series(["pear", "milk", "fruit", "food", "dog"])
-        >>> cover = Cover.of(texts, released=np.array([True, False, True, True, True]), taxonomy=food)
-        >>> found = cover.covering(pl.Series(["milk", "pear", "dog", "cat"]))
+        >>> ancestors = Ancestors.of(texts, released=np.array([True, False, True, True, True]), taxonomy=food)
+        >>> found = ancestors.items_for(pl.Series(["milk", "pear", "dog", "cat"]))
         >>> found.to_series(texts.gather(found.values)).to_list()
         [['food'], ['pear', 'fruit', 'food'], ['dog'], []]
         """
@@ -96,19 +96,10 @@ class Cover:
         return asked[found.row_of_entry], found.values
 
     def __repr__(self) -> str:
-        return f"Cover(n_items={len(self.node_items.values)})"
+        return f"Ancestors(n_items={len(self.node_items.values)})"
 
 
-def moves_up(release: Release) -> bool:
+def is_generalised(release: Release) -> bool:
     """Return whether an item of the release may stand for what is below it in a taxonomy."""
     has_items = isinstance(release.data, Transactions) or isinstance(release.promise, KmAnonymity)
     return has_items and release.manifest.parameters.get("taxonomy") is not None
-
-
-def taxonomy_of(release: Release, *, given: Taxonomy | None) -> Taxonomy | None:
-    """Return the taxonomy that items moved up in: the one that is given, or WordNet if the release says so."""
-    if not moves_up(release):
-        return None
-    if given is None and release.manifest.parameters.get("taxonomy") == "wordnet":
-        return Taxonomy.wordnet()
-    return given

@@ -11,7 +11,7 @@ from numba import njit
 
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group, pointers
-from queryveil.pairing.ancestors import Cover
+from queryveil.pairing.ancestors import Ancestors
 from queryveil.text.histories import Histories
 
 
@@ -97,8 +97,8 @@ _MOST_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Who:
-    """The people that each candidate of a release may be, as numbers of the original's users.
+class Identity:
+    """The users of the original that each candidate of a release may be.
 
     Parameters
     ----------
@@ -112,6 +112,11 @@ class Who:
     users: Rows[np.int32]
     exact: bool
 
+    @classmethod
+    def unknown(cls, n_candidates: int) -> Identity:
+        """Return that no candidate is a person: groups are not."""
+        return cls(users=Rows.from_lists([[]] * n_candidates), exact=True)
+
     @property
     def n_candidates(self) -> int:
         """The number of users, transactions or groups in the release."""
@@ -120,8 +125,8 @@ class Who:
     def chance(self, candidate: Int64s, *, user: Int64s) -> Floats:
         """Return the chance that each candidate is the user beside it; of candidate -1 it is 0.
 
-        >>> who = Who(users=Rows.from_lists([[4], [0, 2]]), exact=False)
-        >>> who.chance(np.array([0, 1, 1, -1]), user=np.array([4, 2, 3, 0])).tolist()
+        >>> identity = Identity(users=Rows.from_lists([[4], [0, 2]]), exact=False)
+        >>> identity.chance(np.array([0, 1, 1, -1]), user=np.array([4, 2, 3, 0])).tolist()
         [1.0, 0.5, 0.0, 0.0]
         """
         asked = np.flatnonzero(candidate >= 0)
@@ -132,48 +137,43 @@ class Who:
         chances[asked] = n_hits / np.maximum(1, people.lengths)
         return chances
 
-    def candidates_of(self, n_users: int) -> Floats:
-        """Return how many candidates each user is, on average.
+    def n_candidates_of(self, n_users: int) -> Floats:
+        """Return how many candidates each user is expected to be.
 
-        >>> who = Who(users=Rows.from_lists([[2], [0, 2]]), exact=False)
-        >>> who.candidates_of(3).tolist()
+        >>> identity = Identity(users=Rows.from_lists([[2], [0, 2]]), exact=False)
+        >>> identity.n_candidates_of(3).tolist()
         [0.5, 0.0, 1.5]
         """
         n_people = self.users.lengths
         each = np.repeat(1 / np.maximum(1, n_people), n_people)
         return np.bincount(self.users.values, weights=each, minlength=n_users).astype(np.float64)
 
-    def only(self) -> Int64s:
-        """Return the user that each candidate must be, -1 where there is none or more than one."""
+    def sole_user(self) -> Int64s:
+        """Return the one user that each candidate can be, -1 where there is none or more than one."""
         found = np.full(self.n_candidates, -1, np.int64)
         alone = self.users.lengths == 1
         found[alone] = self.users.values[self.users.ptr[:-1][alone]]
         return found
 
     def __repr__(self) -> str:
-        return f"Who(n_candidates={self.n_candidates}, exact={self.exact})"
+        return f"Identity(n_candidates={self.n_candidates}, exact={self.exact})"
 
 
-def nobody(n_candidates: int) -> Who:
-    """Say that no candidate is a person: groups are not."""
-    return Who(users=Rows.from_lists([[]] * n_candidates), exact=True)
-
-
-def by_id(candidates: pl.Series, *, users: pl.Series) -> Who:
-    """Take users by their ids."""
+def identify_by_id(candidates: pl.Series, *, users: pl.Series) -> Identity:
+    """Return the users with the ids of the candidates."""
     place = pl.DataFrame({"id": users, "user": np.arange(len(users), dtype=np.int32)})
     found = candidates.alias("id").to_frame().join(place, on="id", how="left", maintain_order="left")["user"]
     is_there = found.is_not_null().to_numpy()
-    return Who(users=Rows(pointers(is_there), found.drop_nulls().to_numpy().astype(np.int32)), exact=True)
+    return Identity(users=Rows(pointers(is_there), found.drop_nulls().to_numpy().astype(np.int32)), exact=True)
 
 
-def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Who:
-    """Estimate who is who from what both did; frames of `owner` and `cell`, a cell being any text or number.
+def identify_by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Identity:
+    """Return the users who share most with each candidate; frames of `owner` and `cell`, a cell being any value.
 
     >>> one = pl.DataFrame({"owner": [0, 0, 1], "cell": ["a", "b", "b"]})
     >>> two = pl.DataFrame({"owner": [0, 1, 1, 2], "cell": ["b", "a", "b", "c"]})
-    >>> who = by_overlap(one, users=two, n_candidates=2, n_users=3)
-    >>> who.users.to_lists()
+    >>> found = identify_by_overlap(one, users=two, n_candidates=2, n_users=3)
+    >>> found.users.to_lists()
     [[1], [0, 1]]
     """
     distinct = users.select("cell").unique(maintain_order=True).with_row_index("code")
@@ -191,7 +191,7 @@ def by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: i
         _MOST_LOOKED_AT,
     )
     in_order = np.lexsort((found.values, found.row_of_entry))
-    return Who(users=Rows(found.ptr, found.values[in_order]), exact=False)
+    return Identity(users=Rows(found.ptr, found.values[in_order]), exact=False)
 
 
 def _cells_of(frame: pl.DataFrame, n_owners: int) -> Rows[np.int64]:
@@ -247,19 +247,19 @@ def first_that_fits(
     return found
 
 
-def by_fit(before: Histories, *, after: Histories, cover: Cover, once: bool) -> Who:
-    """Estimate who is who in bags of items.
+def identify_by_fit(before: Histories, *, after: Histories, ancestors: Ancestors, once: bool) -> Identity:
+    """Return the users whom each bag of items may be made from.
 
     A bag fits a person if each of its items can stand for another of the person's terms. Of those that fit a person is
     taken for the one that keeps most: methods that make bags alike seek to lose little. Everybody in equal bags may be
     any of them. If `once`, a term counts once however often it was asked.
     """
     number, first = distinct_bags(after)
-    kept = _kept(after, cover)[first]
+    kept = _kept(after, ancestors)[first]
     order = np.argsort(-kept, kind="stable")
-    covering = cover.covering(cover.vocabulary)
-    bags = _counted(after, rows=first[order], covering=covering, once=False)
-    users = _counted(before, rows=np.arange(before.n_users), covering=covering, once=once)
+    generalisations = ancestors.items_for(ancestors.vocabulary)
+    bags = _counted(after, rows=first[order], generalisations=generalisations, once=False)
+    users = _counted(before, rows=np.arange(before.n_users), generalisations=generalisations, once=once)
     best = first_that_fits(
         bags.user_terms.ptr,
         bags.terms.astype(np.int64),
@@ -271,14 +271,14 @@ def by_fit(before: Histories, *, after: Histories, cover: Cover, once: bool) -> 
     )
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return _who(best, bag=rank[number], n_bags=len(order))
+    return _of_bags(best, bag=rank[number], n_bags=len(order))
 
 
-def _who(best: Int32s, *, bag: Int64s, n_bags: int) -> Who:
-    """Return everybody of a bag to each of its copies."""
+def _of_bags(best: Int32s, *, bag: Int64s, n_bags: int) -> Identity:
+    """Return the users of each bag for every copy of it."""
     somewhere = np.flatnonzero(best >= 0)
     ptr, places = group(best[somewhere], n_bags)
-    return Who(users=Rows(ptr, somewhere[places].astype(np.int32)).take(bag), exact=False)
+    return Identity(users=Rows(ptr, somewhere[places].astype(np.int32)).take(bag), exact=False)
 
 
 def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
@@ -291,17 +291,17 @@ def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
     return number, first.astype(np.int64)
 
 
-def _kept(after: Histories, cover: Cover) -> Floats:
+def _kept(after: Histories, ancestors: Ancestors) -> Floats:
     """Return how much each bag keeps: an item of its own 1, one that moved up less."""
-    weight = 1 - cover.losses()[after.terms]
+    weight = 1 - ancestors.losses()[after.terms]
     return np.bincount(after.entry_user, weights=weight * after.counts, minlength=after.n_users).astype(np.float64)
 
 
-def _counted(histories: Histories, *, rows: Int64s, covering: Rows[np.int64], once: bool) -> Histories:
+def _counted(histories: Histories, *, rows: Int64s, generalisations: Rows[np.int64], once: bool) -> Histories:
     """Count under each item what some rows have there."""
     some = histories.user_terms.entries(rows)
     counts = np.ones(len(some.values), np.int64) if once else histories.counts[some.values]
-    items = covering.take(histories.terms[some.values])
+    items = generalisations.take(histories.terms[some.values])
     entry = items.row_of_entry
     frame = pl.DataFrame({"row": some.row_of_entry[entry], "item": items.values, "n": counts[entry]})
     found = frame.group_by("row", "item").agg(pl.col("n").sum()).sort("row", "item")

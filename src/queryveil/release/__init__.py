@@ -1,7 +1,7 @@
 """A release: data, promise and manifest, the rule for released columns, and its folder."""
 
 from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, ids_per_window, keyed
-from queryveil.release.release import (
+from queryveil.release.manifest import (
     FORMAT_VERSION,
     MANIFEST,
     SEEDED_NOISE,
@@ -10,12 +10,10 @@ from queryveil.release.release import (
     Manifest,
     Noise,
     Part,
-    Release,
-    check_target,
-    read_release,
     sum_of_parts,
     versions,
 )
+from queryveil.release.release import Release, check_target, read_release
 from queryveil.release.sizes import Size, sizes
 
 __all__ = [

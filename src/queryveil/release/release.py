@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -31,109 +28,28 @@ from queryveil.formats import (
 from queryveil.formats.atomic_folders import check_writable, whole
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
-from queryveil.release.columns import ColumnReport
+from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
 from queryveil.release.sizes import sizes
 from queryveil.settings import is_utf8
-from queryveil.version import __version__
-
-MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
-"""Of the manifest."""
-SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
-"""The warning of noisy counts that can be made again."""
-
-
-def versions(*more: str) -> dict[str, str]:
-    """Return the versions of what a release was made with; `more` are packages that not every release needs."""
-    names = ("numba", "numpy", "polars", "pyarrow", *more)
-    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the log was and how large the release is."""
-
-    n_rows_before: int
-    n_rows_after: int
-    n_users_before: int
-    n_users_after: int
-
-
-class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """How noise was added to counts of `what`, so that anybody can work the promise out again.
-
-    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of
-    noise and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with
-    exp(-|Z|/scale); `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance
-    shift/2^32, and drawn again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The
-    part that this has in the promise is `epsilon` and `delta`.
-    """
-
-    what: Literal["queries", "clicks"]
-    mechanism: Literal["laplace", "gaussian", "truncated-geometric", "zealous"]
-    max_items: int
-    scale: float
-    threshold: int
-    epsilon: float
-    delta: float
-    top: int | None = None
-    shift: int = 0
-    least: int = 1
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the files that data was written in."""
-
-    name: str
-    sha256: str
-
-
-class DataFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file that holds the data, and how it is written.
-
-    What a cluster wrote is a folder of that name with `parts`, to be read in their order; `sha256` is then that of
-    their own, one a line.
-    """
-
-    name: str
-    sha256: str
-    format: Format
-    names: dict[str, str]
-    has_header: bool
-    kind: Literal["log", "transactions", "groups", "queries", "clicks"] = "log"
-    parts: tuple[Part, ...] = ()
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release says of itself: no query text, no user ids.
-
-    `query_clusters` numbers the clusters of queries that a promise is about: one number for each distinct query of the
-    release, in ascending order of their texts, with blanks between them. It names no query and says nothing of those
-    that were left out; what it adds to the log is which queries count as the same.
-    """
-
-    method: str
-    promise: Guarantee
-    parameters: dict[str, str | int | float | bool | None]
-    counts: Counts
-    removed: dict[str, int]
-    columns: ColumnReport
-    changed: dict[str, int] = {}
-    measures: dict[str, float] = {}
-    query_clusters: str = ""
-    noise: tuple[Noise, ...] = ()
-    warnings: tuple[str, ...] = ()
-    data: DataFile | None = None
-    clicks: DataFile | None = None
-    versions: dict[str, str] = msgspec.field(default_factory=versions)
-    format_version: int = FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back."""
+    """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back.
+
+    Parameters
+    ----------
+    data
+        What is handed out.
+    manifest
+        What is said of it: the promise, how it was made, and what was lost.
+    folder
+        Where it was read from; None for a release that was made here.
+    """
 
     data: QueryLog | Transactions | Groups | Tallies
     manifest: Manifest
+    folder: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def promise(self) -> Guarantee:
@@ -223,7 +139,7 @@ def read_release(folder: str | Path) -> Release:
         raise BadRelease(str(folder), f"{MANIFEST} names no data file")
     data = _whole_files(path, manifest.data)
     clicks = None if manifest.clicks is None else _whole_files(path, manifest.clicks)[0]
-    return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest)
+    return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest, folder=path)
 
 
 def _whole_files(folder: Path, data: DataFile) -> list[Path]:
@@ -249,11 +165,6 @@ def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
     if _sha256(path) != sha256:
         raise BadRelease(str(release), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
     return path
-
-
-def sum_of_parts(parts: Sequence[Part]) -> str:
-    """Return the sum that stands for data in parts."""
-    return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
 
 
 def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from queryveil.html_tables import percent
 
 if TYPE_CHECKING:
-    from queryveil.release.release import Manifest
+    from queryveil.release.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

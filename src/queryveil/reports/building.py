@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
 from queryveil import progress
-from queryveil.attacks.attacker import Given, Person
-from queryveil.attacks.suite import Attacks, attackers, run
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person
+from queryveil.attacks.suite import Attacks, attackers
+from queryveil.attacks.suite import run as attack
 from queryveil.checks import verify
-from queryveil.data import Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import QueryLog, Tallies
 from queryveil.errors import BadInput
 from queryveil.formats import are_profiles, read_log, read_profiles
 from queryveil.guarantees import NoPromise
-from queryveil.pairing import Paired, another_log
+from queryveil.pairing import Original, Pair
 from queryveil.release import Release, read_release
 from queryveil.reports.value import Judgement, Report, State, curves_of
 from queryveil.text.classifier import Classifier
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility.advertising import check_values
-from queryveil.utility.measuring import measure
+from queryveil.utility.measuring import run as measure
 from queryveil.utility.score import Measures
 
 N_SHOWN = 20
@@ -34,22 +34,10 @@ _NOT_MEASURED = "What it is still good for is not known without the original: qu
 _NO_LOG = "Attackers need the original as a log, and it was given in another form."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class _Sides:
-    """A release and what it was made from, as far as that is known, with what is needed to compare them."""
-
-    release: Release
-    original: QueryLog | Transactions | Profiles | None
-    key: bytes | None
-    taxonomy: Taxonomy | None
-    paired: Paired | None = None
-    why_not_paired: str = ""
-
-
 def report(
     release: Release | Path | str,
     *,
-    original: QueryLog | Transactions | Profiles | Path | str | None = None,
+    original: Original | Path | str | None = None,
     key: bytes | None = None,
     taxonomy: Taxonomy | None = None,
     classifier: Classifier | None = None,
@@ -78,32 +66,36 @@ def report(
     """
     if values is not None:
         check_values(values)
-    given = release if isinstance(release, Release) else read_release(release)
-    sides = _side_by_side(given, _read(original, given), key=key, taxonomy=taxonomy or _taxonomy(given))
+    judged = release if isinstance(release, Release) else read_release(release)
+    before = _read(original, judged)
+    pair = None if before is None else Pair(before, release=judged, key=key, taxonomy=taxonomy)
+    if pair is not None and isinstance(before, QueryLog) and pair.mismatch is not None:
+        # By another log nobody would be found, as if the release were safe.
+        raise BadInput(pair.mismatch)
     progress.step("judging the promise")
-    judgement = _judge(release, sides, classifier=classifier)
-    needs = Given(public=public, people=people, remake=remake, key=key)
-    attacks, why_no_attacks = _attack(sides, needs, n_targets=n_targets, seed=seed)
-    measures, why_no_measures = _measure(sides, values=values, membership=membership)
+    tree = taxonomy if pair is None else pair.known_taxonomy
+    judgement = _judge(judged, before, key=key, taxonomy=tree, classifier=classifier)
+    crowd = attackers(judged, n_targets=n_targets, seed=seed)
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key)
+    attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
+    measures, why_no_measures = _measure(pair, values=values, membership=membership)
     return Report(
-        folder=_IN_MEMORY if isinstance(release, Release) else Path(release).absolute().name,
-        manifest=given.manifest,
-        columns=tuple(given.data.columns),
-        n_clicks=_n_clicks(given),
+        folder=_IN_MEMORY if judged.folder is None else judged.folder.absolute().name,
+        manifest=judged.manifest,
+        columns=tuple(judged.data.columns),
+        n_clicks=_n_clicks(judged),
         judgement=judgement,
         attacks=attacks,
         why_no_attacks=why_no_attacks,
         measures=measures,
         why_no_measures=why_no_measures,
-        curves=curves_of(sides.original, release=given) if isinstance(sides.original, QueryLog) else None,
-        top_queries=_top_queries(given) if show else None,
+        curves=curves_of(pair) if pair is not None and isinstance(before, QueryLog) else None,
+        top_queries=_top_queries(judged) if show else None,
         made_on=datetime.now(UTC).date(),
     )
 
 
-def _read(
-    original: QueryLog | Transactions | Profiles | Path | str | None, release: Release
-) -> QueryLog | Transactions | Profiles | None:
+def _read(original: Original | Path | str | None, release: Release) -> Original | None:
     if not isinstance(original, Path | str):
         return original
     if release.promise.is_of_profiles and are_profiles(original):
@@ -111,40 +103,19 @@ def _read(
     return read_log(original)
 
 
-def _taxonomy(release: Release) -> Taxonomy | None:
-    return Taxonomy.wordnet() if release.manifest.parameters.get("taxonomy") == "wordnet" else None
-
-
-def _side_by_side(
+def _judge(
     release: Release,
-    original: QueryLog | Transactions | Profiles | None,
+    original: Original | None,
     *,
     key: bytes | None,
     taxonomy: Taxonomy | None,
-) -> _Sides:
-    paired, why_not = None, _NOT_ATTACKED if original is None else _NO_LOG
-    other = another_log(original.n_rows, release=release) if isinstance(original, QueryLog) else None
-    if other is not None:
-        # By another log nobody would be found, as if the release were safe.
-        raise BadInput(other)
-    if isinstance(original, QueryLog):
-        progress.step("telling who is who")
-        try:
-            paired, why_not = Paired.of(original, release=release, key=key, taxonomy=taxonomy), ""
-        except BadInput as error:
-            why_not = f"No attacker was tried: {error}."
-    return _Sides(release=release, original=original, key=key, taxonomy=taxonomy, paired=paired, why_not_paired=why_not)
-
-
-def _judge(release: Release | Path | str, sides: _Sides, *, classifier: Classifier | None) -> Judgement:
-    promise, beside = sides.release.promise, sides.original is not None
+    classifier: Classifier | None,
+) -> Judgement:
+    promise, beside = release.promise, original is not None
     if isinstance(promise, NoPromise):
         return Judgement(state=State.NOTHING_PROMISED, reason=promise.reason)
     try:
-        # As it was given: what is wrong with a folder is said with its name.
-        verdict = verify(
-            release, original=sides.original, key=sides.key, taxonomy=sides.taxonomy, classifier=classifier
-        )
+        verdict = verify(release, original=original, key=key, taxonomy=taxonomy, classifier=classifier)
     except BadInput as error:
         # Only where queries change hands may a sound release be without a verdict, for want of what it needs.
         if not promise.needs_original:
@@ -154,32 +125,27 @@ def _judge(release: Release | Path | str, sides: _Sides, *, classifier: Classifi
     return Judgement(state=state, verdict=verdict, beside_original=beside)
 
 
-def _attack(sides: _Sides, needs: Given, *, n_targets: int, seed: int | None) -> tuple[Attacks | None, str]:
-    crowd = attackers(sides.release, n_targets=n_targets, seed=seed)
-    if sides.paired is None:
-        return None, sides.why_not_paired
-    return run(crowd, sides.paired, before=Paired.pseudonymised(sides.paired.original), given=needs), ""
+def _attack(pair: Pair | None, crowd: Sequence[Attacker], auxiliary: AuxiliaryData) -> tuple[Attacks | None, str]:
+    if pair is None or not isinstance(pair.original, QueryLog):
+        return None, _NOT_ATTACKED if pair is None else _NO_LOG
+    progress.step("telling who is who")
+    try:
+        _ = pair.identity
+    except BadInput as error:
+        return None, f"No attacker was tried: {error}."
+    return attack(crowd, pair, auxiliary=auxiliary), ""
 
 
 def _measure(
-    sides: _Sides, *, values: pl.DataFrame | None, membership: pl.DataFrame | None
+    pair: Pair | None, *, values: pl.DataFrame | None, membership: pl.DataFrame | None
 ) -> tuple[Measures | None, str]:
-    if sides.original is None:
+    if pair is None:
         return None, _NOT_MEASURED
     try:
-        measures = measure(
-            sides.original,
-            sides.release,
-            key=sides.key,
-            values=values,
-            taxonomy=sides.taxonomy,
-            membership=membership,
-            paired=sides.paired,
-        )
+        return measure(pair, values=values, membership=membership), ""
     except BadInput as error:
         # A release that has more than its original cannot be measured by it, and the verdict says what is wrong.
         return None, f"Nothing was measured: {error}."
-    return measures, ""
 
 
 def _n_clicks(release: Release) -> int | None:

@@ -15,8 +15,9 @@ from queryveil.attacks.suite import Attacks
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
-from queryveil.release import Manifest, Release
-from queryveil.text.tokens import normalize, tokenize
+from queryveil.pairing import Pair
+from queryveil.release import Manifest
+from queryveil.text.tokens import Tokens, encode, normalize
 from queryveil.utility.score import Measures
 from queryveil.version import __version__
 
@@ -39,23 +40,19 @@ class Curves:
     of_people: bool = False
 
 
-def curves_of(original: QueryLog, *, release: Release) -> Curves | None:
+def curves_of(pair: Pair) -> Curves | None:
     """Return the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
-    if isinstance(release.data, QueryLog):
-        after = release.data.frame["query"]
-        return Curves(what="queries", before=_points(_asked(original.frame["query"])), after=_points(_asked(after)))
-    if isinstance(release.data, Tallies):
-        counts: Int64s = release.data.frame["count"].to_numpy()
-        before = _points(_asked(original.frame["query"]))
+    data = pair.release.data
+    if isinstance(data, QueryLog):
+        before, after = (_points(_asked(tokens)) for tokens in (pair.original_tokens, pair.release_tokens))
+        return Curves(what="queries", before=before, after=after)
+    if isinstance(data, Tallies):
+        counts: Int64s = data.frame["count"].to_numpy()
+        before = _points(_asked(pair.original_tokens))
         return Curves(what="queries", before=before, after=_points(counts), of_people=True)
-    if isinstance(release.data, Transactions):
-        by_blanks = original.terms_are_items
-        tokens = tokenize(original.frame["query"], by_blanks=by_blanks)
-        lengths = tokens.query_terms.lengths
-        often = np.bincount(tokens.row_query, minlength=len(lengths))
-        asked = np.bincount(tokens.terms, weights=np.repeat(often, lengths), minlength=tokens.n_terms)
-        items = release.data.frame["items"].explode(empty_as_null=False)
-        return Curves(what="terms", before=_points(asked.astype(np.int64)), after=_points(_counts(items)))
+    if isinstance(data, Transactions):
+        items = data.frame["items"].explode(empty_as_null=False)
+        return Curves(what="terms", before=_points(pair.before.frequency()), after=_points(_counts(items)))
     return None
 
 
@@ -78,9 +75,11 @@ def _points(counts: Int64s) -> Points:
     return tuple((int(rank), int(ordered[rank - 1])) for rank in ranks)
 
 
-def _asked(queries: pl.Series) -> Int64s:
-    texts = normalize(queries)
-    return _counts(texts.filter(texts != ""))
+def _asked(tokens: Tokens) -> Int64s:
+    """Count the rows of each query that has a term; queries are the same if their words are."""
+    code, texts = encode(normalize(tokens.queries))
+    row = code[tokens.row_query] if len(texts) else code
+    return np.bincount(row[(texts != "").to_numpy()[row]]).astype(np.int64)
 
 
 def _counts(values: pl.Series) -> Int64s:

@@ -10,8 +10,8 @@ import polars as pl
 
 from queryveil.errors import BadInput
 from queryveil.text.tokens import worth_of_terms
+from queryveil.utility._term_counts import TermCounts
 from queryveil.utility.score import Measures, Score
-from queryveil.utility.sides import TermCounts
 
 _COLUMNS = {
     "bid": ("bid",),

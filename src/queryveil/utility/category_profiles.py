@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
-from queryveil.pairing import Paired, Who
+from queryveil.data import Bools, Floats, Int8s, Int64s
+from queryveil.pairing import Identity, LogRows, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.utility.kept import share_out
 from queryveil.utility.score import Measures, Score
-from queryveil.utility.sides import Side, Sides
 
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
@@ -19,22 +18,22 @@ _FRESH = f"ids are fresh, so {_ESTIMATED}; with --ids keyed they are measured ex
 _CUT = f"ids are new in each window, so {_ESTIMATED}"
 
 
-def category_profiles(sides: Sides, *, paired: Paired) -> Measures:
+def category_profiles(pair: Pair) -> Measures:
     """Measure how many profiles are unchanged, and how far the others moved.
 
     Where who is who is an estimate, a released user who may be any of n people is a part of each of their profiles.
     """
-    if not paired.n_users:
+    if not pair.n_users:
         return Measures(notes=("profiles are left out: the log has no users",))
-    category = Classifier().classify(sides.queries).category
-    before = _count(sides.before, category, owner=paired.user, n_owners=paired.n_users)
-    after = _count(sides.after, category, owner=paired.candidate, n_owners=paired.n_candidates)
+    category = Classifier().classify(pair.queries).category
+    before = _count(pair.original_rows, category, n_owners=pair.n_users)
+    after = _count(pair.released_rows, category, n_owners=pair.n_candidates)
     # With windows a person is several released users, and all of them together make up the profile.
-    is_cut = paired.release.manifest.parameters.get("window") is not None
-    released, there = merged(after, who=paired.who, n_users=paired.n_users, is_cut=is_cut)
+    is_cut = pair.release.manifest.parameters.get("window") is not None
+    released, there = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
     same = there * unchanged(before, released)
     moved = there * jensen_shannon(before, released) + (1.0 - there)
-    notes = () if paired.who.exact else (_CUT if is_cut else _FRESH,)
+    notes = () if pair.identity.exact else (_CUT if is_cut else _FRESH,)
     return Measures(
         scores=(
             Score(
@@ -57,24 +56,24 @@ def category_profiles(sides: Sides, *, paired: Paired) -> Measures:
     )
 
 
-def _count(side: Side, category: Int8s, *, owner: Int32s, n_owners: int) -> Int64s:
+def _count(rows: LogRows, category: Int8s, *, n_owners: int) -> Int64s:
     of_query = np.append(np.where(category < 0, _N - 1, category), _N - 1).astype(np.int64)
     # The query of a row without a term is -1, which is the last place.
-    cells = owner.astype(np.int64) * _N + of_query[side.query]
+    cells = rows.user.astype(np.int64) * _N + of_query[rows.query]
     return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
 
 
-def merged(counts: Int64s, *, who: Who, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
+def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
     """Return the released counts of each user, and how much of the user is there, 0 to 1.
 
     >>> from queryveil.data.rows import Rows
-    >>> who = Who(users=Rows.from_lists([[0], [1, 2]]), exact=False)
-    >>> released, there = merged(np.array([[2, 0], [1, 4]]), who=who, n_users=4, is_cut=False)
+    >>> who = Identity(users=Rows.from_lists([[0], [1, 2]]), exact=False)
+    >>> released, there = merged(np.array([[2, 0], [1, 4]]), identity=who, n_users=4, is_cut=False)
     >>> released.tolist(), there.tolist()
     ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
     """
-    summed = share_out(counts.astype(np.float64), *who.users, n_users)
-    weight = who.candidates_of(n_users)
+    summed = share_out(counts.astype(np.float64), *identity.users, n_users)
+    weight = identity.n_candidates_of(n_users)
     there = np.minimum(1.0, weight)
     scale = np.where(weight > 0, there if is_cut else weight, 1.0)
     return summed / scale[:, None], there

@@ -6,28 +6,26 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Floats, Int32s, Int64s
+from queryveil.pairing import Pair
 from queryveil.text.tokens import encode
 from queryveil.utility.score import Measures, Score, note
-from queryveil.utility.sides import Sides
 
 N_TOP = 50
 """Paper: Hong et al., figure 2(c), counts how many of the 50 most frequent stay among the 50 most frequent."""
 N_RANKED = 1000
 
 
-def frequencies(sides: Sides) -> Measures:
+def frequencies(pair: Pair) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
-    before, after = (_counts(side.query, len(sides.queries)) for side in (sides.before, sides.after))
-    found = frequencies_of_counts(before, after)
-    if sides.before.url is None:
+    original, released = pair.original_rows, pair.released_rows
+    found = frequencies_of_counts(*(_counts(rows.query, len(pair.queries)) for rows in (original, released)))
+    if original.url is None:
         return found + note("top URLs are left out: the log has no URLs")
-    if sides.after.url is None:
+    if released.url is None:
         return found + note("top URLs are left out: the release has no URLs")
-    codes, distinct = encode(
-        pl.concat([sides.before.url.fill_null("").rename(""), sides.after.url.fill_null("").rename("")])
-    )
+    codes, distinct = encode(pl.concat([original.url.fill_null("").rename(""), released.url.fill_null("").rename("")]))
     codes = np.where((distinct == "").to_numpy()[codes], -1, codes) if len(distinct) else codes
-    n = sides.before.n_rows
+    n = original.n_rows
     return found + Measures(scores=(top_urls(_counts(codes[:n], len(distinct)), _counts(codes[n:], len(distinct))),))
 
 

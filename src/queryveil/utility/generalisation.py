@@ -11,22 +11,22 @@ import polars as pl
 
 from queryveil.data import Int32s, Transactions
 from queryveil.errors import BadInput
-from queryveil.release import Release
+from queryveil.pairing import Pair
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
+from queryveil.utility._term_counts import items_in
 from queryveil.utility.score import Measures, Score
-from queryveil.utility.sides import items_in
 
 GROUP = "generalisation"
 
 
-def generalisation(bags: Transactions, *, release: Release, taxonomy: Taxonomy) -> Measures:
+def generalisation(pair: Pair, *, taxonomy: Taxonomy) -> Measures:
     """Measure a release of transactions as its method counts them: items that the taxonomy does not know are left out.
 
-    `bags` are the original's; whether each item of theirs counts once is in the manifest.
+    Whether each item of an original transaction counts once is in the manifest.
     """
-    released, parameters = release.transactions, release.manifest.parameters
-    before = _known(bags, taxonomy=taxonomy, distinct=bool(parameters.get("distinct")))
+    released, parameters = pair.release.transactions, pair.release.manifest.parameters
+    before = _known(pair.bags, taxonomy=taxonomy, distinct=bool(parameters.get("distinct")))
     return Measures(
         scores=(
             ggd(released, original=before, taxonomy=taxonomy),

@@ -6,14 +6,13 @@ import numpy as np
 import polars as pl
 from numba import njit
 
-from queryveil.data import Floats, Groups, Int32s, Int64s, Profiles, QueryLog, Transactions
-from queryveil.pairing import Who
-from queryveil.release import Release
+from queryveil.data import Floats, Int32s, Int64s, Profiles, Transactions
+from queryveil.pairing import Identity, Pair
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode, normalise
+from queryveil.utility._term_counts import TermCounts, items_in, n_real_rows
 from queryveil.utility.generalisation import nodes_of
 from queryveil.utility.score import Measures, Score, share
-from queryveil.utility.sides import Original, Sides, TermCounts, bags_of, items_in, n_real_rows
 
 
 @njit(cache=True, nogil=True)
@@ -42,23 +41,21 @@ _ABOUT = {
 }
 
 
-def kept_of_log(
-    sides: Sides, *, original: QueryLog, release: Release, taxonomy: Taxonomy | None, who: Who | None
-) -> Measures:
+def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> Measures:
     """Measure a released log."""
-    before, after = np.bincount(_asked(sides.before.query)), np.bincount(_asked(sides.after.query))
+    before, after = (np.bincount(_asked(rows.query)) for rows in (pair.original_rows, pair.released_rows))
     n_queries = int((before > 0).sum())
     both = min(len(before), len(after))
     n_kept = int(((before[:both] > 0) & (after[:both] > 0)).sum())
-    users = _users_kept(original.n_users, release=release, who=who)
-    size, notes = _log_size(sides.terms, taxonomy=taxonomy)
+    users, n_rows = _users_kept(pair, identity), pair.log.n_rows
+    size, notes = _log_size(terms, taxonomy=pair.known_taxonomy)
     if users is None:
         notes += ("users kept is left out: users have a new id in each window, and nobody can tell who is who",)
     return Measures(
         scores=(
-            kept_score("rows_kept", share(min(n_real_rows(release), original.n_rows), original.n_rows)),
+            kept_score("rows_kept", share(min(n_real_rows(pair.release), n_rows), n_rows)),
             *([] if users is None else [kept_score("users_kept", users)]),
-            kept_score("terms_kept", _terms_kept(sides.terms)),
+            kept_score("terms_kept", _terms_kept(terms)),
             kept_score("queries_kept", share(n_kept, n_queries)),
             kept_score("log_size_kept", size),
         ),
@@ -66,11 +63,9 @@ def kept_of_log(
     )
 
 
-def kept_of_transactions(
-    terms: TermCounts, *, bags: Transactions, release: Release, taxonomy: Taxonomy | None, by_query: bool
-) -> Measures:
+def kept_of_transactions(pair: Pair, *, terms: TermCounts) -> Measures:
     """Measure released transactions, of users or of queries: what moved up in the taxonomy is kept in part."""
-    released = release.transactions
+    released, bags, taxonomy = pair.release.transactions, pair.bags, pair.known_taxonomy
     n_left = released.frame.filter(pl.col("items").list.len() > 0).height
     places = share(min(n_left, bags.n_transactions), bags.n_transactions)
     notes: tuple[str, ...] = ()
@@ -81,7 +76,7 @@ def kept_of_transactions(
         size = min(1.0, share(left, bags.n_items))
     return Measures(
         scores=(
-            kept_score("rows_kept" if by_query else "users_kept", places),
+            kept_score("rows_kept" if pair.is_by_query else "users_kept", places),
             kept_score("terms_kept", _terms_kept(terms)),
             kept_score("log_size_kept", size),
         ),
@@ -89,10 +84,10 @@ def kept_of_transactions(
     )
 
 
-def kept_of_groups(original: Original, *, groups: Groups) -> Measures:
+def kept_of_groups(pair: Pair) -> Measures:
     """Measure groups: what share of people and of their terms the profiles of groups speak of."""
-    bags = bags_of(original)
-    pairs = _pairs(bags, is_profiles=isinstance(original, Profiles))
+    bags, groups = pair.bags, pair.release.groups
+    pairs = _pairs(bags, is_profiles=isinstance(pair.original, Profiles))
     mine, theirs = pairs["term"].unique(), items_in(groups.frame["terms"]).unique()
     n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())
     return Measures(
@@ -118,10 +113,11 @@ def _terms_kept(terms: TermCounts) -> float:
     return share(int((terms.kept > 0).sum()), int((terms.before > 0).sum()))
 
 
-def _users_kept(n_users: int, *, release: Release, who: Who | None) -> float | None:
-    if release.manifest.parameters.get("window") is None:
-        return share(min(release.log.n_users, n_users), n_users)
-    return None if who is None else share(float(who.candidates_of(n_users).clip(max=1.0).sum()), n_users)
+def _users_kept(pair: Pair, identity: Identity | None) -> float | None:
+    n_users = pair.n_users
+    if pair.release.manifest.parameters.get("window") is None:
+        return share(min(pair.n_candidates, n_users), n_users)
+    return None if identity is None else share(float(identity.n_candidates_of(n_users).clip(max=1.0).sum()), n_users)
 
 
 def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, tuple[str, ...]]:

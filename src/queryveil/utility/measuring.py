@@ -11,9 +11,10 @@ from queryveil.data import QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.pairing import Paired, another_log
+from queryveil.pairing import Identity, Original, Pair
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
+from queryveil.utility._term_counts import TermCounts, count_items, items_in
 from queryveil.utility.advertising import advertising
 from queryveil.utility.category_profiles import category_profiles
 from queryveil.utility.frequencies import frequencies
@@ -21,10 +22,9 @@ from queryveil.utility.generalisation import GROUP as GENERALISATION
 from queryveil.utility.generalisation import generalisation
 from queryveil.utility.kept import kept_of_groups, kept_of_log, kept_of_transactions
 from queryveil.utility.personalised import group_search
+from queryveil.utility.query_counts import QueryCounts, kept_of_counts, search_in_counts
 from queryveil.utility.score import Measures, Score, note
-from queryveil.utility.sides import Original, Sides, bags_of, count_items, items_in
 from queryveil.utility.suggestions import suggestions
-from queryveil.utility.tallied import Tallied, kept_of_tallies, search_in_tallies
 
 
 def measure(
@@ -35,12 +35,11 @@ def measure(
     values: pl.DataFrame | None = None,
     taxonomy: Taxonomy | None = None,
     membership: pl.DataFrame | None = None,
-    paired: Paired | None = None,
 ) -> Measures:
     """Measure a release by all that applies to it; the notes say what was left out and why.
 
     `key` is that of keyed ids, `values` a table of term, bid, clicks and impressions, `taxonomy` the one it was made
-    with if that was not WordNet, `membership` says who is in which group. `paired` saves putting the two side by side.
+    with if that was not WordNet, `membership` says who is in which group.
 
     Examples
     --------
@@ -52,69 +51,54 @@ def measure(
     """
     judged = release if isinstance(release, Release) else read_release(release)
     before = read_log(original) if isinstance(original, str | Path) else original
-    tree = taxonomy or _known_taxonomy(judged)
-    found = _other_original(before, judged)
-    if isinstance(judged.data, Tallies) or isinstance(judged.promise, DifferentialPrivacy):
-        return found + _measure_tallies(before, judged, values=values)
-    if isinstance(judged.data, QueryLog):
-        return found + _measure_log(before, judged, key=key, values=values, taxonomy=tree, paired=paired)
-    if isinstance(judged.data, Transactions):
-        return found + _measure_transactions(before, judged, values=values, taxonomy=tree)
+    pair = Pair(before, release=judged, key=key, taxonomy=taxonomy)
+    return run(pair, values=values, membership=membership)
+
+
+def run(pair: Pair, *, values: pl.DataFrame | None = None, membership: pl.DataFrame | None = None) -> Measures:
+    """Measure the release of a pair by all that applies to it."""
+    release = pair.release
+    found = Measures() if pair.mismatch is None else note(pair.mismatch)
+    if isinstance(release.data, Tallies) or isinstance(release.promise, DifferentialPrivacy):
+        return found + _measure_counts(pair, values=values)
+    if isinstance(release.data, QueryLog):
+        return found + _measure_log(pair, values=values)
+    if isinstance(release.data, Transactions):
+        return found + _measure_transactions(pair, values=values)
     progress.step("measuring what is kept")
-    found += kept_of_groups(before, groups=judged.groups)
+    found += kept_of_groups(pair)
     if values is not None:
         found += note("advertising is left out: groups do not say how often their terms were asked")
     progress.step("measuring personalised search")
-    return found + group_search(before, release=judged, membership=membership, taxonomy=tree)
+    return found + group_search(pair, membership=membership)
 
 
-def _known_taxonomy(release: Release) -> Taxonomy | None:
-    return Taxonomy.wordnet() if release.manifest.parameters.get("taxonomy") == "wordnet" else None
-
-
-def _other_original(original: Original, release: Release) -> Measures:
-    other = another_log(original.n_rows, release=release)
-    return Measures() if other is None else note(other)
-
-
-def _measure_log(
-    original: Original,
-    release: Release,
-    *,
-    key: bytes | None,
-    values: pl.DataFrame | None,
-    taxonomy: Taxonomy | None,
-    paired: Paired | None,
-) -> Measures:
-    if not isinstance(original, QueryLog):
+def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
+    if not isinstance(pair.original, QueryLog):
         raise BadInput("a released log is measured by the log that it was made from; give that")
     progress.step("measuring what is kept")
-    sides = Sides.of(original, release=release)
+    terms = TermCounts.of(pair)
     progress.step("telling who is who")
-    side_by_side: Paired | str = "items of transactions are no queries, and have no categories"
-    if not original.terms_are_items:
-        side_by_side = paired or _paired(original, release, key=key, taxonomy=taxonomy)
-    who = side_by_side.who if isinstance(side_by_side, Paired) else None
-    found = kept_of_log(sides, original=original, release=release, taxonomy=taxonomy, who=who)
-    found += _no_values() if values is None else advertising(sides.terms, values=values)
+    identity, why_not = _identity(pair)
+    found = kept_of_log(pair, terms=terms, identity=identity)
+    found += _no_values() if values is None else advertising(terms, values=values)
     progress.step("measuring search")
-    found += frequencies(sides) + suggestions(sides, time=release.manifest.columns.time)
+    found += frequencies(pair) + suggestions(pair)
     progress.step("measuring profiles")
-    if isinstance(side_by_side, Paired):
-        found += category_profiles(sides, paired=side_by_side)
-    else:
-        found += note(f"profiles are left out: {side_by_side}")
-    if release.manifest.method == "token_hash":
+    found += note(f"profiles are left out: {why_not}") if identity is None else category_profiles(pair)
+    if pair.release.manifest.method == "token_hash":
         found += note("terms are hashed: measured is what can be read, and the counts of hashes are still there")
-    return found + _loss(release)
+    return found + _loss(pair.release)
 
 
-def _paired(original: QueryLog, release: Release, *, key: bytes | None, taxonomy: Taxonomy | None) -> Paired | str:
-    """Put the two side by side, or say why nobody can tell who is who."""
+def _identity(pair: Pair) -> tuple[Identity | None, str]:
+    """Return who is who, or None and why nobody can tell."""
+    if pair.log.terms_are_items:
+        return None, "items of transactions are no queries, and have no categories"
     try:
-        return Paired.of(original, release=release, key=key, taxonomy=taxonomy)
+        return pair.identity, ""
     except BadInput as error:
-        return str(error)
+        return None, str(error)
 
 
 def _loss(release: Release) -> Measures:
@@ -126,30 +110,26 @@ def _loss(release: Release) -> Measures:
     return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GENERALISATION),))
 
 
-def _measure_transactions(
-    original: Original, release: Release, *, values: pl.DataFrame | None, taxonomy: Taxonomy | None
-) -> Measures:
+def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     progress.step("measuring what is kept")
-    by_query = isinstance(original, QueryLog) and release.manifest.parameters.get("unit") == "query"
-    bags = bags_of(original, by_query=by_query)
-    terms = count_items(items_in(bags), after=items_in(release.transactions))
-    found = kept_of_transactions(terms, bags=bags, release=release, taxonomy=taxonomy, by_query=by_query)
+    terms = count_items(items_in(pair.bags), after=items_in(pair.release.transactions))
+    found = kept_of_transactions(pair, terms=terms)
     found += _no_values() if values is None else advertising(terms, values=values)
-    if taxonomy is None:
+    if pair.known_taxonomy is None:
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")
     progress.step("measuring generalisation")
-    return found + generalisation(bags, release=release, taxonomy=taxonomy)
+    return found + generalisation(pair, taxonomy=pair.known_taxonomy)
 
 
-def _measure_tallies(original: Original, release: Release, *, values: pl.DataFrame | None) -> Measures:
-    if not isinstance(original, QueryLog):
+def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
+    if not isinstance(pair.original, QueryLog):
         raise BadInput("counts of queries are measured by the log that they were made from; give that")
     progress.step("measuring what is kept")
-    tallied = Tallied.of(original, release=release)
-    found = kept_of_tallies(tallied, release=release)
-    found += _no_values() if values is None else advertising(tallied.terms, values=values)
+    counts = QueryCounts.of(pair)
+    found = kept_of_counts(counts, release=pair.release)
+    found += _no_values() if values is None else advertising(counts.terms, values=values)
     progress.step("measuring search")
-    return found + search_in_tallies(tallied, original=original, release=release)
+    return found + search_in_counts(counts, pair=pair)
 
 
 def _no_values() -> Measures:

@@ -19,14 +19,12 @@ from numba import njit
 
 from queryveil.data import Bools, Floats, Groups, Int32s, Int64s, Profiles
 from queryveil.errors import BadInput, BadParameter, MissingExtra
+from queryveil.pairing import Pair
 from queryveil.progress import step
-from queryveil.release import Release
 from queryveil.rng import generator
-from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import ENGLISH, encode
 from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.search_index import SearchIndex
-from queryveil.utility.sides import Original, bags_of
 
 
 def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
@@ -262,27 +260,26 @@ MOST_USERS = 500
 _SEED = 0
 
 
-def group_search(
-    original: Original, *, release: Release, membership: pl.DataFrame | None, taxonomy: Taxonomy | None
-) -> Measures:
+def group_search(pair: Pair, *, membership: pl.DataFrame | None) -> Measures:
     """Measure how much of the order of a user's search results the group's profile keeps."""
     if membership is None:
         return note("personalised search is left out: who is in which group is needed: add --membership FILE")
-    profiles = _own(original, weights=str(release.manifest.parameters.get("weights")), taxonomy=taxonomy)
+    profiles = _own_profiles(pair, weights=str(pair.release.manifest.parameters.get("weights")))
     drawn = generator(_SEED).permutation(profiles.n_users)[:MOST_USERS]
     some = profiles.with_frame(profiles.frame[np.sort(drawn)])
     try:
-        found = personalised_search(release.groups, profiles=some, membership=membership)
+        found = personalised_search(pair.release.groups, profiles=some, membership=membership)
     except (MissingExtra, BadInput) as error:
         return note(f"personalised search is left out: {error}")
     return Measures(scores=(found.score,))
 
 
-def _own(original: Original, *, weights: str, taxonomy: Taxonomy | None) -> Profiles:
+def _own_profiles(pair: Pair, *, weights: str) -> Profiles:
     """Return people's own profiles: as they are, or a log's terms that the taxonomy knows, without stop words."""
-    if isinstance(original, Profiles):
-        return original
-    bags = bags_of(original).frame.rename({"id": "user"}).explode("items", empty_as_null=False)
+    if isinstance(pair.original, Profiles):
+        return pair.original
+    taxonomy = pair.known_taxonomy
+    bags = pair.bags.frame.rename({"id": "user"}).explode("items", empty_as_null=False)
     counted = bags.group_by("user", "items", maintain_order=True).agg(pl.len().alias("n"))
     words = counted["items"].unique(maintain_order=True)
     is_term = ~words.is_in(list(ENGLISH)).to_numpy()

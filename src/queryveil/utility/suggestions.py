@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Int64s
+from queryveil.pairing import LogRows, Pair
 from queryveil.release import TimeDetail
 from queryveil.utility.score import Measures, Score, note
-from queryveil.utility.sides import Side, Sides
 
 LEAST_USERS = 3
 """Users who must have asked a query for it to be looked at."""
@@ -34,21 +34,22 @@ class Order(StrEnum):
     SAME_USER = "same user"
 
 
-def order_of(sides: Sides, *, time: TimeDetail) -> Order:
+def order_of(pair: Pair) -> Order:
     """Return which follow-ups both sides can tell."""
-    if sides.before.time is None or sides.after.time is None:
+    if pair.original_rows.time is None or pair.released_rows.time is None:
         return Order.SAME_USER
-    return Order.NEXT if time is TimeDetail.KEEP else Order.SAME_DAY
+    return Order.NEXT if pair.release.manifest.columns.time is TimeDetail.KEEP else Order.SAME_DAY
 
 
-def suggestions(sides: Sides, *, time: TimeDetail) -> Measures:
+def suggestions(pair: Pair) -> Measures:
     """Measure the share of queries whose most frequent follow-up is the same as before."""
-    order = order_of(sides, time=time)
-    asked = _frame(sides.before).group_by("query").agg(pl.col("user").n_unique())
-    looked_at = np.zeros(len(sides.queries), np.bool_)
+    order = order_of(pair)
+    original, released = _frame(pair.original_rows), _frame(pair.released_rows)
+    asked = original.group_by("query").agg(pl.col("user").n_unique())
+    looked_at = np.zeros(len(pair.queries), np.bool_)
     looked_at[asked.filter(pl.col("user") >= LEAST_USERS)["query"].to_numpy()] = True
-    place = _places(sides.queries) if order is Order.NEXT else None
-    before, after = (_most_frequent(_frame(side), order, looked_at, place) for side in (sides.before, sides.after))
+    place = _places(pair.queries) if order is Order.NEXT else None
+    before, after = (_most_frequent(frame, order, looked_at, place) for frame in (original, released))
     n_queries = before["query"].n_unique()
     if not n_queries:
         return note(
@@ -76,10 +77,10 @@ _ABOUT = {
 }
 
 
-def _frame(side: Side) -> pl.DataFrame:
-    frame = pl.DataFrame({"user": side.user, "query": side.query})
-    if side.time is not None:
-        frame = frame.with_columns(time=side.time)
+def _frame(rows: LogRows) -> pl.DataFrame:
+    frame = pl.DataFrame({"user": rows.user, "query": rows.query})
+    if rows.time is not None:
+        frame = frame.with_columns(time=rows.time)
     return frame.filter(pl.col("query") >= 0)
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Int64s, QueryLog, Tallies
+from queryveil.data import Floats, Int64s, Tallies
+from queryveil.pairing import Pair, share_numbers
 from queryveil.release import Release
-from queryveil.text.tokens import Tokens, encode, tokenize
+from queryveil.text.tokens import encode, tokenize
+from queryveil.utility._term_counts import TermCounts, asked_of, count_terms
 from queryveil.utility.frequencies import frequencies_of_counts, top_urls
 from queryveil.utility.score import Measures, Score, note, share
-from queryveil.utility.sides import TermCounts
 
 _ABOUT = {
     "rows_kept": "of the rows are counted in the release",
@@ -28,11 +29,19 @@ _MADE_UP = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Tallied:
-    """How often the original has each query (`before`) and what the release counts of it (`after`), with their terms.
+class QueryCounts:
+    """How often the original has each query, and what the release counts of it.
 
-    Counts of people may be below those of rows and noise may lift them above: what is above counts as noise. `n_rows`
-    are the rows of the original, or the items of its transactions.
+    Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
+
+    Parameters
+    ----------
+    n_rows
+        The rows of the original, or the items of its transactions.
+    before, after
+        The count of each query in the original and in the release.
+    terms
+        The counts of the queries' terms.
     """
 
     n_rows: int
@@ -42,27 +51,24 @@ class Tallied:
     terms: TermCounts
 
     @classmethod
-    def of(cls, original: QueryLog, *, release: Release) -> Tallied:
+    def of(cls, pair: Pair) -> QueryCounts:
         """Number the queries of both by their terms in lower case."""
-        counted = _counted(release, n_rows=original.n_rows)
-        by_blanks = original.terms_are_items
-        asked = original.frame["query"].rename("")
-        if by_blanks:
+        asked = pair.original_tokens
+        if pair.log.terms_are_items:
             # An item of a transaction is what a query is in a log.
-            asked = asked.str.split(" ").explode(empty_as_null=False)
-        both = tokenize(pl.concat([asked, counted["query"].rename("")]), by_blanks=by_blanks)
-        n, n_queries = len(asked), len(both.queries)
-        has_terms = both.query_terms.lengths > 0
-        before = np.bincount(both.row_query[:n], minlength=n_queries) * has_terms
-        counts = np.maximum(0, counted["count"].to_numpy())
-        after = np.bincount(both.row_query[n:], weights=counts, minlength=n_queries).astype(np.int64) * has_terms
+            items = pair.log.frame["query"].str.split(" ").explode(empty_as_null=False)
+            asked = tokenize(items, by_blanks=True)
+        asked, released = share_numbers(asked, pair.release_tokens)
+        row, counts = _counted(pair)
+        n_queries, has_terms = len(asked.queries), asked.query_terms.lengths > 0
+        before = asked_of(asked) * has_terms
+        counts = np.bincount(released.row_query[row], weights=np.maximum(0, counts), minlength=n_queries)
+        after = counts.astype(np.int64) * has_terms
         kept = np.minimum(before, after)
-        return cls(
-            n_rows=n,
-            before=before,
-            after=after,
-            terms=TermCounts(vocabulary=both.vocabulary, before=_by_term(both, before), after=_by_term(both, kept)),
+        terms = TermCounts(
+            vocabulary=asked.vocabulary, before=count_terms(asked, before), after=count_terms(asked, kept)
         )
+        return cls(n_rows=len(asked.row_query), before=before, after=after, terms=terms)
 
     @property
     def kept(self) -> Floats:
@@ -71,16 +77,16 @@ class Tallied:
 
     def __repr__(self) -> str:
         # Privacy: the texts stay out of it.
-        return f"Tallied(n_queries={len(self.before)})"
+        return f"QueryCounts(n_queries={len(self.before)})"
 
 
-def kept_of_tallies(tallied: Tallied, *, release: Release) -> Measures:
+def kept_of_counts(counts: QueryCounts, *, release: Release) -> Measures:
     """Measure what noisy counts keep, or rows made up from them: of each query at most as much as was there."""
-    terms, was = tallied.terms, tallied.before > 0
+    terms, was = counts.terms, counts.before > 0
     values = {
-        "rows_kept": share(float(tallied.kept.sum()), tallied.n_rows),
+        "rows_kept": share(float(counts.kept.sum()), counts.n_rows),
         "terms_kept": share(int((terms.kept > 0).sum()), int((terms.before > 0).sum())),
-        "queries_kept": share(int((was & (tallied.after > 0)).sum()), int(was.sum())),
+        "queries_kept": share(int((was & (counts.after > 0)).sum()), int(was.sum())),
         "log_size_kept": share(float(terms.kept.sum()), float(terms.before.sum())),
     }
     scores = tuple(
@@ -90,10 +96,10 @@ def kept_of_tallies(tallied: Tallied, *, release: Release) -> Measures:
     return Measures(scores=scores, notes=(_NO_USERS if isinstance(release.data, Tallies) else _MADE_UP,))
 
 
-def search_in_tallies(tallied: Tallied, *, original: QueryLog, release: Release) -> Measures:
+def search_in_counts(counts: QueryCounts, *, pair: Pair) -> Measures:
     """Measure whether what was frequent still is: queries, and URLs if both sides have some."""
-    found = frequencies_of_counts(tallied.before, tallied.after)
-    clicked = _clicked(release)
+    found = frequencies_of_counts(counts.before, counts.after)
+    clicked, original = _clicked(pair.release), pair.log
     if "url" not in original.columns or original.frame["url"].null_count() == original.n_rows:
         return found + note("top URLs are left out: the log has no URLs")
     if clicked is None:
@@ -106,16 +112,19 @@ def search_in_tallies(tallied: Tallied, *, original: QueryLog, release: Release)
     return found + Measures(scores=(top_urls(before * is_url, np.maximum(0, after).astype(np.int64) * is_url),))
 
 
-def _counted(release: Release, *, n_rows: int) -> pl.DataFrame:
-    """Return the queries of a release with their counts; those of made-up rows are how many there are.
+def _counted(pair: Pair) -> tuple[Int64s, Int64s]:
+    """Return a released row of each query with its count; those of made-up rows are how many there are.
 
     Rows can be made up without end, so where there are more than in the log, counts are scaled down.
     """
-    if isinstance(release.data, Tallies):
-        return release.data.frame
-    log = release.log
+    data = pair.release.data
+    if isinstance(data, Tallies):
+        return np.arange(data.frame.height), data.frame["count"].to_numpy()
+    log, n_rows = pair.release.log, pair.log.n_rows
     scale = min(1.0, n_rows / max(1, log.n_rows))
-    return log.frame.group_by("query").agg(count=(pl.len() * scale).round().cast(pl.Int64))
+    by_query = log.frame.select("query").with_row_index("row").group_by("query")
+    counted = by_query.agg(pl.col("row").first().cast(pl.Int64), count=(pl.len() * scale).round().cast(pl.Int64))
+    return counted["row"].to_numpy(), counted["count"].to_numpy()
 
 
 def _clicked(release: Release) -> pl.DataFrame | None:
@@ -124,8 +133,3 @@ def _clicked(release: Release) -> pl.DataFrame | None:
     if "url" not in release.log.columns:
         return None
     return release.log.frame.drop_nulls("url").group_by("url").agg(count=pl.len().cast(pl.Int64))
-
-
-def _by_term(tokens: Tokens, counts: Int64s) -> Int64s:
-    times = np.repeat(counts, tokens.query_terms.lengths)
-    return np.bincount(tokens.terms, weights=times, minlength=tokens.n_terms).astype(np.int64)
