@@ -1,19 +1,27 @@
-# Two commands: `make demo` and `make test`. Everything is put into .venv.
+# Three commands: `make demo`, `make quick` (the fast tests) and `make test` (all of them). Everything is put into .venv.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 2
+# One worker more than cores: many tests wait for a server, a browser or a process of their own.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# Files with slow tests come first (tests/conftest.py), so that no worker is left with a long one at the end.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r s --basetemp $(VENV)/tmp-$@
+# Nothing is written outside of the checkout, downloads of pip among it.
+export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/pip-cache
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo quick test check bench soak clean
 
 demo: $(VENV)/installed
 	$(BIN)/queryveil demo --force
 
+quick: $(VENV)/installed-test
+	$(PYTEST) -m 'not slow' tests
+
 test: $(VENV)/installed-test
 	@tools/debian_packages.sh
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -r s
+	$(PYTEST)
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -39,10 +47,10 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.spark --users 50000,100000
 
 soak: $(VENV)/installed-test
-	QUERYVEIL_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -r s tests/kernels tests/methods tests/verify tests/formats tests/engines
+	QUERYVEIL_SOAK=1 $(PYTEST) tests/text tests/methods tests/checks tests/formats tests/service tests/spark
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .test-home
 
 $(VENV)/made:
 	@test -n "$(PYTHON)" || { echo "queryveil needs Python 3.11 or newer; install it, or say make PYTHON=/path/to/python3.11"; exit 1; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -9,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,6 +34,8 @@ from queryveil.text.tokens import encode
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "queryveil"
+MAX_FILES = 315
+MAX_IMPORT_SHARE = 0.075
 HEAVY = ("numba", "numpy", "pandas", "polars", "pyarrow")
 
 
@@ -147,6 +151,58 @@ def test_no_file_has_more_than_400_lines_and_none_has_a_name_that_says_nothing()
     for path in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
         assert path.stem not in ("utils", "helpers", "common", "manager"), path
+
+
+def test_there_are_few_files_and_few_of_their_lines_are_imports() -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    assert len(files) <= MAX_FILES
+    imports = [
+        node.end_lineno - node.lineno + 1
+        for text in files.values()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None
+    ]
+    assert sum(imports) <= MAX_IMPORT_SHARE * sum(len(text.splitlines()) for text in files.values())
+
+
+def imported_at_the_top(body: list[ast.stmt]) -> Iterator[str]:
+    """Return the names that a module imports when it is loaded, as ``package.module.name``."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+            yield from imported_at_the_top(node.body)
+
+
+def folder_graph() -> dict[str, set[str]]:
+    """Return which folder imports from which, where `__init__` and `__main__`, which only hand on, do not count."""
+    packages = {".".join(("queryveil", *path.parent.relative_to(SOURCE).parts)) for path in SOURCE.rglob("__init__.py")}
+    files = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    found: dict[str, set[str]] = {package: set() for package in packages}
+    for path, tree in files.items():
+        if path.stem in ("__init__", "__main__"):
+            continue
+        here = ".".join(("queryveil", *path.parent.parts))
+        for name in imported_at_the_top(tree.body):
+            parts = name.split(".")
+            prefixes = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+            package = next((each for each in prefixes if each in packages), None)
+            if package is not None and package != here:
+                found[here].add(package)
+    return found
+
+
+def test_folders_do_not_import_each_other_in_a_circle() -> None:
+    graph = folder_graph()
+    assert "queryveil.data" in graph["queryveil.methods.km"]
+    reached = {folder: set(inner) for folder, inner in graph.items()}
+    for middle in graph:
+        for folder in graph:
+            if middle in reached[folder]:
+                reached[folder] |= reached[middle]
+    assert [folder for folder in graph if folder in reached[folder]] == []
 
 
 def test_no_file_names_a_place_of_one_machine() -> None:

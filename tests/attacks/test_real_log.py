@@ -18,6 +18,7 @@ from queryveil.text.classifier import Classifier
 
 EXCITE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.real_data,
     pytest.mark.skipif(not EXCITE.is_file(), reason="the Excite log is not beside the checkout"),
 ]

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_rebuild
 
 from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, match
@@ -154,7 +155,7 @@ def test_a_release_without_times_cannot_be_sorted() -> None:
         Rebuild1(by_time=True).guess(one_pool("ab"))
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("uvwxyz"), st.integers(0, 2)), max_size=60),
     choice=st.sampled_from(list(Choice)),

@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 from tests.support.plain_judging import plain_together
 
@@ -93,7 +92,6 @@ def test_halves_of_a_small_real_log_find_more_than_chance() -> None:
     assert attacked(*halves(read_log(EXCITE))).beats_chance
 
 
-@settings(deadline=None)
 @drawn(st.dictionaries(st.sampled_from(["u1", "u2", "u3"]), st.lists(words, min_size=1, max_size=4), min_size=1))
 def test_people_who_use_two_terms_together_are_counted_as_the_definition_reads(queries: dict[str, list[str]]) -> None:
     pair = Pair.pseudonymised(log_of(queries))

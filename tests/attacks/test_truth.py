@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_rebuilding import plain_chance, plain_match
 
@@ -66,7 +66,6 @@ def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
     assert swapped.n_found == 0
 
 
-@settings(deadline=None)
 @given(original=ROWS, released=ROWS, data=st.data())
 def test_hits_are_what_the_matcher_counts(
     original: list[tuple[str, str]], released: list[tuple[str, str]], data: st.DataObject
@@ -80,7 +79,6 @@ def test_hits_are_what_the_matcher_counts(
     assert truth.n_hit_as_released() == plain_match(released, original)
 
 
-@settings(deadline=None)
 @given(original=ROWS, released=ROWS)
 def test_blind_chance_is_the_mean_over_all_ways_to_deal(
     original: list[tuple[str, str]], released: list[tuple[str, str]]

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.dp_by_force import delta_by_force, noise_by_force
+from tests.support.examples import examples
 
 from queryveil.checks._dp_noise import Gaussian, Geometric, bare_noise, delta_of, is_known, largest_delta, most_of
 from queryveil.release import Noise
@@ -68,7 +69,7 @@ def parts(draw: st.DrawFn) -> Noise:
     return noise(mechanism, draw(st.integers(1, 2)), scale, draw(st.integers(-2, 12)), **others)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(part=parts(), epsilon=st.floats(0.01, 4.0))
 def test_they_agree_on_whatever_noise_there_is(part: Noise, epsilon: float) -> None:
     assert delta_of(part, epsilon=epsilon) == pytest.approx(delta_by_force(part, epsilon=epsilon), rel=1e-6, abs=1e-13)

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import hypothesis
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.km_by_force import verify_km_by_force
 
 from queryveil.checks import Verdict, Witness, verify_km
@@ -93,7 +94,7 @@ def support_of(terms: set[str], log: QueryLog, *, whole: bool) -> int:
 
 
 @given(rows=random_rows, promise=promises, time_unit=st.sampled_from([None, timedelta(hours=1), timedelta(days=1)]))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_the_fast_checker_agrees_with_the_definition_on_random_logs(
     rows: list[Row], promise: KmAnonymity, time_unit: timedelta | None
 ) -> None:
@@ -101,7 +102,7 @@ def test_the_fast_checker_agrees_with_the_definition_on_random_logs(
 
 
 @given(data=st.data(), promise=promises)
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_the_fast_checker_agrees_with_the_definition_on_nearly_valid_logs(
     data: st.DataObject, promise: KmAnonymity
 ) -> None:
@@ -109,7 +110,6 @@ def test_the_fast_checker_agrees_with_the_definition_on_nearly_valid_logs(
 
 
 @given(rows=random_rows, k=st.integers(2, 4), m=st.integers(1, 4))
-@settings(deadline=None)
 def test_a_kept_promise_implies_every_weaker_one(rows: list[Row], k: int, m: int) -> None:
     log = log_of(rows)
     # Each user three more times, so that the promise is kept often enough to test something.
@@ -122,7 +122,6 @@ def test_a_kept_promise_implies_every_weaker_one(rows: list[Row], k: int, m: int
 
 
 @given(rows=random_rows, promise=promises)
-@settings(deadline=None)
 def test_the_same_log_gives_the_same_verdict(rows: list[Row], promise: KmAnonymity) -> None:
     assert verify_km(log_of(rows), promise) == verify_km(log_of(rows), promise)
 

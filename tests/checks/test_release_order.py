@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from itertools import permutations
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.swap_by_force import verify_swap_by_force
 
 from queryveil.checks import Arrivals, verify_swap
@@ -64,7 +65,7 @@ def cases(draw: st.DrawFn) -> tuple[QueryLog, Arrivals, SwapAnonymity]:
     return rows(left), arrivals(users, days, category=category), SwapAnonymity(k=k, l=draw(st.integers(2, k)))
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(case=cases())
 def test_rows_in_no_order_hold_if_they_do_in_any(case: tuple[QueryLog, Arrivals, SwapAnonymity]) -> None:
     released, original, promise = case

@@ -6,7 +6,7 @@ import unicodedata
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.checks import tokens
@@ -52,7 +52,6 @@ texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.text("aB1 -_.é"
 
 
 @given(st.lists(texts, max_size=20), st.integers(1, 8))
-@settings(deadline=None)
 def test_many_queries_are_cut_as_each_one_is(queries: list[str], chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokens, "_CHUNK", chunk)

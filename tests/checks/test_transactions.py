@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.transactions_by_force import verify_transactions_by_force
 
-from queryveil.checks import Verdict, judge, verify, verify_transactions, verify_transactions_by_force
+from queryveil.checks import Verdict, judge, verify, verify_transactions
 from queryveil.data import TRANSACTIONS_SCHEMA, Format, Layout, QueryLog, Transactions
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import Guarantee, KmAnonymity, TransactionAnonymity

@@ -133,6 +133,7 @@ def test_being_stopped_is_exit_130(run: Run, log_file: Path, monkeypatch: pytest
     assert done.stderr.strip() == "queryveil: stopped; nothing was released"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_is_neither_a_traceback_nor_a_broken_promise(release: Path) -> None:
     for verb in ("verify", "inspect"):
         source = release if verb == "verify" else release / "log.tsv"
@@ -144,6 +145,7 @@ def test_a_reader_that_has_gone_is_neither_a_traceback_nor_a_broken_promise(rele
         assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written_is_one_line(log_file: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "queryveil", "inspect", str(log_file)]
@@ -168,6 +170,7 @@ with progress_bar():
 """
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_once_the_work_has_taken_a_second() -> None:
     screen, terminal = pty.openpty()
     variables = os.environ | {"TERM": "xterm"}

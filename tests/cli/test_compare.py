@@ -14,6 +14,9 @@ from subprocess import CompletedProcess
 
 import polars as pl
 import pytest
+from tests.support.waiting import patience, until
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -100,13 +103,11 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(refused: Refused, log_
 def test_ctrl_c_while_the_processes_start_is_one_line(searches: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "queryveil", "compare", str(searches), "-o", str(tmp_path / "out"), "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    began = time.monotonic()
-    while not (tmp_path / "out" / "results").is_dir() and time.monotonic() < began + 60:
-        time.sleep(0.01)
+    until((tmp_path / "out" / "results").is_dir, process=process)
     # The log is read, and the processes are about to start.
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=patience())
     assert (process.returncode, out) == (130, b"")
     assert err.decode() == "queryveil: stopped; nothing was released\n"
 

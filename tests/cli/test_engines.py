@@ -7,15 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.support.waiting import patience, until
 
 from queryveil import synth
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -94,23 +96,27 @@ def test_executors_without_this_program_are_told_in_one_line(run_apart: Run, log
     ]
 
 
+@pytest.fixture(scope="module")
+def large_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "log.parquet"
+    synth(users=20_000, seed=1).log.frame.write_parquet(path)
+    return path
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_command_that_is_ended_leaves_no_rows_behind(number: signal.Signals, tmp_path: Path) -> None:
-    log, folder, scratch = tmp_path / "log.parquet", tmp_path / "out", tmp_path / "scratch"
-    synth(users=20_000, seed=1).log.frame.write_parquet(log)
+def test_a_command_that_is_ended_leaves_no_rows_behind(number: signal.Signals, large_log: Path, tmp_path: Path) -> None:
+    folder, scratch = tmp_path / "out", tmp_path / "scratch"
     folder.mkdir()
     scratch.mkdir()
     place = ("-o", str(folder / "release"), "--engine", "spark", "--master", "local[2]")
-    command = [sys.executable, "-m", "queryveil", "anonymize", "km", str(log), *place]
+    command = [sys.executable, "-m", "queryveil", "anonymize", "km", str(large_log), *place]
     variables = os.environ | {"TMPDIR": str(scratch)}
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        while not list(folder.glob(".release.scratch-*/histories")):
-            assert process.poll() is None
-            time.sleep(0.05)
+        until(lambda: list(folder.glob(".release.scratch-*/histories")), process=process)
         assert list(scratch.glob("queryveil-spark-*"))
         process.send_signal(number)
         # Java holds the other end until it has ended, too.
-        out, err = process.communicate()
+        out, err = process.communicate(timeout=patience())
     assert out == b""
     assert b"Traceback" not in err
     assert not list(folder.iterdir())

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from tests.support.streams import event_lines, until, write_lines
+from tests.support.streams import event_lines, write_lines
+from tests.support.waiting import patience, until
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -166,7 +169,7 @@ def test_a_signal_ends_it_in_order_and_the_pools_wait_for_the_next_run(
         process = started("--source", events, "--sink", out, "--follow", "--k", 3, "--json")
         until(lambda n=n_before: out.exists() and out.stat().st_size > n)  # type: ignore[misc]
         process.send_signal(signal_number)
-        shown, said = process.communicate(timeout=60)
+        shown, said = process.communicate(timeout=patience())
         assert (process.returncode, "Traceback" in said) == (0, False)
         stats = json.loads(shown)
         assert (stats["n_read"], stats["n_suppressed"]) == (n_lines, 0)
@@ -203,7 +206,7 @@ def test_a_store_in_use_is_one_line(events: Path, refused: Refused, tmp_path: Pa
         assert line == "queryveil.db is in use by another process; stop that one, or name another --store"
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=patience())
 
 
 def test_metrics_are_served_while_it_runs(events: Path) -> None:
@@ -214,7 +217,7 @@ def test_metrics_are_served_while_it_runs(events: Path) -> None:
 
     def ready() -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=patience()) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -222,13 +225,13 @@ def test_metrics_are_served_while_it_runs(events: Path) -> None:
     try:
         until(ready)
         until(lambda: Path("out.tsv").exists() and Path("out.tsv").stat().st_size > 0)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
             text = answer.read().decode()
         assert "200" in text
         assert "member" not in text
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=patience())
     assert process.returncode == 0
 
 

@@ -74,6 +74,7 @@ def test_if_nothing_leaves_that_is_said_and_is_no_error(
     assert "rows" in done.stdout if options else "queries" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_release_that_does_not_fit_on_the_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = subprocess.run([sys.executable, "-c", WRITER, str(out)], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from tests.support.made_up_runs import found, judged, known, side_by_side
 from queryveil.comparison.page import render_html
 
 pytest.importorskip("selenium.webdriver")
-pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")]
 NAMELESS = """
 return [...document.querySelectorAll('svg[role=img]')].filter(
   svg => !svg.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id)?.textContent)).length

@@ -12,6 +12,8 @@ from queryveil.attacks.suite import Skipped
 from queryveil.comparison.comparison import check_exposure, exposure_in
 from queryveil.errors import BadParameter
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_run_that_keeps_most_under_the_limit_is_picked() -> None:
     comparison = side_by_side(

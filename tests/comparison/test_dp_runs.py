@@ -18,6 +18,8 @@ from queryveil.methods.dp.synthesis import synthesized
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_OPENDP = """
 import sys
 # As if it were not installed.

@@ -18,6 +18,8 @@ from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing import food, log_of
 
+pytestmark = pytest.mark.slow
+
 RUNS = default_plan().runs
 
 

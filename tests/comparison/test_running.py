@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import polars as pl
 import pytest
+from tests.support.waiting import patience, until
 
 import queryveil
 from queryveil import progress
@@ -24,6 +24,8 @@ from queryveil.comparison.workers import judge_in_processes
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.synthesis import synthesize, term_values
+
+pytestmark = pytest.mark.slow
 
 MADE = synthesize(users=300, seed=4)
 LOG = MADE.log
@@ -181,7 +183,7 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(unguarded=True), encoding="utf-8")
     command = [sys.executable, str(script), str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience())
     assert done.returncode == 1
     assert "jobs must be 1 in a script that does its work outside of `if __name__ == '__main__':`" in done.stderr
 
@@ -193,11 +195,9 @@ def test_a_comparison_that_is_stopped_leaves_what_is_finished(tmp_path: Path) ->
     command = [sys.executable, str(script), str(folder)]
     # A group of its own: a terminal sends Ctrl-C to all processes of it.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    began = time.monotonic()
-    while not list(folder.glob("results/*.json")) and time.monotonic() < began + 120:
-        time.sleep(0.02)
+    until(lambda: list(folder.glob("results/*.json")), process=process)
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=patience())
     assert process.returncode != 0
     kept = list(folder.glob("results/*.json"))
     assert kept

@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import QueryLog
 from queryveil.errors import QueryveilError
@@ -77,7 +78,7 @@ def _try(data: bytes, *, name: str, log_format: Format | None, bad_rows: str) ->
 
 
 @pytest.mark.parametrize("log_format", TEXT_FORMATS)
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(data=noise, bad_rows=st.sampled_from(["fail", "skip"]))
 def test_any_bytes_are_a_log_or_a_clear_error_in_every_text_format(
     log_format: Format, data: bytes, bad_rows: str
@@ -85,13 +86,13 @@ def test_any_bytes_are_a_log_or_a_clear_error_in_every_text_format(
     _try(data, name="log", log_format=log_format, bad_rows=bad_rows)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(data=noise, name=st.sampled_from(["l", "l.csv", "l.jsonl", "l.tsv", "l.log", "l.parquet", "l.csv.gz", "l.zst"]))
 def test_any_bytes_are_a_log_or_a_clear_error_whatever_the_name(data: bytes, name: str) -> None:
     _try(data, name=name, log_format=None, bad_rows="skip")
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(data=noise)
 def test_any_bytes_inside_a_parquet_file_are_a_clear_error(data: bytes) -> None:
     _try(b"PAR1" + data + b"PAR1", name="log.parquet", log_format=None, bad_rows="fail")

@@ -6,7 +6,7 @@ from queryveil.formats import Format, read_log, write_log
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 
-pytestmark = pytest.mark.real_data
+pytestmark = [pytest.mark.slow, pytest.mark.real_data]
 
 
 def _real(name: str) -> Path:

@@ -5,8 +5,9 @@ import io
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.formats import _field_kernels as fields
 from queryveil.formats.records import LINES, Dialect, split
@@ -34,7 +35,7 @@ def _records(blocks: list[bytes], dialect: Dialect, max_bytes: int = 1 << 20) ->
     return rows
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(
     noise,
     st.sampled_from([COMMA, TAB, LINES]),
@@ -47,7 +48,6 @@ def test_cuts_between_blocks_change_nothing(data: bytes, dialect: Dialect, cuts:
     assert _records(blocks, dialect, max_bytes) == _records([data], dialect, max_bytes)
 
 
-@settings(deadline=None)
 @given(noise)
 def test_unquoted_lines_are_split_as_the_words_say(data: bytes) -> None:
     expected: list[Row] = []
@@ -66,7 +66,6 @@ def test_unquoted_lines_are_split_as_the_words_say(data: bytes) -> None:
     assert _records([data], TAB) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(alphabet='ab,"\n\r é', max_size=6), min_size=1, max_size=4), max_size=6))
 def test_well_formed_csv_is_split_as_the_standard_library_does(table: list[list[str]]) -> None:
     text = io.StringIO(newline="")
@@ -77,7 +76,6 @@ def test_well_formed_csv_is_split_as_the_standard_library_does(table: list[list[
     ]
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=8) | st.text(min_size=1, max_size=4).map(str.encode))
 def test_latin1_is_what_is_not_utf8(data: bytes) -> None:
     data = data.replace(b"\0", b"").replace(b"\n", b"").replace(b"\r", b"") or b"x"

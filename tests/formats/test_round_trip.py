@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import ROLES, QueryLog
 from queryveil.errors import BadInput
@@ -82,21 +83,18 @@ def _blanked(frame: pl.DataFrame, unwanted: str) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).str.replace_all(f"[{unwanted}]", " "))
 
 
-@settings(deadline=None)
 @given(frames(), st.sampled_from(TIME_FORMATS))
 def test_csv_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.CSV, time_format=time_format))
     assert log.frame.equals(_blanked(frame, "\0"))
 
 
-@settings(deadline=None)
 @given(frames(), st.sampled_from(TIME_FORMATS))
 def test_tsv_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.TSV, time_format=time_format))
     assert log.frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
-@settings(deadline=None)
 @given(frames(), st.booleans())
 def test_aol_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame, has_header: bool) -> None:
     frame = frame.select(list(ROLES))
@@ -107,7 +105,6 @@ def test_aol_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame,
         assert read_log(path, format=Format.AOL).frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
-@settings(deadline=None)
 @given(frames(times=times.map(lambda time: time.replace(microsecond=0))))
 def test_excite_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame) -> None:
     frame = frame.select("user", "query", "time")
@@ -117,7 +114,6 @@ def test_excite_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFra
         assert read_log(path, format=Format.EXCITE).frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
-@settings(deadline=None)
 @given(frames(min_size=1), st.sampled_from(TIME_FORMATS))
 def test_jsonl_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.JSONL, time_format=time_format))
@@ -125,13 +121,11 @@ def test_jsonl_comes_back_the_same(frame: pl.DataFrame, time_format: str | None)
     assert log.frame.drop(nothing).equals(frame.drop(nothing))
 
 
-@settings(deadline=None)
 @given(frames())
 def test_parquet_comes_back_the_same(frame: pl.DataFrame) -> None:
     assert _back(frame, Layout(format=Format.PARQUET)).frame.equals(frame)
 
 
-@settings(deadline=None)
 @given(frames(min_size=1), st.sampled_from(TIME_FORMATS))
 def test_ubi_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     frame = frame.select(list(ROLES))
@@ -143,7 +137,7 @@ def test_ubi_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -
 @pytest.mark.parametrize(
     "name", ["l.tsv.gz", "l.tsv.bz2", "l.tsv.zst", "l.csv.gz", "l.jsonl.zst", "l.tsv", "l.parquet"]
 )
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(frame=frames(min_size=1))
 def test_the_same_log_gives_the_same_bytes(name: str, frame: pl.DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +148,6 @@ def test_the_same_log_gives_the_same_bytes(name: str, frame: pl.DataFrame) -> No
         assert read_log(one).n_rows == frame.height
 
 
-@settings(deadline=None)
 @given(frames(min_size=1))
 def test_a_log_that_was_read_is_written_as_it_was(frame: pl.DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import TRANSACTIONS_SCHEMA, QueryLog, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter, BadRows
@@ -108,7 +109,7 @@ frames = st.lists(st.tuples(ids, st.lists(items, max_size=4)), max_size=6).map(
 
 @pytest.mark.parametrize("compression", ["", "gz"])
 @pytest.mark.parametrize("file_format", RELEASED)
-@settings(max_examples=60)
+@examples(60)
 @given(frame=frames)
 def test_what_is_written_is_read_back_the_same(frame: pl.DataFrame, file_format: Format, compression: str) -> None:
     layout = Layout(format=file_format, compression=compression)
@@ -233,6 +234,7 @@ def test_a_sniffed_table_needs_no_ending(tmp_path: Path) -> None:
         assert rows(read_transactions(put(tmp_path, "t", data))) == [("1", ["a", "b"])]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_click_streams_of_a_shop_are_read_whole(tmp_path: Path) -> None:
     path = DATA / "bms-webview-1.txt"

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import Clump, Partition, QueryLog, Taxonomy, TransactionAnonymity, Transactions, read_release, verify
 from queryveil.errors import BadParameter, BadRow
@@ -54,7 +55,7 @@ def n_with_items(log: QueryLog, *, by_query: bool) -> int:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@settings(max_examples=15)
+@examples(15)
 @given(log=logs())
 def test_a_release_of_any_log_keeps_the_promise_or_says_that_there_are_too_few(
     method: Clump | Partition, log: QueryLog
@@ -132,6 +133,7 @@ def test_rows_do_not_come_in_the_order_of_the_original() -> None:
     assert items != sorted(items)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_benchmark_set_is_verified_at_every_k() -> None:
     path = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "bms-webview-1.txt"

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_clump import ancestors, losses, plain_clump, plain_ggd, plain_lcg
 
 from queryveil.data import Floats, Int32s
@@ -266,7 +267,7 @@ def test_without_duplicates_each_item_is_released_once_and_the_rest_counts_as_su
     assert distortion == pytest.approx(3 * 2 / 7 + 5)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(cases())
 def test_the_measures_are_those_of_their_definitions(case: tuple[list[int], Bags, int]) -> None:
     parent, bags, k = case

@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import Dp, read_log, read_release, verify
 from queryveil.data import Format, Layout, QueryLog, Reading
@@ -41,15 +42,17 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["two rounds", "frequent", "clicks"])
 @pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_dp_keeps_the_house_rules(method: Dp, name: str, data: st.DataObject) -> None:
     log = data.draw(clicked_logs() if method.clicks else st.one_of(logs(), logs(with_time=False), clicked_logs()))
     next(check for check in checks_for(method) if check.name == name).run(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", list(checks_for(Dp(epsilon=5, clicks=0.3))), ids=lambda check: check.name)
 def test_dp_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
     check.run(synthesize(users=60, seed=2).log)
@@ -313,6 +316,7 @@ def test_settings_that_cannot_be_are_refused_in_one_line(setting: dict[str, Any]
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("max_queries", "expected"), [(1, 357.3), (5, 337.0), (10, 322.7)])
 def test_as_many_items_of_bms_webview_1_leave_as_were_worked_out_before(max_queries: int, expected: float) -> None:

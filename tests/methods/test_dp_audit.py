@@ -19,6 +19,8 @@ from queryveil.data import QueryLog
 from queryveil.methods import Dp
 from queryveil.release import Noise
 
+pytestmark = pytest.mark.slow
+
 N_BLOCKS = 2500
 FALSE_ALARM = 1e-6
 CUTS = range(-1, 2)

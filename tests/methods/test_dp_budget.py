@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+from tests.support.waiting import patience
 
 from queryveil.errors import BadFile, BadParameter, OverBudget
 from queryveil.guarantees import DifferentialPrivacy
@@ -214,10 +215,11 @@ except BadFile as error:
 def spend_apart(path: Path, *, n_processes: int, most_bytes: int = 0) -> list[tuple[int, str]]:
     command = [sys.executable, "-c", SPENDER, str(path), str(most_bytes)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(n_processes)]
-    outputs = [each.communicate(timeout=120)[0] for each in running]
+    outputs = [each.communicate(timeout=patience())[0] for each in running]
     return [(each.returncode, output) for each, output in zip(running, outputs, strict=True)]
 
 
+@pytest.mark.slow
 def test_processes_that_spend_at_once_never_spend_more_than_there_is(ledger: Path) -> None:
     assert spend_apart(ledger, n_processes=3) == [(0, "ready\n")] * 3
     there = read_ledger(ledger)
@@ -225,6 +227,7 @@ def test_processes_that_spend_at_once_never_spend_more_than_there_is(ledger: Pat
     assert there.remaining_epsilon == 0
 
 
+@pytest.mark.slow
 def test_whoever_comes_second_waits_and_sees_what_the_first_has_spent(ledger: Path) -> None:
     with ledger.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -261,6 +264,7 @@ def looked_at(ledger: Path) -> Iterator[TextIO]:
 FIRST = '{"epsilon":0.9,"delta":1e-6,"date":"2024-03-04","release":"first"}\n'
 
 
+@pytest.mark.slow
 def test_what_was_spent_after_a_look_and_before_the_own_turn_counts(ledger: Path) -> None:
     with looked_at(ledger) as file:
         file.write(FIRST)
@@ -268,6 +272,7 @@ def test_what_was_spent_after_a_look_and_before_the_own_turn_counts(ledger: Path
     assert [each.release for each in read_ledger(ledger).spent] == ["spring", "first"]
 
 
+@pytest.mark.slow
 def test_whoever_waited_for_a_ledger_that_was_replaced_spends_from_the_new_one(ledger: Path) -> None:
     with looked_at(ledger):
         new = ledger.with_name("new")
@@ -276,6 +281,7 @@ def test_whoever_waited_for_a_ledger_that_was_replaced_spends_from_the_new_one(l
     assert [each.release for each in read_ledger(ledger).spent] == ["spring", "first"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_spends_nothing_and_leaves_the_ledger_whole(ledger: Path) -> None:
     before = ledger.read_bytes()
     ((code, message),) = spend_apart(ledger, n_processes=1, most_bytes=len(before) + 20)
@@ -284,6 +290,7 @@ def test_a_full_disk_spends_nothing_and_leaves_the_ledger_whole(ledger: Path) ->
     assert ledger.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_ledger_that_cannot_be_begun_leaves_no_empty_file(tmp_path: Path) -> None:
     ((code, message),) = spend_apart(tmp_path / "new", n_processes=1, most_bytes=20)
     assert code == 3
@@ -291,6 +298,7 @@ def test_a_ledger_that_cannot_be_begun_leaves_no_empty_file(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_empty_file_that_was_there_before_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     ((code, _),) = spend_apart(tmp_path / "mine", n_processes=1, most_bytes=20)
@@ -298,6 +306,7 @@ def test_an_empty_file_that_was_there_before_is_not_removed(tmp_path: Path) -> N
     assert (tmp_path / "mine").read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_whoever_waited_for_a_ledger_that_was_removed_begins_another(ledger: Path) -> None:
     with ledger.open("a") as file:
         # Others may look, and wait before they write.

@@ -7,7 +7,7 @@ from math import exp, expm1, log1p
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_dp import plain_chances, plain_delta
 
@@ -68,7 +68,6 @@ def test_a_mixture_that_spends_more_than_noise_alone_and_threshold_alone_is_seen
     assert keeps(divergence, appears=appears, max_items=3, epsilon=2.0, delta=0.81)
 
 
-@settings(deadline=None)
 @given(
     scale=st.floats(0.5, 30),
     appears=st.floats(1e-9, 0.3),

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.checks._dp_noise import delta_of
 from queryveil.errors import BadParameter
@@ -61,7 +62,7 @@ def test_truncated_geometric_noise_lets_queries_leave_as_often_as_any_mechanism_
     assert chances.sum() >= sum(allowed) - 0.01
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     kind=st.sampled_from([*Mechanism]),
     epsilon=st.floats(0.05, 20),
@@ -78,7 +79,6 @@ def test_the_checker_finds_every_plan_within_what_it_states(
     assert delta_of(plan, epsilon=epsilon * (1 + 1e-9)) <= delta * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(
     epsilon=st.floats(0.01, 100),
     delta=st.floats(-40, -0.01).map(lambda power: 10**power),
@@ -116,7 +116,7 @@ def test_zealous_needs_more_people_than_laplace_and_has_two_thresholds() -> None
     assert release_chance(plan, np.array([9]))[0] == 0
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     epsilon=st.floats(0.1, 10),
     delta=st.floats(1e-9, 1e-3),

@@ -157,6 +157,7 @@ for mechanism in ("laplace", "gaussian", "zealous"):
 """
 
 
+@pytest.mark.slow
 def test_without_a_seed_the_noise_is_that_of_opendp() -> None:
     done = subprocess.run([sys.executable, "-c", FAKE_OPENDP], capture_output=True, text=True, check=True)
     assert done.stdout == "[207] True\n" * 3
@@ -174,6 +175,7 @@ except QueryveilError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "prelude"),
     [
@@ -213,6 +215,7 @@ except MissingExtra as error:
 """
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_way_to_install_it_is_said_and_seeded_noise_works() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_OPENDP], capture_output=True, text=True, check=True)
     assert done.stdout == "differential privacy needs an extra: pip install 'queryveil[dp]'\n"

@@ -38,6 +38,7 @@ def test_every_user_asks_something_and_three_queries_on_average() -> None:
     assert log.columns == ["user", "query"]
 
 
+@pytest.mark.slow
 def test_the_counts_are_all_that_is_looked_at() -> None:
     one, other = (
         synthesize(

@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_kdelta import clicks_of, diameter, shares
 
 from queryveil.data import QueryLog
@@ -85,7 +86,7 @@ def anonymize(method: Kdelta, log: QueryLog) -> Release | None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@settings(max_examples=60)
+@examples(60)
 @given(log=clicked_logs())
 def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: QueryLog) -> None:
     release = anonymize(method, log)
@@ -96,7 +97,7 @@ def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: 
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@settings(max_examples=60)
+@examples(60)
 @given(log=clicked_logs())
 def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_own(
     method: Kdelta, log: QueryLog
@@ -110,7 +111,7 @@ def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if not each.additions], ids=["0", "1", "2"])
-@settings(max_examples=100)
+@examples(100)
 @given(log=clicked_logs())
 def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelta, log: QueryLog) -> None:
     release = anonymize(replace(method, columns=KEEP), log)
@@ -119,15 +120,16 @@ def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelt
         assert release.manifest.changed == {"rows_added": 0, "queries_exchanged": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
 @pytest.mark.parametrize("check", list(checks_for(Kdelta())), ids=lambda check: check.name)
-@settings(max_examples=15)
+@examples(15)
 @given(log=st.one_of(clicked_logs(), clicked_logs(with_time=False), logs()))
 def test_kdelta_keeps_the_house_rules(check: Check, method: Kdelta, log: QueryLog) -> None:
     next(each for each in checks_for(method) if each.name == check.name).run(log)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(log=clicked_logs())
 def test_the_papers_rounding_makes_no_promise_and_says_how_far_it_is_off(log: QueryLog) -> None:
     method = Kdelta(k=2, mode="paper")
@@ -277,7 +279,7 @@ def test_too_few_users_is_an_error_that_names_no_one() -> None:
         Kdelta(k=2, additions=False, min_cluster_users=1).anonymize(lonely)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(log=clicked_logs(), additions=st.booleans())
 def test_with_the_same_texts_k_users_have_each_text_and_url_in_the_same_shares(log: QueryLog, additions: bool) -> None:
     method = Kdelta(k=2, same_texts=True, additions=additions, min_cluster_users=1)
@@ -305,7 +307,7 @@ def test_of_the_same_texts_the_one_that_most_people_asked_is_taken() -> None:
     assert release.manifest.changed["queries_exchanged"] == 2
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(log=clicked_logs(), k=st.integers(2, 4))
 def test_our_centroids_never_need_more_edits_than_the_papers(log: QueryLog, k: int) -> None:
     release = anonymize(Kdelta(k=k, min_cluster_users=1), log)

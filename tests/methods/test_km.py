@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_km import paper_delete
 
 from queryveil import Km, QueryLog, verify
@@ -147,16 +148,17 @@ METHODS = [
 RULES = [(method, check) for method in METHODS for check in checks_for(method)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "check"), RULES, ids=[f"{i // 12}-{check.name}" for i, (_, check) in enumerate(RULES)]
 )
-@settings(max_examples=15)
+@examples(15)
 @given(log=logs())
 def test_house_rules(method: Km, check: Check, log: QueryLog) -> None:
     check.run(log)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     log=logs(),
     k=st.integers(2, 4),

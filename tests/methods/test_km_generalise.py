@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import Km, QueryLog, Taxonomy, read_log, verify
 from queryveil.errors import BadParameter
@@ -61,14 +62,15 @@ SKIPPED = {"no_term_is_invented"}
 RULES = [(method, check) for method in METHODS for check in checks_for(method) if check.name not in SKIPPED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "check"), RULES, ids=[f"{i}-{check.name}" for i, (_, check) in enumerate(RULES)])
-@settings(max_examples=10)
+@examples(10)
 @given(log=logs())
 def test_house_rules(method: Km, check: Check, log: QueryLog) -> None:
     check.run(log)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(log=logs(), k=st.integers(2, 4), m=st.integers(1, 3))
 def test_nothing_is_released_that_has_no_original_below_it(log: QueryLog, k: int, m: int) -> None:
     verdict = verify(Km(k=k, m=m, taxonomy=PLANT).anonymize(log), original=log, taxonomy=PLANT)
@@ -87,6 +89,7 @@ def test_settings_that_do_not_go_with_a_taxonomy_are_refused(settings_: dict[str
         Km(taxonomy=ANIMALS, **settings_)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("m", "most"), [(2, 0.008), (3, 0.025)])
 def test_a_benchmark_set_loses_far_less_than_by_deletion(m: int, most: float) -> None:

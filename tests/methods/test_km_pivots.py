@@ -7,8 +7,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_km import combinations_of, largest_set, plain_build
 
 from queryveil.data import Int32s
@@ -145,7 +146,7 @@ def test_users_who_stand_alone_are_those_with_a_rare_combination(sets: list[froz
         assert found[size] == sum(any(c in rare for c in combinations_of(h, m=size)) for h in sets)
 
 
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(st.integers(0, 10**6))
 def test_a_log_with_long_histories_keeps_the_promise(seed: int) -> None:
     rng = np.random.default_rng(seed)

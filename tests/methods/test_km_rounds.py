@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import Bools, Int8s
 from queryveil.data.rows import Rows, group, pointers
@@ -66,7 +67,7 @@ def decide(
     after[mine[own]] = kept[own]
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(
     rows=st.lists(st.sets(st.integers(0, N_TERMS - 1), max_size=6), min_size=1, max_size=14),
     k=st.integers(2, 4),

@@ -16,6 +16,8 @@ from queryveil.methods.dp.synthesis import synthesized
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.text.taxonomy import Taxonomy
 
+pytestmark = pytest.mark.slow
+
 SECRET = "kestrelofpersonaone"
 """Longer than what Polars keeps beside the number of its buffer."""
 SECRETS = (f"user {SECRET}", f"query {SECRET}", f"https://{SECRET}.example")

@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import Plink, Profiles, QueryLog, Taxonomy, read_profiles, read_release, verify
 from queryveil.errors import BadParameter, TooFewUsers
@@ -80,8 +81,9 @@ def check_house_rules(grouping: Grouping, people: dict[str, dict[str, float]], m
     assert release.promise == method.promise == Linkability(p=method.p, strict=method.strict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", METHODS, ids=range(len(METHODS)))
-@settings(max_examples=40)
+@examples(40)
 @given(data=profiles(max_users=16))
 def test_a_release_of_any_profiles_keeps_the_house_rules(chosen: dict[str, Any], data: Profiles) -> None:
     method = Plink(taxonomy=PLANT, **chosen)
@@ -102,8 +104,9 @@ def test_a_release_of_any_profiles_keeps_the_house_rules(chosen: dict[str, Any],
     assert not any(text in manifest + repr(grouping) for text in (*PLANT.names, "user-"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
-@settings(max_examples=40)
+@examples(40)
 @given(log=logs())
 def test_a_release_of_any_log_keeps_the_house_rules(strict: bool, log: QueryLog) -> None:
     method = Plink(p=0.5, strict=strict, taxonomy=PLANT)
@@ -300,6 +303,7 @@ def test_profiles_from_a_file_that_was_read_with_care_say_so(tmp_path: Path) -> 
     assert manifest.parameters["weights"] == "given"
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_real_log_is_grouped_and_verified() -> None:
     path = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"

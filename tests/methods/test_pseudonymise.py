@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import Pseudonymise, Release, verify
 from queryveil.data import Format, Layout, QueryLog
@@ -47,20 +48,21 @@ def bundles(log: QueryLog, *, without: str = "user") -> Counter[tuple[Any, ...]]
     return Counter(tuple(sorted(map(repr, part.select(columns).iter_rows()))) for part in by_user)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["as AOL did", "strict", "keyed"])
 @pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(log=st.one_of(logs(), logs(with_time=False), clicked_logs()))
 def test_pseudonymise_keeps_the_house_rules(method: Pseudonymise, name: str, log: QueryLog) -> None:
     next(check for check in checks_for(method) if check.name == name).run(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", list(checks_for(Pseudonymise())), ids=lambda check: check.name)
 def test_pseudonymise_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
     check.run(synthesize(users=60, seed=2).log)
 
 
-@settings(deadline=None)
 @given(log=st.one_of(logs(), clicked_logs()))
 def test_every_user_has_the_very_same_rows_under_another_id(log: QueryLog) -> None:
     released = Pseudonymise().anonymize(log).log
@@ -132,6 +134,7 @@ def test_transactions_are_refused_and_so_is_a_bad_seed() -> None:
         Pseudonymise(seed=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_real_log_keeps_every_row() -> None:
     path = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"

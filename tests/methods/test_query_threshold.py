@@ -7,8 +7,9 @@ from datetime import datetime
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import QueryThreshold, verify
 from queryveil.data import Format, Layout, QueryLog
@@ -39,20 +40,21 @@ def common_rows(log: QueryLog, *, k: int) -> Counter[tuple[str, str]]:
     return Counter((user, query) for user, query in asked if query and len(users[query]) >= k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["k=2", "k=3 keyed"])
 @pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(log=st.one_of(logs(), logs(with_time=False), clicked_logs()))
 def test_query_threshold_keeps_the_house_rules(method: QueryThreshold, name: str, log: QueryLog) -> None:
     next(check for check in checks_for(method) if check.name == name).run(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", list(checks_for(QueryThreshold())), ids=lambda check: check.name)
 def test_query_threshold_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
     check.run(synthesize(users=60, seed=2).log)
 
 
-@settings(deadline=None)
 @given(log=st.one_of(logs(), clicked_logs()), k=st.integers(2, 4))
 def test_exactly_the_rows_of_queries_that_k_users_asked_leave(log: QueryLog, k: int) -> None:
     release = QueryThreshold(k=k, columns=KEPT).anonymize(log)

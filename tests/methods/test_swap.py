@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_swap import fold
 
 from queryveil.checks import verify
@@ -57,20 +58,21 @@ def profiles(frame: pl.DataFrame) -> Counter[tuple[str, int]]:
     return Counter((user, kind) for user, kind, stays in zip(frame["user"], category, kept, strict=True) if stays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"k={m.k} l={m.l} {m.drain} {m.order} {m.unclassified}")
 @pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(log=logs())
 def test_swap_keeps_the_house_rules(method: Swap, name: str, log: QueryLog) -> None:
     next(check for check in checks_for(method) if check.name == name).run(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", list(checks_for(METHODS[0])), ids=lambda check: check.name)
 def test_swap_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
     check.run(synthesize(users=60, seed=2).log)
 
 
-@settings(deadline=None)
 @given(log=logs(), k=st.integers(2, 4), seed=st.integers(0, 999), drain=st.sampled_from(["suppress", "release"]))
 def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
     log: QueryLog, k: int, seed: int, drain: str
@@ -81,7 +83,6 @@ def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
     assert before.total() - after.total() == release.manifest.removed["rows_suppressed"]
 
 
-@settings(deadline=None)
 @given(log=logs(), seed=st.integers(0, 999))
 def test_nobody_is_given_a_query_of_their_own_not_even_one_they_ask_later(log: QueryLog, seed: int) -> None:
     release = Swap(k=2, columns=KEPT, seed=seed).anonymize(log)
@@ -253,6 +254,7 @@ def test_the_promise_is_the_same_without_an_l() -> None:
     assert Swap(k=7, l=2).promise == SwapAnonymity(k=7, l=2)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["excite-small.log", "ubi-sample.ndjson"])
 def test_real_logs_keep_the_promise(name: str) -> None:

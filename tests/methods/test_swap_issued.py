@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_swap import fold
 
@@ -63,7 +63,6 @@ def test_an_empty_filter_has_nothing_and_a_small_one_is_not_too_small() -> None:
     assert empty_filter(1).ctypes.data % 64 == 0
 
 
-@settings(deadline=None)
 @given(texts=st.lists(st.text(KNOWN, max_size=12), min_size=1, max_size=30))
 def test_queries_have_the_same_hash_exactly_if_their_words_are_the_same(texts: list[str]) -> None:
     numbers = hash_queries(pl.Series(texts, dtype=pl.String), key=KEY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_swap import Event
 
@@ -27,7 +27,6 @@ def batches() -> st.SearchStrategy[list[list[Event]]]:
     return st.lists(st.lists(event, max_size=40), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(before=batches(), after=batches(), seed=st.integers(0, 2**40))
 def test_restored_pools_go_on_as_if_nothing_had_happened(
     before: list[list[Event]], after: list[list[Event]], seed: int

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_swap import Event, PlainPools, fold
 
 from queryveil.errors import BadInput, BadParameter
@@ -199,7 +200,6 @@ def test_the_settings_say_what_they_promise() -> None:
     assert PoolSettings(k=5, l=2, remembered=None).promise == SwapAnonymity(k=5, l=2)
 
 
-@settings(deadline=None)
 @given(data=st.lists(events(), max_size=4), rules=pool_settings(), seed=st.integers(0, 2**40))
 def test_pools_do_what_plain_python_does(data: list[list[Event]], rules: PoolSettings, seed: int) -> None:
     numbers = RandomNumbers(seed=seed).look(at_least=20_000).tolist()
@@ -218,7 +218,6 @@ def test_pools_do_what_plain_python_does(data: list[list[Event]], rules: PoolSet
     assert rows(pools.drain().released) == [(r.user, r.query, r.category, r.arrival) for r in plain.drain()]
 
 
-@settings(deadline=None)
 @given(data=events(max_size=300), rules=pool_settings(), seed=st.integers(0, 2**40))
 def test_no_sequence_of_events_breaks_the_promise(data: list[Event], rules: PoolSettings, seed: int) -> None:
     """Each release is replayed: both must be waiting, in a pool of k events and l users, and never were a pair."""
@@ -247,7 +246,7 @@ def test_no_sequence_of_events_breaks_the_promise(data: list[Event], rules: Pool
     assert swapped.n_suppressed + swapped.released.height + pools.waiting.sum() == len(data)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(data=events(max_size=200), seed=st.integers(0, 2**40), size=st.integers(1, 50))
 def test_the_sizes_of_batches_only_change_what_counts_as_issued(data: list[Event], seed: int, size: int) -> None:
     distinct = [(user, f"{query} {i}", category) for i, (user, query, category) in enumerate(data)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from queryveil.methods.swap import _pool_kernels
 
 
-@settings(deadline=None)
 @given(
     steps=st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=150),
     spread=st.sampled_from([1, 2**32, 2**33, 2**60]),
@@ -31,7 +30,6 @@ def test_the_table_of_waiting_users_counts_as_a_counter_does(steps: list[tuple[b
     assert {int(k): int(n) for k, n in zip(keys[1], counts[1], strict=True) if n} == dict(+known)
 
 
-@settings(deadline=None)
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), max_size=80))
 def test_the_oldest_are_known_whoever_leaves_in_between(steps: list[tuple[int, int, int]]) -> None:
     """Lists that fill gaps in the same way are what it must agree with, also after moving to more room."""

@@ -8,8 +8,9 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import TokenHash, verify
 from queryveil.data import Format, Layout, QueryLog
@@ -39,20 +40,21 @@ def rows(log: QueryLog) -> Counter[tuple[object, ...]]:
     return Counter(log.frame.iter_rows())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["key", "no key", "keyed ids"])
 @pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(log=st.one_of(logs(), logs(with_time=False), clicked_logs()))
 def test_token_hash_keeps_the_house_rules(method: TokenHash, name: str, log: QueryLog) -> None:
     next(check for check in checks_for(method) if check.name == name).run(log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", list(checks_for(TokenHash(key=KEY))), ids=lambda check: check.name)
 def test_token_hash_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
     check.run(synthesize(users=60, seed=2).log)
 
 
-@settings(deadline=None)
 @given(log=logs())
 def test_every_term_of_every_row_is_its_hash_in_its_place(log: QueryLog) -> None:
     expected = log.frame.with_columns(

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.attacks import AuxiliaryData, KnownTerms, RarePair, attack
 from queryveil.data import QueryLog
@@ -73,7 +73,7 @@ def test_a_taxonomy_of_ones_own_must_be_given() -> None:
         ).identity
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @drawn(people=st.lists(st.lists(st.sampled_from(FOODS), min_size=1, max_size=4), min_size=4, max_size=12))
 def test_everybody_behind_a_bag_fits_it(people: list[list[str]]) -> None:
     log, tree = log_of({f"u{i:02}": foods for i, foods in enumerate(people)}), food()

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import until
 
 from queryveil.checks import verify
 from queryveil.guarantees import KmAnonymity
@@ -18,6 +19,8 @@ from queryveil.methods import Km
 from queryveil.release import MANIFEST, read_release
 from queryveil.synthesis import synthesize, write_synthetic
 from queryveil.testing import tiny_log
+
+pytestmark = pytest.mark.slow
 
 # Saves a log large enough that the writing takes seconds.
 SAVE_LARGE = """
@@ -98,8 +101,7 @@ def names(folder: Path) -> set[str]:
 
 def test_a_run_killed_while_it_writes_leaves_no_release_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
-    while not partials(tmp_path) and process.poll() is None:
-        time.sleep(0.005)
+    until(lambda: partials(tmp_path), process=process)
     kill(process)
     assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
     assert partials(tmp_path)
@@ -111,10 +113,9 @@ def test_a_run_killed_while_it_writes_leaves_no_release_and_the_next_one_cleans_
 def test_what_another_run_is_writing_is_not_swept_away(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
     try:
-        while not any(folder.iterdir() for folder in partials(tmp_path)) and process.poll() is None:
-            time.sleep(0.005)
+        until(lambda: any(any(folder.iterdir()) for folder in partials(tmp_path)), process=process)
+        process.send_signal(signal.SIGSTOP)
         save_small(tmp_path / "out")
-        assert process.poll() is None, "it ended before the other run did"
         assert partials(tmp_path)
     finally:
         kill(process)
@@ -122,10 +123,10 @@ def test_what_another_run_is_writing_is_not_swept_away(tmp_path: Path) -> None:
 
 def test_without_force_a_release_made_by_another_run_in_the_meantime_stays(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 100_000, code=SAVE_LARGE)
-    while not partials(tmp_path) and process.poll() is None:
-        time.sleep(0.005)
+    until(lambda: partials(tmp_path), process=process)
+    process.send_signal(signal.SIGSTOP)
     save_small(tmp_path / "out")
-    assert process.poll() is None, "it ended before the other run did"
+    process.send_signal(signal.SIGCONT)
     assert process.wait() == 1
     assert read_release(tmp_path / "out").data.n_rows == read_release(tmp_path / "out").manifest.counts.n_rows_after
     assert names(tmp_path) == {"out"}

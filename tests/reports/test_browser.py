@@ -16,7 +16,7 @@ from tests.support.made_up_reports import made_up_report
 from queryveil.reports import render_html
 
 pytest.importorskip("selenium.webdriver")
-pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")]
 SIZES = [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]
 
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 from math import inf, isfinite, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.html_trees import Node, parsed
 
 from queryveil.html_tables import Html
@@ -209,13 +210,13 @@ def test_charts_that_differ_have_ids_that_differ_and_the_same_chart_has_the_same
     assert one == bars_of(Bar(label="a", value=1))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(numbers, numbers), max_size=6), st.booleans(), st.booleans(), st.booleans())
 def test_any_numbers_make_a_line_chart(points: list[tuple[float, float]], x: bool, y: bool, share: bool) -> None:
     drawing(lines_of(Line(name="a", points=tuple(points)), log_x=x, log_y=y, percent=share))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(st.text(max_size=80), numbers), max_size=5))
 def test_any_numbers_make_bars(bars: list[tuple[str, float]]) -> None:
     drawing(bars_of(*[Bar(label=label, value=value) for label, value in bars]))
@@ -223,7 +224,7 @@ def test_any_numbers_make_bars(bars: list[tuple[str, float]]) -> None:
     drawing(pairs_of(*rows))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(numbers, numbers), max_size=6), st.none() | numbers, st.booleans())
 def test_any_numbers_make_a_dot_chart(points: list[tuple[float, float]], limit: float | None, share: bool) -> None:
     dots = [Dot(label=f"d{i}", x=x, y=y) for i, (x, y) in enumerate(points)]
@@ -259,7 +260,7 @@ def test_an_axis_can_be_made_of_the_smallest_and_the_largest(values: list[float]
         assert all(0 <= scale.place(value) <= 100 for value in values)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=25), st.none() | st.floats(0, 1))
 def test_no_text_lies_on_another_or_on_a_dot_or_off_the_drawing(
     points: list[tuple[float, float]], limit: float | None

@@ -1,6 +1,6 @@
 """A small loop over the ports, run as a process of its own, that dies where it is told to.
 
-relay.py SOURCE SINK STATE [MOMENT ROUND]: lines go from source to sink until none came for a while.
+relay.py SOURCE SINK STATE N_LINES [MOMENT ROUND]: lines go from source to sink until there were so many in all runs.
 The state is one JSON file that is replaced in one step. MOMENT is one of take, commit, acknowledge, deliver.
 """
 
@@ -29,7 +29,14 @@ def open_ports(source: str, sink: str) -> tuple[Source, Sink]:
 class State:
     def __init__(self, path: Path) -> None:
         self.path = path
-        blank: dict[str, Any] = {"position": None, "outbox": [], "delivered": 0, "number": 0, "n_bytes": 0}
+        blank: dict[str, Any] = {
+            "position": None,
+            "outbox": [],
+            "delivered": 0,
+            "number": 0,
+            "n_bytes": 0,
+            "n_lines": 0,
+        }
         self.now = json.loads(path.read_text()) if path.exists() else blank
 
     def commit(self, *, position: str, data: bytes, delivered: int) -> None:
@@ -43,6 +50,7 @@ class State:
             "delivered": delivered,
             "number": number,
             "n_bytes": n_bytes,
+            "n_lines": now["n_lines"] + data.count(b"\n"),
         }
         fresh = self.path.with_suffix(".new")
         fresh.write_text(json.dumps(self.now))
@@ -54,7 +62,7 @@ class State:
         return [Outgoing(number=n, offset=o, data=data, n_rows=data.count(b"\n")) for n, o, data in found]
 
 
-def relay(source: Source, sink: Sink, state: State, *, dies_at: tuple[str, int] | None = None) -> None:
+def relay(source: Source, sink: Sink, state: State, *, n_lines: int, dies_at: tuple[str, int] | None = None) -> None:
     """Carry lines over; sources and sinks are opened and closed here."""
     source.open(position=state.now["position"], keys=())
     delivered = state.now["delivered"]
@@ -68,9 +76,10 @@ def relay(source: Source, sink: Sink, state: State, *, dies_at: tuple[str, int] 
         if dies_at == (moment, n_rounds):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # A partition of Kafka may be silent for a while on a busy machine.
-    quiet = 5.0 if isinstance(source, KafkaSource) else 0.5
-    while (batch := source.take(timeout=quiet)) is not None:
+    # When all are there it looks once more, whether anything is repeated.
+    while (batch := source.take(timeout=0.5)) or state.now["n_lines"] < n_lines:
+        if batch is None:
+            continue
         n_rounds += 1
         passed("take")
         state.commit(position=batch.position, data=batch.data, delivered=delivered)
@@ -89,5 +98,6 @@ if __name__ == "__main__":
     relay(
         *open_ports(arguments[0], arguments[1]),
         State(Path(arguments[2])),
-        dies_at=(arguments[3], int(arguments[4])) if arguments[3:] else None,
+        n_lines=int(arguments[3]),
+        dies_at=(arguments[4], int(arguments[5])) if arguments[4:] else None,
     )

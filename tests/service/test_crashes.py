@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 import subprocess
@@ -12,10 +11,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.examples import SOAKS
 from tests.support.streams import KEY, adds_up, event_lines, keyed_settings, small_tables, write_lines
 
 from queryveil.checks import verify
 from queryveil.service.stats import Stats
+
+pytestmark = pytest.mark.slow
 
 MORTAL = Path(__file__).with_name("mortal.py")
 MOMENTS = ("before commit", "after commit", "before delivery", "in delivery", "after delivery")
@@ -53,8 +55,7 @@ def test_dying_around_a_commit_or_delivery_loses_nothing(tmp_path: Path, moment:
 
 
 def test_dying_at_random_moments_loses_nothing(tmp_path: Path) -> None:
-    soaks = bool(os.environ.get("QUERYVEIL_SOAK"))
-    n_deaths, n_lines, seed = (50, 6000, random.randrange(10**9)) if soaks else (4, 1500, 3)
+    n_deaths, n_lines, seed = (50, 6000, random.randrange(10**9)) if SOAKS else (4, 1500, 3)
     rng = random.Random(seed)
     deaths = [f"{rng.uniform(0.0, 0.3):.4f}" for _ in range(n_deaths)]
     codes = die_and_finish(tmp_path, *deaths, n_lines=n_lines, seed=seed)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.waiting import patience
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.service.connectors.file_sources import FilesSource, FollowedFile, StdinSource
@@ -126,7 +127,7 @@ def test_a_file_is_followed_as_it_grows_and_only_whole_lines_are_taken(tmp_path:
         assert lines(source) == b"two\n"
     assert not source.is_finished
     source.close()
-    assert source.take(timeout=5) is None
+    assert source.take(timeout=patience()) is None
 
 
 def test_a_renamed_file_is_read_to_its_end_before_the_new_one(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_names_that_move_on_while_rotated_files_are_read_mix_nothing_up(tmp_path
     assert lines(source) == b"1\n"
     rotate(b"2\n")
     rotate(b"3\n")
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     assert batch is not None
     assert batch.data == b"2\n"
     rotate(b"4\n")

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.streams import adds_up, event_lines, keyed_settings, small_tables, until, write_lines
+from tests.support.streams import adds_up, event_lines, keyed_settings, small_tables, write_lines
+from tests.support.waiting import patience, until
 
 from queryveil.service.connectors.file_sinks import FileSink
 from queryveil.service.connectors.file_sources import FilesSource
 from queryveil.service.pipeline.service import Service
 from queryveil.service.stores.memory import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
+
+pytestmark = pytest.mark.slow
 
 _DISK_BYTES = 4 << 20
 
@@ -52,7 +55,7 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(tmp_path: Path, disk: Pat
     sink = FileSink((disk if full == "sink" else tmp_path) / "out.tsv")
     told: list[str] = []
     opened = threading.Event()
-    settings = keyed_settings(patience=60.0, tables=small_tables(tmp_path))
+    settings = keyed_settings(patience=patience(), tables=small_tables(tmp_path))
     service = Service(settings, source=FilesSource(log, batch_bytes=4000), sink=sink, store=store, tell=told.append)
     filler: list[Path] = []
 
@@ -62,7 +65,7 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(tmp_path: Path, disk: Pat
 
     thread = threading.Thread(target=lambda: service.run(when_open=fill_when_open))
     thread.start()
-    assert opened.wait(60)
+    assert opened.wait(patience())
     until(lambda: bool(told))
     assert "full" in told[0] or "no space left on device" in told[0]
     assert not service.stats().is_ready

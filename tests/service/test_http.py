@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.streams import until
+from tests.support.waiting import patience, until
 
 from queryveil.errors import Unreachable
 from queryveil.guarantees import SwapAnonymity
@@ -43,10 +43,12 @@ class Echo:
     settings: Promised = field(default_factory=Promised)
     why_not: str = ""
     n_outbox_bytes: int = 0
+    n_taken: int = 0
     delivered: int = 0
 
     def __post_init__(self) -> None:
         self.may_take, self.may_commit, self.is_over = threading.Event(), threading.Event(), threading.Event()
+        self.is_held = threading.Event()
         self.may_take.set()
         self.may_commit.set()
         self.outbox: list[Outgoing] = []
@@ -67,8 +69,13 @@ class Echo:
     def read(self) -> None:
         numbers = count(self.delivered + 1)
         while not self.is_over.is_set():
-            if not self.may_take.wait(0.05) or (batch := self.source.take(timeout=0.05)) is None:
+            if not self.may_take.is_set():
+                self.is_held.set()
+                self.may_take.wait(0.05)
                 continue
+            if (batch := self.source.take(timeout=0.05)) is None:
+                continue
+            self.n_taken += 1
             while not self.may_commit.wait(0.05) and not self.is_over.is_set():
                 pass
             if self.is_over.is_set():
@@ -81,6 +88,17 @@ class Echo:
             self.outbox.append(outgoing)
             self.sink.offer(outgoing)
             self.source.acknowledge(batch, bad_lines=bad)
+
+    def hold(self) -> None:
+        """Take no more until `may_take` is set again."""
+        self.is_held.clear()
+        self.may_take.clear()
+        assert self.is_held.wait(patience())
+
+    @property
+    def n_posts(self) -> int:
+        """How many posts wait for a batch that takes them."""
+        return len(self.source._posts._waiting)
 
     def hand_over(self) -> None:
         while not self.is_over.is_set():
@@ -100,13 +118,13 @@ class Echo:
         self.source.close()
         self.sink.close()
         for thread in self.threads:
-            thread.join(10)
+            thread.join(patience())
 
 
 @contextmanager
 def running(sink: str = LOCAL, **saved: Any) -> Iterator[tuple[Echo, httpx.Client]]:
     service = Echo(HttpSource(LOCAL), HttpSink(sink)).start(**saved)
-    with httpx.Client(base_url=f"http://127.0.0.1:{service.source.port}", timeout=20) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{service.source.port}", timeout=patience()) as client:
         yield service, client
     service.stop()
 
@@ -140,12 +158,11 @@ def test_a_post_is_answered_with_what_was_accepted_and_the_numbers_of_its_bad_li
 def test_posts_that_wait_are_joined_to_one_batch_and_each_learns_of_its_own_bad_lines(
     echo: Echo, client: httpx.Client
 ) -> None:
-    echo.may_take.clear()
-    time.sleep(0.2)
+    echo.hold()
     bodies = [b'{"a": 1}\n', b'bad\n{"a": 2}\nbad\n', b'{"a": 3}\nbad']
     with ThreadPoolExecutor(3) as pool:
         answers = [pool.submit(post, client, body) for body in bodies]
-        time.sleep(0.5)
+        until(lambda: echo.n_posts == 3)
         assert not any(answer.done() for answer in answers)
         echo.may_take.set()
         found = [answer.result().json() for answer in answers]
@@ -201,8 +218,10 @@ def test_the_keys_of_a_run_before_are_known_and_are_not_kept_in_clear() -> None:
 
 def test_a_client_that_goes_before_the_answer_finds_its_post_by_the_key(echo: Echo, client: httpx.Client) -> None:
     echo.may_commit.clear()
-    with pytest.raises(httpx.ReadTimeout):
-        client.post("/events", content=b'{"a": 1}\n', headers=NDJSON | {"Idempotency-Key": "k"}, timeout=0.4)
+    head = b"POST /events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\nContent-Length: 9\r\n"
+    with socket.create_connection(("127.0.0.1", echo.source.port)) as sender:
+        sender.sendall(head + b'Idempotency-Key: k\r\n\r\n{"a": 1}\n')
+        until(lambda: echo.n_taken)
     echo.may_commit.set()
     assert post(client, b'{"a": 1}\n', Idempotency_Key="k").json() == {"accepted": 0, "already": True}
     assert len(echo.batches) == 1
@@ -258,12 +277,11 @@ def test_wrong_paths_methods_and_parameters_are_one_line_of_json(client: httpx.C
 def test_what_is_too_much_is_refused_with_a_hint_to_come_back_and_nothing_is_lost(
     echo: Echo, client: httpx.Client
 ) -> None:
-    echo.may_take.clear()
-    time.sleep(0.2)
+    echo.hold()
     big = b'{"a": "' + b"x" * (15 << 20) + b'"}\n'
     with ThreadPoolExecutor(6) as pool:
         answers = [pool.submit(post, client, big) for _ in range(6)]
-        time.sleep(2.5)
+        until(lambda: echo.n_posts + sum(answer.done() for answer in answers) == 6)
         echo.may_take.set()
         found = [answer.result() for answer in answers]
     refused = [answer for answer in found if answer.status_code == 503]
@@ -291,8 +309,7 @@ def test_a_service_that_is_not_ready_says_so_and_why(echo: Echo, client: httpx.C
 
 
 def test_what_no_batch_takes_in_time_is_given_back(echo: Echo, client: httpx.Client) -> None:
-    echo.may_take.clear()
-    time.sleep(0.2)
+    echo.hold()
     echo.source._server.state.queue_seconds = 0.3
     answer = post(client, b'{"a": 1}\n', Idempotency_Key="one")
     assert (answer.status_code, answer.json()["error"]) == (503, "nothing was taken; send it again later")
@@ -314,8 +331,7 @@ def test_released_lines_are_handed_out_until_the_client_goes_on(echo: Echo, clie
     assert echo.delivered == 0
     assert pull(client, after=2) == (3, b'{"a": 3}\n')
     assert pull(client, after=3) == (3, b"")
-    time.sleep(0.2)
-    assert echo.delivered == 3
+    until(lambda: echo.delivered == 3)
     assert pull(client) == (3, b"")
 
 
@@ -330,11 +346,11 @@ def test_a_cursor_that_is_gone_or_was_never_handed_out_is_refused(client: httpx.
 
 def test_a_long_poll_ends_with_the_first_line_or_with_its_time(client: httpx.Client) -> None:
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(pull, client, after=0, wait=15)
+        waiting = pool.submit(pull, client, after=0, wait=30)
         time.sleep(0.3)
         assert not waiting.done()
         post(client, b'{"a": 1}\n')
-        assert waiting.result(10) == (1, b'{"a": 1}\n')
+        assert waiting.result(patience()) == (1, b'{"a": 1}\n')
     assert pull(client, after=1, wait=0.2) == (1, b"")
 
 
@@ -345,7 +361,7 @@ def test_closing_ends_a_long_poll_and_never_counts_as_delivered() -> None:
         post(client, b'{"a": 2}\n')
         pull(client, after=1)
         waiting = pool.submit(client.get, "/released", params={"after": 1, "wait": 30})
-        assert waiting.result(10).content == b'{"a": 2}\n'
+        assert waiting.result(patience()).content == b'{"a": 2}\n'
         until(lambda: service.delivered == 1)
         service.stop()
     assert service.delivered == 1
@@ -357,7 +373,7 @@ def test_a_long_poll_under_way_is_answered_when_the_service_stops() -> None:
         waiting = pool.submit(pull, client, after=0, wait=30)
         time.sleep(0.3)
         service.stop()
-        assert waiting.result(10) == (0, b"")
+        assert waiting.result(patience()) == (0, b"")
 
 
 def test_source_and_sink_may_stand_at_two_addresses() -> None:

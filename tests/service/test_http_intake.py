@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.waiting import patience
 
 from queryveil.errors import BadParameter, Unreachable
 from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Cursor, Outcome, PostQueue, ReleasedQueue, hash_key
@@ -56,7 +57,7 @@ def test_of_many_who_send_the_same_key_at_once_one_is_taken() -> None:
     server.start()
     with ThreadPoolExecutor(8) as pool:
         sent = [pool.submit(post_queue.add, b"line\n", key=str(i % 50)) for i in range(2000)]
-        outcomes = [post.result().answer.result(10).outcome for post in sent]
+        outcomes = [post.result().answer.result(patience()).outcome for post in sent]
     is_over.set()
     server.join()
     assert n_taken == outcomes.count(Outcome.COMMITTED) == 50

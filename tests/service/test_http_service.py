@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import socket
@@ -20,11 +19,15 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.examples import SOAKS
+from tests.support.waiting import patience, until
 
+from queryveil.cli import main
 from queryveil.synthesis import synthesize
 
+pytestmark = pytest.mark.slow
+
 NDJSON = {"Content-Type": "application/x-ndjson"}
-SOAK = bool(os.environ.get("QUERYVEIL_SOAK"))
 
 
 def free_port() -> int:
@@ -42,13 +45,12 @@ def start(folder: Path, port: int, *options: str, verb: str = "serve") -> subpro
 
 
 def wait_until_ready(client: httpx.Client, process: subprocess.Popen[str]) -> None:
-    for _ in range(600):
-        assert process.poll() is None, process.communicate()[1]
+    def is_ready() -> bool:
         with suppress(httpx.TransportError):
-            if client.get("/readyz").status_code == 200:
-                return
-        time.sleep(0.1)
-    pytest.fail("the service did not become ready")
+            return client.get("/readyz").status_code == 200
+        return False
+
+    until(is_ready, process=process)
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def serving(
     port = port or free_port()
     process = start(folder, port, *options, verb=verb)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client:
             wait_until_ready(client, process)
             yield process, client
     finally:
@@ -68,7 +70,7 @@ def serving(
 
 def stop(process: subprocess.Popen[str]) -> dict[str, Any]:
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=patience())
     assert process.returncode == 0, err
     found: dict[str, Any] = json.loads(out)
     return found
@@ -165,10 +167,11 @@ class Senders:
     pulled: list[bytes] = field(default_factory=list)
     after: int | None = None
     n_done: int = 0
+    is_empty_handed: bool = False
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def post(self) -> None:
-        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=10) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=patience()) as client:
             for number, batch in enumerate(self.batches):
                 headers = NDJSON | {"Idempotency-Key": f"batch {number}"}
                 while not self.is_over.is_set():
@@ -179,8 +182,9 @@ class Senders:
                 self.n_done += 1
 
     def pull(self) -> None:
-        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=10) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=patience()) as client:
             while not self.is_over.is_set():
+                was_done = self.n_done == len(self.batches)
                 parameters = {"wait": "0.5"} | ({} if self.after is None else {"after": str(self.after)})
                 with suppress(httpx.TransportError):
                     answer = client.get("/released", params=parameters)
@@ -189,11 +193,13 @@ class Senders:
                         # Lines and cursor are stored together: here both or none, as nothing can come in between.
                         self.pulled.append(answer.content)
                         self.after = int(answer.headers["Queryveil-Last"])
+                        # Whether every post was answered before it was asked for rows, and there were none.
+                        self.is_empty_handed = was_done and not answer.content
                         continue
                 time.sleep(0.05)
 
 
-@pytest.mark.parametrize("seed", range(12 if SOAK else 1))
+@pytest.mark.parametrize("seed", range(12 if SOAKS else 1))
 def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(tmp_path: Path, seed: int) -> None:
     chance, events = random.Random(seed), made_up_events(6000, seed=seed + 10)
     batches = [events[i : i + 50] for i in range(0, len(events), 50)]
@@ -208,10 +214,10 @@ def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(t
                 time.sleep(chance.uniform(0.05, 0.6))
                 process.kill()
         with serving(tmp_path, port=port) as (process, _):
-            threads[0].join(120)
-            time.sleep(1.5)
+            threads[0].join(patience())
+            until(lambda: senders.is_empty_handed)
             senders.is_over.set()
-            threads[1].join(20)
+            threads[1].join(patience())
             stats = stop(process)
     finally:
         senders.is_over.set()
@@ -239,11 +245,19 @@ def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(t
         (["--k", "1"], "k must be"),
     ],
 )
-def test_a_wrong_setting_is_one_line_and_exit_2(tmp_path: Path, options: list[str], line: str) -> None:
+def test_a_wrong_setting_is_one_line_and_exit_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    line: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "token").write_text("a-made-up-token-of-length")
-    process = start(tmp_path, free_port(), *options)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
+    with pytest.raises(SystemExit) as stopped:
+        main(["serve", "--port", str(free_port()), "--ids", "keep", "--k", "3", "--json", *options])
+    out, err = capsys.readouterr()
+    assert (stopped.value.code, out) == (2, "")
     assert err.startswith(f"queryveil: {line}")
     assert err.count("\n") == 1
 
@@ -251,7 +265,7 @@ def test_a_wrong_setting_is_one_line_and_exit_2(tmp_path: Path, options: list[st
 def test_a_port_in_use_is_one_line_and_exit_2(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         process = start(tmp_path, taken.getsockname()[1])
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=patience())
     assert process.returncode == 2
     assert "port must be one that no other program uses" in err
     assert err.count("\n") == 1

@@ -9,7 +9,6 @@ import itertools
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,13 @@ from typing import Any
 import confluent_kafka as kafka
 import pytest
 from tests.support.redis_server import free_port
+from tests.support.waiting import patience, until
 
 from queryveil.errors import BadInput, BadParameter, Unreachable
 from queryveil.service.connectors.kafka import KafkaSink, KafkaSource
 from queryveil.service.ports import Outgoing
+
+pytestmark = pytest.mark.slow
 
 RELAY = Path(__file__).with_name("relay.py")
 
@@ -29,7 +31,7 @@ RELAY = Path(__file__).with_name("relay.py")
 def broker() -> Iterator[str]:
     settings: dict[str, Any] = {"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0}
     inside = kafka.Producer(settings)
-    yield ",".join(f"{each.host}:{each.port}" for each in inside.list_topics(timeout=10).brokers.values())
+    yield ",".join(f"{each.host}:{each.port}" for each in inside.list_topics(timeout=patience()).brokers.values())
     inside.close()
 
 
@@ -37,7 +39,7 @@ def fill(broker: str, *, start: int, stop: int, topic: str = "queries", partitio
     producer = kafka.Producer({"bootstrap.servers": broker, "log_level": 0})
     for number in range(start, stop):
         producer.produce(topic, value=b"line %d" % number, partition=number % partitions)
-    assert producer.flush(30) == 0
+    assert producer.flush(patience()) == 0
     producer.close()
 
 
@@ -45,7 +47,7 @@ def everything(broker: str, *, topic: str = "released") -> list[bytes]:
     settings: dict[str, Any] = {"bootstrap.servers": broker, "group.id": "looking", "log_level": 0}
     settings |= {"enable.partition.eof": True, "enable.auto.commit": False}
     consumer = kafka.Consumer(settings)
-    partitions = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+    partitions = list(consumer.list_topics(topic, timeout=patience()).topics[topic].partitions)
     consumer.assign([kafka.TopicPartition(topic, each, kafka.OFFSET_BEGINNING) for each in partitions])
     found, n_ended = [], 0
     while n_ended < len(partitions):
@@ -76,10 +78,11 @@ def block(number: int, *, data: bytes | None = None) -> Outgoing:
     return Outgoing(number=number, offset=0, data=lines, n_rows=lines.count(b"\n"))
 
 
-def take_all(source: KafkaSource) -> tuple[list[bytes], str | None]:
+def take(source: KafkaSource, *, n: int) -> tuple[list[bytes], str | None]:
+    """Take so many lines, and look whether there are more."""
     lines: list[bytes] = []
     position = None
-    while (batch := source.take(timeout=5)) is not None:
+    while batch := source.take(timeout=patience() if len(lines) < n else 0.5):
         lines += batch.data.splitlines()
         position = batch.position
         source.acknowledge(batch, bad_lines=())
@@ -90,7 +93,7 @@ def send(broker: str, lines: list[bytes]) -> None:
     producer = kafka.Producer({"bootstrap.servers": broker, "log_level": 0})
     for line in lines:
         producer.produce("queries", value=line)
-    assert producer.flush(30) == 0
+    assert producer.flush(patience()) == 0
     producer.close()
 
 
@@ -98,7 +101,7 @@ def n_acknowledged(broker: str) -> int:
     """Ask the group how far the source is."""
     consumer = kafka.Consumer({"bootstrap.servers": broker, "group.id": "queryveil", "log_level": 0})
     places = [kafka.TopicPartition("queries", each) for each in range(4)]
-    n = sum(max(0, each.offset) for each in consumer.committed(places, timeout=10))
+    n = sum(max(0, each.offset) for each in consumer.committed(places, timeout=patience()))
     consumer.close()
     return n
 
@@ -106,11 +109,9 @@ def n_acknowledged(broker: str) -> int:
 def run_service(options: list[str], broker: str, *, n_lines: int) -> dict[str, Any]:
     """Run it until it has read so many lines, then stop it."""
     with subprocess.Popen([sys.executable, "-m", "queryveil", "stream", *options], stdout=subprocess.PIPE) as process:
-        end = time.monotonic() + 120
-        while n_acknowledged(broker) < n_lines and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.1)
+        until(lambda: n_acknowledged(broker) >= n_lines, process=process)
         process.terminate()
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=patience())
     counts: dict[str, Any] = json.loads(said)
     return counts
 
@@ -122,12 +123,12 @@ def numbered(start: int, stop: int) -> list[bytes]:
 def test_messages_of_all_partitions_come_once_and_go_on_behind_the_position(broker: str) -> None:
     fill(broker, start=0, stop=1000)
     source = source_at(broker)
-    lines, position = take_all(source)
+    lines, position = take(source, n=1000)
     assert sorted(lines) == numbered(0, 1000)
     source.close()
     fill(broker, start=1000, stop=1100)
     again = source_at(broker, position=position)
-    lines, _ = take_all(again)
+    lines, _ = take(again, n=100)
     again.close()
     assert sorted(lines) == numbered(1000, 1100)
 
@@ -136,7 +137,7 @@ def test_what_was_taken_and_not_committed_comes_again(broker: str) -> None:
     fill(broker, start=0, stop=20)
     for _ in range(2):
         source = source_at(broker)
-        lines, _ = take_all(source)
+        lines, _ = take(source, n=20)
         source.close()
         assert sorted(lines) == numbered(0, 20)
 
@@ -145,10 +146,10 @@ def test_messages_without_text_are_passed_over_and_several_lines_are_several_eve
     producer = kafka.Producer({"bootstrap.servers": broker, "log_level": 0})
     for value in (None, b"", b"two\nlines\n", b"\xff\x00"):
         producer.produce("queries", value=value, partition=0)
-    producer.flush(30)
+    producer.flush(patience())
     producer.close()
     source = source_at(broker)
-    lines, _ = take_all(source)
+    lines, _ = take(source, n=3)
     source.close()
     assert lines == [b"two", b"lines", b"\xff\x00"]
 
@@ -158,10 +159,10 @@ def test_offsets_that_are_gone_are_an_error_unless_gaps_are_skipped(broker: str)
     position = '{"0":1000,"1":0,"2":0,"3":0}'
     source = source_at(broker, position=position)
     with pytest.raises(BadInput, match=r"no longer has offset 1000 of partition 0 of the topic queries.*gaps=skip"):
-        take_all(source)
+        take(source, n=40)
     source.close()
     source = source_at(broker, position=position, options="?gaps=skip")
-    lines, _ = take_all(source)
+    lines, _ = take(source, n=40)
     source.close()
     assert sorted(lines) == numbered(0, 40)
 
@@ -212,8 +213,9 @@ def test_a_process_killed_at_any_moment_loses_nothing_and_repeats_nothing(
     broker: str, tmp_path: Path, moment: str
 ) -> None:
     def run(*dies_at: str) -> int:
-        words = [f"kafka://{broker}/queries", f"kafka://{broker}/released", str(tmp_path / "state.json"), *dies_at]
-        return subprocess.run([sys.executable, str(RELAY), *words], check=False, timeout=120).returncode
+        places = [f"kafka://{broker}/queries", f"kafka://{broker}/released", str(tmp_path / "state.json")]
+        words = [*places, "1300", *dies_at]
+        return subprocess.run([sys.executable, str(RELAY), *words], check=False, timeout=patience()).returncode
 
     fill(broker, start=0, stop=1200)
     assert run(moment, "1") == -9

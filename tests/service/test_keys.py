@@ -23,6 +23,7 @@ def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_a_key_that_cannot_be_written_leaves_no_file_behind(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="the key cannot be written"):
         read_or_make_key(tmp_path / "nosuch" / "state.db.key")

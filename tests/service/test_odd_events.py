@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -30,14 +29,14 @@ def test_a_column_that_is_kept_may_have_any_name(tmp_path: Path, name: str, form
         rows = [line(user=f"u{i % 5}", query=f"tennis racket {i}", **{name: f"kept{i}"}) for i in range(40)]
         batches = [b"".join(rows[:20]), b"".join(rows[20:])]
     settings = keyed_settings(tables=small_tables(tmp_path), columns=ColumnPolicy(ids=Ids.KEEP, keep=(name,)))
-    for batch in batches:
+    for n_batches in (1, 2):
         # Each in a run of its own, so that what is kept goes through the store too.
-        source, sink = ListSource(batches[: batches.index(batch) + 1], is_endless=True), ListSink()
+        source, sink = ListSource(batches[:n_batches], is_endless=True), ListSink()
         service = Service(settings, source=source, sink=sink, store=SqliteStore(tmp_path / "state.db"))
         thread = threading.Thread(target=service.run)
         thread.start()
-        while service.stats().n_read < 20 * (batches.index(batch) + 1) and thread.is_alive():
-            time.sleep(0.01)
+        while service.stats().n_read < 20 * n_batches and thread.is_alive():
+            thread.join(0.01)
         service.stop()
         thread.join()
         released = [each for each in sink.lines if "tennis" in each]

@@ -7,26 +7,30 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from tests.support.browsers import HAS_BROWSER, browsing, set_screen
-from tests.support.streams import until
+from tests.support.waiting import patience, until
 
 from queryveil.synthesis import synthesize
 
 pytest.importorskip("selenium.webdriver")
-pytestmark = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")]
 
 
-@contextmanager
-def watching(profile: Path, *, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
-    with browsing(profile) as browser:
-        set_screen(browser, width=width, scheme=scheme)
-        yield browser
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browsing(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+def look(browser: Any, client: httpx.Client, *, width: int = 1280, scheme: str = "light") -> None:
+    set_screen(browser, width=width, scheme=scheme)
+    browser.get(str(client.base_url))
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +40,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     command = [sys.executable, "-m", "queryveil", "serve", "--port", str(port), "--k", "4", "--l", "3"]
     process = subprocess.Popen(command, cwd=tmp_path_factory.mktemp("service"), stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as found:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as found:
             until(lambda: is_ready(found))
             yield found
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(patience())
 
 
 def is_ready(client: httpx.Client) -> bool:
@@ -68,27 +72,24 @@ def addresses_asked(browser: Any) -> set[str]:
     return {httpx.URL(url).netloc.decode() for url in urls if url.startswith("http")}
 
 
-def test_the_numbers_move_without_a_reload_and_nothing_of_the_log_is_shown(
-    client: httpx.Client, tmp_path: Path
-) -> None:
+def test_the_numbers_move_without_a_reload_and_nothing_of_the_log_is_shown(client: httpx.Client, browser: Any) -> None:
     log = synthesize(users=300, seed=5).log.frame
     events = [*log.select("user", "query").iter_rows(), *[(f"u{i}", f"call 555-010-{i:04}") for i in range(9)]]
-    with watching(tmp_path) as browser:
-        browser.get(str(client.base_url))
-        until(lambda: shown(browser, "n_read") >= 0)
-        browser.execute_script("window.isTheSame = true")
-        before = shown(browser, "n_read")
-        for i in range(0, len(events), 400):
-            post(client, events[i : i + 400])
-        until(lambda: shown(browser, "n_read") == before + len(events))
-        for name in ("n_released", "n_waiting", "n_identifiers", "n_outbox_rows"):
-            assert shown(browser, name) > 0
-        until(lambda: bool(browser.find_elements("css selector", "#example table")))
-        assert browser.execute_script("return window.isTheSame") is True
-        assert browser.find_element("id", "status").text == "Ready"
-        html = browser.execute_script("return document.documentElement.outerHTML")
-        assert addresses_asked(browser) == {client.base_url.netloc.decode()}
-        assert browser.get_log("browser") == []
+    look(browser, client)
+    until(lambda: shown(browser, "n_read") >= 0)
+    browser.execute_script("window.isTheSame = true")
+    before = shown(browser, "n_read")
+    for i in range(0, len(events), 400):
+        post(client, events[i : i + 400])
+    until(lambda: shown(browser, "n_read") == before + len(events))
+    for name in ("n_released", "n_waiting", "n_identifiers", "n_outbox_rows"):
+        assert shown(browser, name) > 0
+    until(lambda: bool(browser.find_elements("css selector", "#example table")))
+    assert browser.execute_script("return window.isTheSame") is True
+    until(lambda: browser.find_element("id", "status").text == "Ready")
+    html = browser.execute_script("return document.documentElement.outerHTML")
+    assert addresses_asked(browser) == {client.base_url.netloc.decode()}
+    assert browser.get_log("browser") == []
     seen = "\n".join([html, client.get("/stats").text, client.get("/metrics").text])
     assert not [query for _, query in events if len(query) > 8 and query in seen]
     assert not [user for user, _ in events if f">{user}<" in seen or f'"{user}"' in seen]
@@ -97,15 +98,14 @@ def test_the_numbers_move_without_a_reload_and_nothing_of_the_log_is_shown(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits_narrow_and_wide_screens_in_light_and_dark(
-    client: httpx.Client, tmp_path: Path, width: int, scheme: str
+    client: httpx.Client, browser: Any, width: int, scheme: str
 ) -> None:
-    with watching(tmp_path, width=width, scheme=scheme) as browser:
-        browser.get(str(client.base_url))
-        until(lambda: bool(browser.find_elements("css selector", "#example table")))
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        red, green, blue = rgb(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
-        assert (red + green + blue > 3 * 128) == (scheme == "light")
-        assert browser.get_log("browser") == []
+    look(browser, client, width=width, scheme=scheme)
+    until(lambda: bool(browser.find_elements("css selector", "#example table")))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    red, green, blue = rgb(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert (red + green + blue > 3 * 128) == (scheme == "light")
+    assert browser.get_log("browser") == []
 
 
 def rgb(text: str) -> list[int]:
@@ -126,19 +126,18 @@ return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_and_every_picture_has_a_name(client: httpx.Client, tmp_path: Path, scheme: str) -> None:
-    with watching(tmp_path, scheme=scheme) as browser:
-        browser.get(str(client.base_url))
-        until(lambda: bool(browser.find_elements("css selector", "#example table")))
-        pale = [found for found in browser.execute_script(CONTRAST) if found[0] < 4.5]
-        assert pale == []
-        pictures = browser.find_elements("css selector", "[role=img]")
-        assert len(pictures) > 30
-        assert all(picture.get_attribute("aria-label") for picture in pictures)
-        for table in browser.find_elements("css selector", "table"):
-            assert table.find_elements("css selector", "th[scope=col]")
-        for header in browser.find_elements("css selector", "thead th"):
-            assert header.get_attribute("textContent").strip()
+def test_text_stands_out_and_every_picture_has_a_name(client: httpx.Client, browser: Any, scheme: str) -> None:
+    look(browser, client, scheme=scheme)
+    until(lambda: bool(browser.find_elements("css selector", "#example table")))
+    pale = [found for found in browser.execute_script(CONTRAST) if found[0] < 4.5]
+    assert pale == []
+    pictures = browser.find_elements("css selector", "[role=img]")
+    assert len(pictures) > 30
+    assert all(picture.get_attribute("aria-label") for picture in pictures)
+    for table in browser.find_elements("css selector", "table"):
+        assert table.find_elements("css selector", "th[scope=col]")
+    for header in browser.find_elements("css selector", "thead th"):
+        assert header.get_attribute("textContent").strip()
 
 
 def test_a_service_that_is_gone_is_said_on_the_page(tmp_path: Path) -> None:
@@ -148,7 +147,10 @@ def test_a_service_that_is_gone_is_said_on_the_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "queryveil", "serve", "--port", str(port), "--store", "memory:"]
     process = subprocess.Popen(command, cwd=tmp_path / "service", stderr=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client, watching(tmp_path / "profile") as browser:
+        with (
+            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client,
+            browsing(tmp_path / "profile") as browser,
+        ):
             until(lambda: is_ready(client))
             browser.get(str(client.base_url))
             until(lambda: browser.find_element("id", "status").text == "Ready")
@@ -157,4 +159,4 @@ def test_a_service_that_is_gone_is_said_on_the_page(tmp_path: Path) -> None:
             until(lambda: browser.find_element("id", "status").text == "No answer from the service")
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(patience())

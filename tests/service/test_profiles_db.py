@@ -42,6 +42,7 @@ def long_form(table: pl.DataFrame) -> pl.DataFrame:
     return rows.sort("user", "category")
 
 
+@pytest.mark.slow
 def test_profiles_are_complete_at_every_moment_on_their_way_into_the_blocks(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     store = SqliteStore(path)
@@ -88,6 +89,7 @@ def test_the_golden_profile_of_the_paper_has_its_shares_in_the_shell(tmp_path: P
     store.close()
 
 
+@pytest.mark.slow
 def test_profiles_are_read_while_another_process_writes_them(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     process = subprocess.Popen([sys.executable, str(COMMITTING), str(path)], stdout=subprocess.PIPE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from tests.support.redis_server import IS_INSTALLED, RedisServer
+from tests.support.waiting import patience, until
 
 from queryveil.errors import BadInput, Unreachable
 from queryveil.service.connectors.redis import RedisSink, RedisSource
 from queryveil.service.ports import Outgoing
 
-pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")]
 
 RELAY = Path(__file__).with_name("relay.py")
 DELIVERED = "queryveil:{released}:delivered"
@@ -65,8 +65,8 @@ def block(number: int, *, data: bytes | None = None) -> Outgoing:
 
 
 def run_relay(server: RedisServer, state: Path, *dies_at: str) -> int:
-    words = [server.url(stream="queries"), server.url(stream="released"), str(state), *dies_at]
-    return subprocess.run([sys.executable, str(RELAY), *words], check=False, timeout=120).returncode
+    words = [server.url(stream="queries"), server.url(stream="released"), str(state), "1400", *dies_at]
+    return subprocess.run([sys.executable, str(RELAY), *words], check=False, timeout=patience()).returncode
 
 
 def test_entries_come_as_lines_and_an_entry_of_fields_as_a_json_object(server: RedisServer) -> None:
@@ -76,7 +76,7 @@ def test_entries_come_as_lines_and_an_entry_of_fields_as_a_json_object(server: R
         client.xadd("queries", {"user": "u2", "query": 'say "cheese"\nplease'})
         client.xadd("queries", {"extra": "x", "data": "with a further field"})
     source = source_at(server)
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     assert batch is not None
     assert [line for line in batch.data.splitlines() if line] == [
         b'{"user":"u1","query":"red wine"}',
@@ -96,7 +96,7 @@ def test_garbage_is_passed_on_line_by_line_and_stops_nothing(server: RedisServer
         client.xadd("queries", {"data": ""})
         client.xadd("queries", {"data": "fine"})
     source = source_at(server)
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     assert batch is not None
     lines = batch.data.split(b"\n")
     assert lines[0].startswith(b"{")
@@ -107,11 +107,11 @@ def test_garbage_is_passed_on_line_by_line_and_stops_nothing(server: RedisServer
 def test_what_was_taken_and_not_committed_comes_again(server: RedisServer) -> None:
     fill(server, start=0, stop=5)
     first = source_at(server)
-    batch = first.take(timeout=1)
+    batch = first.take(timeout=patience())
     first.close()
     again = source_at(server)
     assert batch is not None
-    repeated = again.take(timeout=1)
+    repeated = again.take(timeout=patience())
     assert repeated is not None
     assert repeated.data == batch.data
     again.acknowledge(repeated, bad_lines=())
@@ -123,12 +123,12 @@ def test_what_was_taken_and_not_committed_comes_again(server: RedisServer) -> No
 def test_what_was_committed_and_not_acknowledged_does_not_come_again(server: RedisServer) -> None:
     fill(server, start=0, stop=5)
     first = source_at(server)
-    batch = first.take(timeout=1)
+    batch = first.take(timeout=patience())
     first.close()
     assert batch is not None
     fill(server, start=5, stop=6)
     again = source_at(server, position=batch.position)
-    later = again.take(timeout=1)
+    later = again.take(timeout=patience())
     assert later is not None
     assert later.data == b"line 5\n"
     again.acknowledge(later, bad_lines=())
@@ -140,15 +140,15 @@ def test_what_was_committed_and_not_acknowledged_does_not_come_again(server: Red
 def test_a_group_that_was_deleted_is_made_again_behind_the_position(server: RedisServer) -> None:
     fill(server, start=0, stop=5)
     source = source_at(server)
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     assert batch is not None
     source.acknowledge(batch, bad_lines=())
     with server.client() as client:
         client.xgroup_destroy("queries", "queryveil")
     fill(server, start=5, stop=7)
     with pytest.raises(Unreachable, match="made again"):
-        source.take(timeout=1)
-    later = source.take(timeout=1)
+        source.take(timeout=patience())
+    later = source.take(timeout=patience())
     assert later is not None
     assert later.data == b"line 5\nline 6\n"
     source.close()
@@ -159,7 +159,7 @@ def test_a_server_that_was_set_back_gives_nothing_twice_and_numbers_new_entries_
 ) -> None:
     fill(server, start=0, stop=3)
     source = source_at(server)
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     assert batch is not None
     source.close()
     far = "99999999999999-7"
@@ -167,7 +167,7 @@ def test_a_server_that_was_set_back_gives_nothing_twice_and_numbers_new_entries_
         client.xgroup_setid("queries", "queryveil", "0")
         again = source_at(server, position=far)
         client.xadd("queries", {"data": "new"})
-    later = again.take(timeout=1)
+    later = again.take(timeout=patience())
     assert later is not None
     assert later.data == b"new\n"
     assert later.position == "99999999999999-8"
@@ -178,7 +178,7 @@ def test_entries_stay_for_other_groups_unless_they_are_to_be_deleted(server: Red
     fill(server, start=0, stop=3)
     for delete, n_left in ((0, 3), (1, 0)):
         source = source_at(server, group=f"group{delete}", delete=delete)
-        batch = source.take(timeout=1)
+        batch = source.take(timeout=patience())
         assert batch is not None
         assert batch.data == b"line 0\nline 1\nline 2\n"
         source.acknowledge(batch, bad_lines=())
@@ -190,7 +190,7 @@ def test_entries_stay_for_other_groups_unless_they_are_to_be_deleted(server: Red
 def test_entries_to_be_deleted_are_gone_also_after_a_crash_before_that(server: RedisServer) -> None:
     fill(server, start=0, stop=3)
     first = source_at(server, delete=1)
-    batch = first.take(timeout=1)
+    batch = first.take(timeout=patience())
     first.close()
     assert batch is not None
     with server.client() as client:
@@ -207,7 +207,7 @@ def test_two_consumers_of_a_group_share_the_entries(server: RedisServer) -> None
     sources = [source_at(server, consumer=name) for name in ("a", "b")]
     lines: list[bytes] = []
     for source in sources:
-        batch = source.take(timeout=1)
+        batch = source.take(timeout=patience())
         assert batch is not None
         lines += batch.data.splitlines()
         source.close()
@@ -294,7 +294,7 @@ def test_a_last_line_without_an_end_is_a_line(server: RedisServer) -> None:
 def test_a_server_that_was_killed_has_everything_when_it_is_back(server: RedisServer) -> None:
     fill(server, start=0, stop=10)
     source, sink = source_at(server), sink_at(server)
-    batch = source.take(timeout=1)
+    batch = source.take(timeout=patience())
     sink.deliver(block(1))
     server.kill()
     assert batch is not None
@@ -305,7 +305,7 @@ def test_a_server_that_was_killed_has_everything_when_it_is_back(server: RedisSe
         sink.deliver(block(2))
     server.start()
     fill(server, start=10, stop=12)
-    later = source.take(timeout=1)
+    later = source.take(timeout=patience())
     assert later is not None
     assert later.data == b"line 10\nline 11\n"
     for number in (1, 2):
@@ -322,8 +322,7 @@ def test_entries_on_their_way_when_the_connection_broke_come_again(server: Redis
     assert source.take(timeout=0.01) is None
     with server.client() as client, ThreadPoolExecutor() as threads:
         waiting = threads.submit(source.take, timeout=60)
-        while not client.info("clients")["blocked_clients"]:
-            time.sleep(0.01)
+        until(lambda: client.info("clients")["blocked_clients"])
         # In one step, so that the one who waits gets nothing: the server has noted the entry as handed out to us.
         with client.pipeline(transaction=True) as steps:
             steps.xadd("queries", {"data": "line 0"})
@@ -331,8 +330,8 @@ def test_entries_on_their_way_when_the_connection_broke_come_again(server: Redis
             steps.execute()
         client.client_kill_filter(_type="normal", skipme=True)
         with pytest.raises(Unreachable, match="no connection"):
-            waiting.result(timeout=30)
-    batch = source.take(timeout=1)
+            waiting.result(timeout=patience())
+    batch = source.take(timeout=patience())
     assert batch is not None
     assert batch.data == b"line 0\n"
     source.close()
@@ -356,8 +355,7 @@ def test_closing_ends_a_take_that_waits(server: RedisServer) -> None:
     source = source_at(server)
     with ThreadPoolExecutor() as threads, server.client() as client:
         waiting = threads.submit(source.take, timeout=600)
-        while not client.info("clients")["blocked_clients"]:
-            time.sleep(0.01)
+        until(lambda: client.info("clients")["blocked_clients"])
         source.close()
         with suppress(Unreachable):
-            assert waiting.result(timeout=30) is None
+            assert waiting.result(timeout=patience()) is None

@@ -13,7 +13,7 @@ from queryveil.errors import BadInput, BadParameter, Unreachable
 from queryveil.service.connectors.redis import RedisSink, RedisSource
 from queryveil.service.ports import Outgoing
 
-pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")]
 
 
 @pytest.fixture

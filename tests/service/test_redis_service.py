@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,16 +17,17 @@ from typing import Any
 
 import pytest
 import redis
+from tests.support.examples import SOAKS
 from tests.support.redis_server import IS_INSTALLED, RedisServer
+from tests.support.waiting import patience, until
 
-pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_INSTALLED, reason="redis-server is not installed")]
 
 FIRST = ("red", "white", "green", "sweet", "sour", "hot", "cold", "fresh", "dried", "baked")
 SECOND = ("wine", "cheese", "bread", "apple", "pear", "soup", "salad", "cake", "rice", "pasta")
 THIRD = ("recipe", "price", "shop", "review", "store", "calories", "season", "market", "video", "guide")
 QUERIES = [" ".join(words) for words in itertools.product(FIRST, SECOND, THIRD)]
 N_USERS = 37
-PATIENCE = 120.0
 
 
 def events(queries: list[str], *, seed: int) -> list[bytes]:
@@ -49,8 +49,7 @@ def add(server: RedisServer, lines: list[bytes], *, first: int) -> None:
     """Add entries numbered from `first`, as a careful sender does that tries again until the server has them."""
     with server.client() as client:
         for number, line in enumerate(lines, start=first):
-            while not _is_added(client, line, number=number):
-                time.sleep(0.02)
+            until(lambda line=line, number=number: _is_added(client, line, number=number))  # type: ignore[misc]
 
 
 def _is_added(client: Any, line: bytes, *, number: int) -> bool:
@@ -62,14 +61,6 @@ def _is_added(client: Any, line: bytes, *, number: int) -> bool:
         # It had arrived before the connection broke.
         return "equal or smaller" in str(error)
     return True
-
-
-def wait_for(holds: Callable[[], Any], *, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert process.poll() is None, "the service has ended"
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.02)
 
 
 def n_released(server: RedisServer) -> int:
@@ -100,7 +91,7 @@ def service(source: RedisServer, sink: RedisServer, folder: Path) -> Iterator[su
 
 def stop(process: subprocess.Popen[str]) -> dict[str, Any]:
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=PATIENCE)
+    said, _ = process.communicate(timeout=patience())
     assert process.returncode == 0
     counts: dict[str, Any] = json.loads(said)
     return counts
@@ -123,11 +114,11 @@ def run_and_kill(server: RedisServer, folder: Path, *, after: float) -> None:
     """Run the service until it has released something more, and a moment longer."""
     before = n_released(server)
     with service(server, server, folder) as process:
-        wait_for(lambda: n_released(server) > before, process=process)
+        until(lambda: n_released(server) > before, process=process)
         time.sleep(after)
 
 
-@pytest.mark.parametrize("seed", range(1, 13 if os.environ.get("QUERYVEIL_SOAK") else 3))
+@pytest.mark.parametrize("seed", range(1, 13 if SOAKS else 3))
 def test_a_service_and_a_server_that_are_killed_lose_nothing_and_release_nothing_twice(
     tmp_path: Path, seed: int
 ) -> None:
@@ -140,13 +131,13 @@ def test_a_service_and_a_server_that_are_killed_lose_nothing_and_release_nothing
             sending.result()
         with service(server, server, tmp_path) as process:
             sending = threads.submit(add, server, lines[600:], first=601)
-            wait_for(lambda: is_read(server), process=process)
+            until(lambda: is_read(server), process=process)
             server.kill()
             time.sleep(dice.uniform(0, 0.3))
             server.start()
             sending.result()
             add(server, [b"garbage", b'{"user": 1', b"\xff\xfe"], first=901)
-            wait_for(lambda: is_read(server), process=process)
+            until(lambda: is_read(server), process=process)
             counts = stop(process)
         assert counts["n_bad"] == 3
         check(server, counts, n_read=903)
@@ -162,11 +153,11 @@ def test_a_sink_that_is_full_holds_the_service_back_until_there_is_room(tmp_path
             client.config_set("maxmemory", "1")
         add(source, events(QUERIES[:300], seed=3), first=1)
         with service(source, sink, tmp_path) as process:
-            wait_for(lambda: is_read(source), process=process)
+            until(lambda: is_read(source), process=process)
             assert n_released(sink) == 0
             assert process.poll() is None
             with sink.client() as client:
                 client.config_set("maxmemory", "0")
-            wait_for(lambda: n_released(sink) > 0, process=process)
+            until(lambda: n_released(sink) > 0, process=process)
             counts = stop(process)
         check(sink, counts, n_read=300)

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings, until
+from tests.support.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings
+from tests.support.waiting import until
 
 from queryveil.errors import BadFile, BadParameter, MissingColumn, Unreachable
 from queryveil.service.pipeline.service import Service
@@ -277,6 +278,7 @@ def test_profiles_are_those_of_the_released_rows(tmp_path: Path) -> None:
     assert by_category == dict(stats.released)
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_counts_as_one() -> None:
     lines = event_lines(3000, seed=13)
     lines[2222] = "kestrel"

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.support.commits import SETTINGS, check_profiles, check_saved, numbered_commit
+from tests.support.examples import SOAKS
 from tests.support.postgres_server import IS_INSTALLED, PostgresServer
+from tests.support.waiting import until
 
 from queryveil.errors import StoreBusy, Unreachable
 from queryveil.service.pipeline.urls import open_store
-from queryveil.service.ports import Store
+from queryveil.service.ports import Saved, Store
 from queryveil.service.stores.postgres import PostgresStore
 
+pytestmark = pytest.mark.slow
+
 COMMITTING = Path(__file__).with_name("committing.py")
-SOAKS = bool(os.environ.get("QUERYVEIL_SOAK"))
 
 
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[PostgresServer]:
     if not IS_INSTALLED:
         pytest.skip("PostgreSQL is not installed")
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture
+def server(one_server: PostgresServer) -> PostgresServer:
+    """A server without a store on it; it runs again after each test that kills it."""
+    with one_server.client() as client:
+        client.execute("DROP SCHEMA IF EXISTS queryveil CASCADE")
+    return one_server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -41,16 +52,17 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def open_patiently(store: Store) -> int:
     """Open a store whose last process has just died: a server takes a moment to notice."""
-    for _ in range(100):
-        try:
-            saved = store.open(settings=SETTINGS)
-        except StoreBusy:
-            time.sleep(0.1)
-        else:
-            if saved.number:
-                check_saved(saved, number=saved.number)
-            return saved.number
-    raise AssertionError("the store stays busy")
+    found: list[Saved] = []
+
+    def is_open() -> bool:
+        with suppress(StoreBusy):
+            found.append(store.open(settings=SETTINGS))
+        return bool(found)
+
+    until(is_open)
+    if found[0].number:
+        check_saved(found[0], number=found[0].number)
+    return found[0].number
 
 
 def test_a_process_killed_at_any_moment_leaves_a_whole_commit(address: str) -> None:
@@ -76,14 +88,18 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_commit(address: str) -> N
 def commit_patiently(store: Store, number: int) -> int:
     """Return a commit again until it is taken; give how often it failed."""
     n_failed = 0
-    while True:
+
+    def is_committed() -> bool:
+        nonlocal n_failed
         try:
             store.commit(numbered_commit(number))
         except Unreachable:
             n_failed += 1
-            time.sleep(0.05)
-        else:
-            return n_failed
+            return False
+        return True
+
+    until(is_committed)
+    return n_failed
 
 
 def test_a_server_that_is_killed_and_started_again_has_every_commit_once(server: PostgresServer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.examples import SOAKS
 
 from queryveil import read_release, synth, verify
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")
-N_USERS = 1_000_000 if os.environ.get("QUERYVEIL_SOAK") else 20_000
+N_USERS = 1_000_000 if SOAKS else 20_000
 """A million takes ten minutes on two cores."""
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import polars as pl
 import pytest
 from tests.support.streams import KEY
+from tests.support.waiting import until
 
 from queryveil.checks.arrivals import Arrivals, arrivals_of
 from queryveil.checks.swap import verify_swap
@@ -91,9 +92,10 @@ def live_and_die(folder: Path, *, after_batches: int, seconds: float) -> None:
             stderr=log,
             start_new_session=True,
         )
-    while last_commit(folder) < goal:
-        assert process.poll() is None, (folder / "mortal.log").read_text()[-3000:]
-        time.sleep(0.02)
+    try:
+        until(lambda: last_commit(folder) >= goal, process=process)
+    except AssertionError as error:
+        raise AssertionError((folder / "mortal.log").read_text()[-3000:]) from error
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -102,9 +104,8 @@ def live_and_die(folder: Path, *, after_batches: int, seconds: float) -> None:
 def stop_in_the_middle(spark: SparkSession, folder: Path) -> None:
     goal = last_commit(folder) + 1
     query = SWAP.start(spark, **places_in(folder, form="parquet"), available_now=True)
-    while last_commit(folder) < goal:
-        assert query.exception() is None
-        time.sleep(0.02)
+    until(lambda: last_commit(folder) >= goal or query.exception() is not None)
+    assert query.exception() is None
     query.stop()
 
 
@@ -270,8 +271,7 @@ def run_until_stopped(spark: SparkSession, swap: SwapStream, where: Places) -> S
     goal = last_commit(folder) + 1
     with ThreadPoolExecutor(1) as threads:
         run = threads.submit(lambda: swap.run(spark, **where, available_now=False))
-        while last_commit(folder) < goal and not run.done():
-            time.sleep(0.1)
+        until(lambda: last_commit(folder) >= goal or run.done())
         for query in spark.streams.active:
             if query.name == "queryveil swap":
                 query.stop()
@@ -285,8 +285,7 @@ def test_an_interrupted_run_leaves_no_query_behind_and_the_next_goes_on(spark: S
         write_lines(tmp_path / "in" / f"{number}.jsonl", *events[5 * number :][:5])
 
     def interrupt() -> None:
-        while last_commit(tmp_path) < 0:
-            time.sleep(0.02)
+        until(lambda: last_commit(tmp_path) >= 0)
         os.kill(os.getpid(), signal.SIGINT)
 
     swap = SwapStream(k=3, key=KEY)

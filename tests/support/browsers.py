@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import patience
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 HAS_BROWSER = CHROMIUM is not None and DRIVER is not None
 """Whether Debian's chromium and chromium-driver are there."""
@@ -30,6 +32,9 @@ def browsing(profile: Path, *, offline: bool = False) -> Iterator[Any]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    # Selenium's own limits are fixed times.
+    browser.set_page_load_timeout(patience(60))
+    browser.set_script_timeout(patience())
     try:
         if offline:
             browser.execute_cdp_cmd("Network.enable", {})

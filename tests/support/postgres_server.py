@@ -8,15 +8,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tests.support.redis_server import free_port
+from tests.support.waiting import until
 
-_PATIENCE = 60.0
 _PASSWORD = "open-the-door"
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name.split(".")[0]))
 
@@ -93,21 +92,19 @@ class PostgresServer:
         """Start it on the folder as it is, and wait until it answers."""
         import psycopg
 
-        end = time.monotonic() + _PATIENCE
         words = ["-D", str(self._folder / "data"), "-p", str(self.port), "-k", str(self._folder)]
         words += ["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=16MB"]
-        while True:
+
+        def answers() -> bool:
             # After a crash the old processes may still end; until then a new server refuses to start.
             if self._process is None or self._process.poll() is not None:
                 self._process = self._run("postgres", *words)
-            try:
+            with suppress(psycopg.OperationalError):
                 self.client().close()
-            except psycopg.OperationalError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
-            else:
-                return
+                return True
+            return False
+
+        until(answers)
 
     def kill(self) -> None:
         """End it without a warning, as a crash does."""

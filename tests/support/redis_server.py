@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.support.waiting import until
+
 IS_INSTALLED = shutil.which("redis-server") is not None
-_PATIENCE = 30.0
 
 
 def free_port() -> int:
@@ -68,17 +69,14 @@ class RedisServer:
         words += ["--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning", *self.options]
         words += [] if self.password is None else ["--requirepass", self.password]
         self._process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + _PATIENCE
         with self.client() as client:
-            while True:
-                try:
-                    client.ping()
-                except redis.RedisError:
-                    if self._process.poll() is not None or time.monotonic() > end:
-                        raise
-                    time.sleep(0.02)
-                else:
-                    return
+
+            def answers() -> bool:
+                with suppress(redis.RedisError):
+                    return bool(client.ping())
+                return False
+
+            until(answers, process=self._process)
 
     def kill(self) -> None:
         """End it without a warning, as a crash does."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Event
+
+from tests.support.waiting import patience
 
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.ports import Batch, Outgoing
@@ -27,15 +28,6 @@ def event_lines(n: int, *, seed: int, n_users: int = 40) -> list[str]:
         asked = f"2006-03-{rng.randrange(1, 29):02} {rng.randrange(24):02}:00:00"
         lines.append(f"member{rng.randrange(n_users)}\t{rng.choice(_ABOUT)} {word}\t{asked}\t\t")
     return lines
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that happens elsewhere; a minute is enough for it."""
-    end = time.monotonic() + 60
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError("it did not happen in a minute")
-        time.sleep(0.01)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
@@ -67,7 +59,7 @@ def keyed_settings(**changed: object) -> StreamSettings:
         "remembered": 10_000,
         "columns": ColumnPolicy(ids=Ids.KEYED, key=KEY),
         "is_finite": True,
-        "patience": 20.0,
+        "patience": patience(20),
     }
     return StreamSettings(**(chosen | changed))  # type: ignore[arg-type]
 

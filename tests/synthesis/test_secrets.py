@@ -24,6 +24,7 @@ def test_one_user_in_a_thousand_is_planted(made: Synthetic) -> None:
     assert len({secret.user for secret in made.secrets}) == 4
 
 
+@pytest.mark.slow
 def test_at_most_a_hundred_are_planted() -> None:
     assert len(synthesize(users=150_000, seed=2, like="altavista").secrets) == 100
 

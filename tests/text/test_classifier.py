@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_classifier import PlainClassifier
 
 from queryveil.errors import BadFile, BadParameter
@@ -117,7 +118,7 @@ def test_a_slice_of_a_column_is_classified_like_the_column() -> None:
     assert Classifier().classify(queries.slice(2)).names.to_list() == Classifier().classify(queries).names.to_list()[2:]
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(queries=st.lists(st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join), min_size=1, max_size=8))
 def test_the_kernels_agree_with_algorithm_1_in_plain_python(
     tables: dict[str, Path], plain: PlainClassifier, queries: list[str]
@@ -128,7 +129,7 @@ def test_the_kernels_agree_with_algorithm_1_in_plain_python(
     assert found.main_unit.to_list() == [answer.main_unit for answer in expected]
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(queries=st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_any_text_gets_an_answer_and_a_category_needs_a_unit(queries: list[str]) -> None:
     found = Classifier().classify(pl.Series(queries))

@@ -49,6 +49,7 @@ def test_made_up_queries_are_nearly_all_classified_and_mostly_right(half: str) -
     assert right >= 0.8
 
 
+@pytest.mark.slow
 @real_data
 @needs_excite
 @pytest.mark.parametrize("half", ["tuned", "held out", "fresh"])
@@ -58,6 +59,7 @@ def test_real_queries_are_nearly_all_classified_and_mostly_right(half: str) -> N
     assert right >= 0.75
 
 
+@pytest.mark.slow
 @real_data
 @needs_excite
 def test_weighing_all_units_beats_the_rarest_one_alone() -> None:

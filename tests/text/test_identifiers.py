@@ -346,6 +346,7 @@ def test_a_found_identifier_is_a_frozen_value() -> None:
         found.start = 3  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_neither_the_network_nor_the_disk_is_needed(tmp_path: Path) -> None:
     code = (
         "import socket\n"
@@ -367,6 +368,7 @@ def test_the_tables_are_small_and_say_where_they_come_from() -> None:
     assert all(word in sources for word in ("census", "public domain", "GeoNames", "Attribution 4.0", "MIT License"))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.skipif(not EXCITE.exists(), reason="the Excite log is not beside the checkout")
 def test_a_real_log_keeps_most_of_its_queries() -> None:

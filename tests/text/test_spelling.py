@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.text.classifier import Classifier, Kind
 from queryveil.text.classifier._word_kernels import are_one_apart, find_nearby, index_deletions, n_slots
@@ -29,14 +30,14 @@ def distance(one: str, other: str) -> int:
     return int(table[-1, -1])
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(one=words, other=words)
 def test_one_apart_means_a_distance_of_at_most_one(one: str, other: str) -> None:
     a, b = (np.frombuffer(text.encode(), np.uint8) for text in (one, other))
     assert are_one_apart(a, 0, len(a), b, 0, len(b)) == (distance(one, other) <= 1)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(word=words, known=st.lists(words, min_size=1, max_size=12, unique=True))
 def test_the_index_finds_what_comparing_with_every_word_finds(word: str, known: list[str]) -> None:
     table = byte_words(pl.Series(known))

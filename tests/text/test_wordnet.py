@@ -11,8 +11,9 @@ from types import ModuleType
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.text.taxonomy import Taxonomy
 
@@ -148,7 +149,7 @@ def near_nouns(draw: st.DrawFn) -> str:
     return draw(st.sampled_from([joined, joined.upper(), f" {joined}\t"]))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(near_nouns() | st.text(alphabet="aesxmniéÉz -\n'_ful", max_size=8), max_size=30))
 @example(["-", " - ", "s-s", "men men", "mice-mice mice", "s\ns", "ful", "sful", "bases on balls"])
 def test_a_column_finds_what_single_words_find(words: list[str]) -> None:
@@ -203,6 +204,7 @@ def test_a_hypernym_that_is_cut_off_is_no_hypernym_any_more(nouns: Taxonomy) -> 
     assert both.hypernyms(both.find("dog")).tolist() == [both.parent[both.find("dog")], both.find("domestic animal")]
 
 
+@pytest.mark.slow
 def test_wordnet_is_read_once_and_only_when_it_is_asked_for() -> None:
     assert Taxonomy.wordnet() is Taxonomy.wordnet()
     code = (

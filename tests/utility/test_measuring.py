@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.support.releases import released
 
 import queryveil
@@ -33,7 +33,6 @@ def perfect(found: Measures) -> bool:
     return all(score.value == (0 if score.better == "less" else 1) for score in found)
 
 
-@settings(deadline=None)
 @given(log=clicked_logs())
 def test_a_log_with_nothing_but_its_ids_changed_loses_nothing(log: QueryLog) -> None:
     assert perfect(measure(log, pseudonymised(log)))

@@ -253,6 +253,7 @@ def test_the_score_says_both_figures_and_reprs_hide_words(index: SearchIndex, pr
     assert not any(word in shown for word in ("lamp", "object", "u0"))
 
 
+@pytest.mark.slow
 def test_without_the_search_engine_the_error_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['tantivy'] = None\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_utility import Row, plain_suggestions
 from tests.support.releases import MONDAY, released, timed_log
@@ -40,7 +40,6 @@ def plain(rows: Hours) -> list[Row]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(deadline=None)
 @given(before=ROWS, after=ROWS)
 def test_suggestions_are_those_of_the_definition(way: str, before: Hours, after: Hours) -> None:
     # A column of times that is empty on one side is no times at all, which is another way.
@@ -88,6 +87,7 @@ def test_order_counts_only_where_the_release_has_exact_times() -> None:
     assert "same user and day" in by_day.about
 
 
+@pytest.mark.slow
 def test_a_query_of_two_users_or_with_one_follower_is_not_looked_at() -> None:
     rows = asked(("elm", "oak"), ("elm", "oak"))
     assert measured(rows, rows) is None

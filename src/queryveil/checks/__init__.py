@@ -7,7 +7,7 @@ from queryveil.checks.kdelta import verify_kdelta
 from queryveil.checks.km import verify_km
 from queryveil.checks.plink import verify_linkability
 from queryveil.checks.swap import verify_swap
-from queryveil.checks.transactions import verify_transactions, verify_transactions_by_force
+from queryveil.checks.transactions import verify_transactions
 from queryveil.checks.verdict import Verdict, Witness
 
 __all__ = [
@@ -23,5 +23,4 @@ __all__ = [
     "verify_linkability",
     "verify_swap",
     "verify_transactions",
-    "verify_transactions_by_force",
 ]

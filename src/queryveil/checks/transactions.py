@@ -7,7 +7,6 @@ item that is generalised leaves the nodes below and never enters one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -145,24 +144,6 @@ def verify_transactions(
         return verdict
     found = ungrounded(transactions, original=original, taxonomy=taxonomy)
     return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=found.notes)
-
-
-def verify_transactions_by_force(transactions: Transactions, promise: TransactionAnonymity) -> Verdict:
-    """Judge the promise as `verify_transactions` does, by its definition.
-
-    >>> baskets = Transactions.from_frame({"items": [["milk", "tea"], ["tea", "milk"]]})
-    >>> verify_transactions_by_force(baskets, TransactionAnonymity(k=2)).holds
-    True
-    """
-    rows_of = defaultdict[tuple[str, ...], list[int]](list)
-    for row, items in enumerate(transactions.frame["items"].to_list(), start=1):
-        rows_of[tuple(sorted(items))].append(row)
-    rare = [
-        _witness(len(bag), len(rows), rows[: Verdict.N_KEPT], needed=promise.k)
-        for bag, rows in rows_of.items()
-        if len(rows) < promise.k
-    ]
-    return _verdict(transactions, promise, n_violations=len(rare), witnesses=sorted(rare)[: Verdict.N_KEPT])
 
 
 def _bags(transactions: Transactions) -> pl.Series:
