@@ -159,8 +159,7 @@ class _Rows:
 
     def rows(self, terms: Int64s) -> Int64s:
         """Return the rows that have all of some terms; none if there are no terms."""
-        queries = self._index.queries_with(terms).tolist() if len(terms) else []
-        return np.concatenate([np.empty(0, np.int64), *map(self._rows.row, queries)])
+        return self._rows.take(self._index.queries_with(terms)).values if len(terms) else np.empty(0, np.int64)
 
     def owners(self, terms: Int64s) -> Int32s:
         """Return those whose rows have all of some terms."""
@@ -175,10 +174,11 @@ class _Index:
 
     def queries_with(self, terms: Int64s) -> Int32s:
         """Return the queries that hold all of some terms."""
-        by_length = sorted(terms.tolist(), key=lambda term: len(self.queries.row(term)))
-        found = np.unique(self.queries.row(by_length[0]))
-        for term in by_length[1:]:
-            found = found[np.isin(found, self.queries.row(term))]
+        ptr, values = self.queries
+        shortest, *others = sorted((values[ptr[term] : ptr[term + 1]] for term in terms.tolist()), key=len)
+        found = np.unique(shortest)
+        for queries in others:
+            found = found[np.isin(found, queries)]
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,9 @@ from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows
 from queryveil.methods.km._deletion import delete, label
 from queryveil.text.histories import Histories
-from queryveil.text.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from queryveil.text.taxonomy import Taxonomy
 
 GONE = -1
 """What stands for a term that reached the root or has no place in the taxonomy: nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -23,8 +24,10 @@ from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import Tokens, tokenize
 from queryveil.text.histories import Histories, collect, rewrite
-from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
+
+if TYPE_CHECKING:
+    from queryveil.text.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
