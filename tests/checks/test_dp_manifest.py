@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from queryveil import Dp, verify
 from queryveil.data import CLICKS_SCHEMA, QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods.dp.synthesis import synthesized
-from queryveil.release import ColumnReport, Ids, Manifest, Release, TimeDetail
+from queryveil.release import ColumnReport, Ids, Manifest, Release, TimeDetail, read_release
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
 
@@ -51,6 +52,12 @@ def kinds(release: Release, original: QueryLog | None = None) -> list[str]:
 def test_a_release_as_it_was_made_agrees_with_itself(release: Release, tmp_path: Path) -> None:
     assert kinds(release) == []
     assert verify(release.save(tmp_path / "release")).holds
+
+
+def test_a_release_that_was_read_is_judged_when_its_folder_is_gone(tmp_path: Path) -> None:
+    release = read_release(PLAIN.save(tmp_path / "release"))
+    rmtree(tmp_path / "release")
+    assert verify(release).holds
 
 
 def test_every_warning_that_there_is_may_be_given() -> None:

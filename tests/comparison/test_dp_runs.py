@@ -100,7 +100,7 @@ def test_the_method_behind_made_up_sessions_is_that_of_their_counts() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "value", "allowed"),
-    [("rounds", 3, "one of 1, 2"), ("mechanism", "dice", "one of auto, .*gaussian"), ("epsilon", 0, "above 0")],
+    [("rounds", 3, "1 or 2"), ("mechanism", "dice", "one of auto, .*gaussian"), ("epsilon", 0, "above 0")],
 )
 def test_a_setting_it_cannot_have_is_one_line(setting: str, value: str | int, allowed: str) -> None:
     with pytest.raises(BadParameter, match=f"{setting} must be {allowed}"):

@@ -61,7 +61,8 @@ def verify(
     - `classifier`: the classifier that swap used, if it has tables of your own.
     """
     release = release if isinstance(release, Release) else read_release(release)
-    folder = None if release.folder is None else str(release.folder)
+    # A release that was read stays good when its folder is gone; what stood beside it there is then not judged.
+    folder = str(release.folder) if release.folder is not None and release.folder.is_dir() else None
     promise, parameters = release.promise, release.manifest.parameters
     match promise:
         case TransactionAnonymity():
