@@ -40,13 +40,13 @@ def test_clicks_are_counted_if_there_are_to_be_any(run: Run, clicked: Path, tmp_
     done = run("anonymize", "dp", clicked, "-o", tmp_path / "out", "--clicks", 0.5, *SURELY)
     assert read_release(tmp_path / "out").tallies.n_clicks == 1
     assert [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("clicks ")] == [
-        "1 pair of a query and a URL"
+        "1, each a query and a URL with a noisy count"
     ]
     assert not any(line.startswith("nothing leaves") for line in done.stderr.splitlines())
     without = run("anonymize", "dp", clicked, "-o", tmp_path / "other", *SURELY)
     assert "clicks" not in without.stdout
     made_up = run("anonymize", "dp", clicked, "-o", tmp_path / "made", "--clicks", 0.5, "--synthesize", 9, *SURELY)
-    assert "of a query and a URL" not in made_up.stdout
+    assert "a query and a URL" not in made_up.stdout
 
 
 def test_weak_promises_are_warned_of_on_the_terminal(run: Run, clicked: Path, tmp_path: Path) -> None:

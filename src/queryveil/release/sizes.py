@@ -78,7 +78,7 @@ def sizes(manifest: Manifest, *, kind: str | None = None, n_clicks: int | None =
             made_up = (("rows", n_rows), ("users", counts.n_users_after))
             return tuple(Size(label=label, n=n, note="all made up") for label, n in made_up)
         queries = Size(label="queries", n=n_rows, note="each with a noisy count")
-        clicks = Size(label="clicks", n=n_clicks or 0, note="pairs of a query and a URL, each with a noisy count")
+        clicks = Size(label="clicks", n=n_clicks or 0, note="each a query and a URL with a noisy count")
         return (queries,) if n_clicks is None else (queries, clicks)
     users = Size(label="users", n=counts.n_users_after, whole=counts.n_users_before)
     kind = kind or (manifest.data.kind if manifest.data else manifest.promise.released)
