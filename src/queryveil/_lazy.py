@@ -1,7 +1,5 @@
 """Names of a package that are imported when they are first used, so that importing the package stays fast."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any

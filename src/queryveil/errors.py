@@ -23,8 +23,6 @@ QueryveilError
 No message holds query text, a URL or a user id: rows are named by file and line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Small HTML tables, for notebooks and reports, and the one place that escapes text for HTML."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Report progress: long work calls `step`, and a watcher (the command line, a notebook) is called if there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Random generators: seeded from the system's secure source, or by a given seed for repeatable runs."""
 
-from __future__ import annotations
-
 import secrets
 
 import numpy as np

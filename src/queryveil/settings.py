@@ -4,8 +4,6 @@ The constructor's check, the option of a command, what a plan of `compare` may s
 page of options are all made from the field, so that none of them can differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum

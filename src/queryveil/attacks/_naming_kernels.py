@@ -1,7 +1,5 @@
 """Kernels that find the released user who best matches what is known of a target."""
 
-from __future__ import annotations
-
 from math import log1p, sqrt
 
 import numpy as np

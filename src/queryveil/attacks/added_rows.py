@@ -1,7 +1,5 @@
 """Attack on kdelta: tell synthetic rows from real ones, as with queries of TrackMeNot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

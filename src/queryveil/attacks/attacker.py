@@ -1,7 +1,5 @@
 """The protocol of attackers, what they are given, and the base class of those that draw targets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Attack by known times of a person's searches: why releases truncate times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

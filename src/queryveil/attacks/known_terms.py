@@ -1,7 +1,5 @@
 """Attack by a few known search terms of a person: Narayanan and Shmatikov's scoring."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attack by two or three terms that only one person has together: Arnold and Lilburn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

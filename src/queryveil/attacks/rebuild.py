@@ -1,7 +1,5 @@
 """The four de-anonymizers of swap: pools rebuilt from the release, algorithm 3 of Pàmies-Estrems et al."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar

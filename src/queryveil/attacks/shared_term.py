@@ -1,7 +1,5 @@
 """Attack on plink by the known group of a person: attribute the term that most members have."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

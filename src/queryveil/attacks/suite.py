@@ -1,7 +1,5 @@
 """Run all attacks that apply to a release, on the release and on the pseudonymised original."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

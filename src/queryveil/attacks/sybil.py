@@ -1,7 +1,5 @@
 """Sybil attack: add users to the log before it is anonymized, after Götz et al."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 

@@ -1,7 +1,5 @@
 """Attack with a directory of names and towns: people search for themselves, Jones et al. 2008."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Clusters of queries and (query, URL) pairs for verifying k-delta-anonymity: distances, and pairs that are new."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fractions import Fraction

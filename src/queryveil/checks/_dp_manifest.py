@@ -1,7 +1,5 @@
 """Check that the manifest of a dp release is consistent, matches the release, and reveals nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ leaves with a chance q. The others are there either way, and one higher with the
 large that the noise is seen as it is. The delta at an epsilon is the largest over all j, and over who is the likelier.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, erfc, exp, expm1, floor, inf, log, log1p, pi, sqrt

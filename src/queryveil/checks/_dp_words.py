@@ -1,7 +1,5 @@
 """The messages of witnesses about noisy counts."""
 
-from __future__ import annotations
-
 from math import ceil
 
 UNIT = 1e-15

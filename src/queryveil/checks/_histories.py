@@ -4,8 +4,6 @@ Numba's own sorts are closures whose names in the compiled cache can be the same
 loads two of them from the cache may run the wrong one (seen with Numba 0.68): a wrong result or a crash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The one checker that classifies queries and removes identifiers with the code of
 these categories and about queries without these identifiers. Whether they are the right ones is another question.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ are thus its users, and counting the items in them yields the support of every c
 Items are numbered by rising support, so that the first, longest tails are few.
 """
 
-from __future__ import annotations
-
 import numba as nb
 import numpy as np
 import numpy.typing as npt

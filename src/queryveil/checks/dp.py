@@ -4,8 +4,6 @@ Python and Polars each have Unicode tables of their own, and older ones lack the
 Beria Erfe, a few of Latin). A query counts as asked, and as in normal form, if it is so by either of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

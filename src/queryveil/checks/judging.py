@@ -1,7 +1,5 @@
 """Verify any release: choose the checker by the type of its promise, and read the original that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path

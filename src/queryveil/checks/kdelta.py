@@ -1,7 +1,5 @@
 """Verify k-delta-anonymity of a log: equal shares of k users, and clusters no wider than delta."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Verify (k, m)-anonymity of a log: every combination of up to m terms has k users, in each window."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

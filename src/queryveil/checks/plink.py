@@ -1,7 +1,5 @@
 """Verify p-linkability of groups of profiles, as in the paper or strictly for every term."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias

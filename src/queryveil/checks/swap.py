@@ -1,7 +1,5 @@
 """Verify swap: pools of k events and l users, nobody assigned an own query, no surplus rows or texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ everything else separates. A code point that this Python does not know yet count
 Where a promise is about items, a term is a run of characters between blanks (space, tab, line ends), unchanged.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ than before, every item is known, and no node of the taxonomy has more items at 
 item that is generalised leaves the nodes below and never enters one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`queryveil anonymize METHOD LOG -o DIR`: a command for each method, with an option for each of its settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The program itself: its commands, and one line for whatever goes wrong."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

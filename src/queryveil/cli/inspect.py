@@ -1,7 +1,5 @@
 """`queryveil inspect LOG`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

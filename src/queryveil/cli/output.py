@@ -1,7 +1,5 @@
 """What the commands print: data to stdout, the rest to stderr."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence

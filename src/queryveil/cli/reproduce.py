@@ -1,7 +1,5 @@
 """`queryveil reproduce NAME [LOG]`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The demo: a synthetic log, a release with its report, and a comparison of all methods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

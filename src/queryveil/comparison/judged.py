@@ -1,7 +1,5 @@
 """One run of a comparison: anonymize, verify, attack and measure; only figures are kept."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """A comparison as one HTML file that opens offline: the picture, the table, and what to type."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from queryveil.comparison.comparison import WORST, Comparison, Row, label

@@ -1,7 +1,5 @@
 """What to compare: which methods with which settings, and by which figures."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import product

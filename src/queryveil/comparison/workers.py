@@ -1,7 +1,5 @@
 """Runs in processes of their own, as many at once as there are jobs."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Short names for the array types of kernels."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convert between Polars, pandas and Arrow frames; the base class of all data types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any

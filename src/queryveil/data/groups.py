@@ -1,7 +1,5 @@
 """Groups of profiles as plink releases them, without their membership."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Noisy counts of queries and of the URLs clicked for them, as dp releases them; no rows of users."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Kernels that split bytes of delimited text into records and fields, and copy fields into Arrow text buffers."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray

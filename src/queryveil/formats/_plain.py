@@ -4,8 +4,6 @@ A line without items is no transaction, as a blank line is no row in any format,
 transaction without items. Blanks are space, tab and line ends; upper and lower case differ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels that parse times in the notations that logs use into microseconds since 1970."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray

@@ -6,8 +6,6 @@ which is a click anywhere on the page. Other events, and clicks of queries that 
 out. The url is the clicked object's `url`, else its `object_id`; a position that is not a whole number is dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Write a folder whole or not at all: build it beside its target, then rename it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

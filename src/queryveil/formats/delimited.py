@@ -1,7 +1,5 @@
 """Read delimited text as a log: the reader of AOL, Excite, CSV and TSV files, and how each format is recognised."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 

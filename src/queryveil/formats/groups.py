@@ -1,7 +1,5 @@
 """Read and write groups of profiles as JSON lines, and the membership file that says who is in which group."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

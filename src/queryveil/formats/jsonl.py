@@ -1,7 +1,5 @@
 """Read JSON lines as a log: one object per line, its keys the columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

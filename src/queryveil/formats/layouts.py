@@ -1,7 +1,5 @@
 """Detect the format of a file from its name and first lines, and choose the layout of a new file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Read Parquet files as a log, in batches; times, users and ranks may have any suitable type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Read profiles as JSON lines: one user per line with weighted terms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Read a query log from files, globs or stdin, in the format detected or given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path

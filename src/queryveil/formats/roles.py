@@ -1,7 +1,5 @@
 """Assign the roles (user, query, time, rank, url) to the columns of a file, and name the other columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from queryveil.data import ROLES

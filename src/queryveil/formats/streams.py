@@ -1,7 +1,5 @@
 """Open files, globs and stdin as streams of decompressed bytes."""
 
-from __future__ import annotations
-
 import glob
 import os
 import sys

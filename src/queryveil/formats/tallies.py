@@ -1,7 +1,5 @@
 """Read and write noisy counts: one row per query, or per query and URL, with its count."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

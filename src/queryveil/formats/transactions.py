@@ -1,7 +1,5 @@
 """Read and write transactions: plain files of items, and CSV, TSV, JSON lines and Parquet with id and items."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Convert columns of text to the types of their roles, write times back, and mark rows that cannot be read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

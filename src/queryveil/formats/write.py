@@ -1,7 +1,5 @@
 """Write a query log in its own layout or another one, byte for byte reproducibly."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import os

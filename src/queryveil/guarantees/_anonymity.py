@@ -1,7 +1,5 @@
 """Guarantees of k-anonymity in its variants: km, transactions, k-delta, p-linkability and swap."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from queryveil.errors import BadParameter

@@ -1,7 +1,5 @@
 """The interface of all guarantees, and the lengths of windows."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Differential privacy, and the absence of a guarantee."""
 
-from __future__ import annotations
-
 from decimal import ROUND_CEILING, Decimal
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What the baselines share: releases that promise nothing, to compare with what the methods do."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

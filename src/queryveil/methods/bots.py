@@ -1,7 +1,5 @@
 """Detect users who are programs by the number of queries in a session."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from queryveil import progress

@@ -1,7 +1,5 @@
 """Fard and Wang: cluster the same transactions by several methods and settings, and measure what each run costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Hong et al.: anonymize the same samples of users with several settings, and read off what it cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum

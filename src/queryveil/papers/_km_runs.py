@@ -1,7 +1,5 @@
 """Burghardt et al.: run the paper's algorithm for many settings on one log, and measure what each run keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@
 out.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Pàmies-Estrems et al.: swap the same rows with several settings, and attack what comes out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from time import process_time

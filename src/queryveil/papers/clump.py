@@ -1,7 +1,5 @@
 """Fard and Wang: what clustering transactions loses, and how long it takes (figures 3 to 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Each paper has a module of its name with `gather`, which returns what is measure
 it, and one function for each table and figure.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Hong et al.: queries added and suppressed, groups, and what is lost (figures 1 and 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """Burghardt et al.: what (k, m)-anonymity keeps of a log, by target function (tables 3 and 5 to 7, figures 1 and 2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Pàmies-Estrems et al.: what swapping costs, and what de-anonymizers recover (tables 2 to 4, figures 4 to 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from statistics import fmean

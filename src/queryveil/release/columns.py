@@ -4,8 +4,6 @@ On one machine `ColumnPolicy.apply` does it all. Spark and streams call `release
 batch, and have their own ways to number users and to shuffle rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The manifest of a release: what it promises, how it was made, and which files hold its data."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A release: the anonymized data, what it promises, and the manifest that goes with it, as a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import dataclass, field

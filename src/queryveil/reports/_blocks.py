@@ -1,7 +1,5 @@
 """What a report is made of, before it is written as HTML or Markdown: headings, sentences, tables, pictures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

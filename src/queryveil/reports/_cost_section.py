@@ -1,7 +1,5 @@
 """The sections on cost: how much is left, what the release is still good for, and what was removed or changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The definition behind each promise, as its paper states it, and the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

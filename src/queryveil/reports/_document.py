@@ -1,7 +1,5 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
-from __future__ import annotations
-
 from queryveil.attacks.suite import Attacks, Attempt
 from queryveil.html_tables import percent
 from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, attacker, count, lowered, share

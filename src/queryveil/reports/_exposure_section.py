@@ -1,7 +1,5 @@
 """The sections on exposure: what attackers find in the release, and in the log with only the ids changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from queryveil.attacks.exposure import Exposure

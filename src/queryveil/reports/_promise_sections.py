@@ -1,7 +1,5 @@
 """The sections on the promise: what it says and does not say, the verdict, columns, and how to check it."""
 
-from __future__ import annotations
-
 from shlex import quote
 
 from queryveil.guarantees import (

@@ -1,7 +1,5 @@
 """Collect everything for the report on a release: verdict, attacks, utility and sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

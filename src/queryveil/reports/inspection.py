@@ -1,7 +1,5 @@
 """Inspect a log: sizes, columns, and how many users are identified by their own terms."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The page around a report: one HTML file that asks for nothing else, in light, dark, narrow and print."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Write a report as HTML, Markdown or JSON, and a file whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

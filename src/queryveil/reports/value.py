@@ -1,7 +1,5 @@
 """A report as a value: everything that is known of a release, before anybody writes it down."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum

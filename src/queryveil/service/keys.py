@@ -1,7 +1,5 @@
 """The key of keyed user ids: read from a file, or created."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from pathlib import Path

@@ -3,8 +3,6 @@
 An event is one line. A line that cannot be read is named by its number and left out; it never stops a stream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -12,8 +12,6 @@ After a crash the store gives back the last commit: the source goes on behind it
 again what may not have arrived. A sink knows by the number what it already has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """The settings of a stream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

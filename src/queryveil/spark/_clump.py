@@ -1,7 +1,5 @@
 """clump and partition on a cluster: transactions are made alike in shards and numbered over all of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

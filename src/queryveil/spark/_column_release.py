@@ -3,8 +3,6 @@
 Which columns are released and how ids and times change is said in `queryveil.release`, and done here for each batch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """dp on a cluster: contributions are bounded on executors, counted by shuffles, and noise is drawn on the driver."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import partial

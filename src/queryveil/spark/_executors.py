@@ -4,8 +4,6 @@ Privacy: Spark writes the traceback of a failed task into its logs, and an error
 nothing leaves a task but our own errors, by their words, and the kind of any other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress

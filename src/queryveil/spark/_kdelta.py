@@ -1,7 +1,5 @@
 """kdelta on a cluster: groups of users with the same texts, clicks and shares, made in shards."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """km on a cluster: terms are counted by shuffles and deleted by joins, with the result of one machine."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pyarrow as pa

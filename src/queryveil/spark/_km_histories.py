@@ -1,7 +1,5 @@
 """The histories of km: the terms of each user, collected by partition, counted and labelled; bots are excluded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """plink on a cluster: profiles are grouped in shards, and groups that are too small beside all others are joined."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil

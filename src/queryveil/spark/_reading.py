@@ -4,8 +4,6 @@ Parquet is read by Spark itself. Of any other file Spark only gives the bytes, a
 line that cannot be read is told by file and line, as ever. Spark's own readers would quietly repair or drop it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from glob import has_magic
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text files parsed by the local reader on executors: line formats in pieces, others as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, groupby
 from pathlib import PurePosixPath

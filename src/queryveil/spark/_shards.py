@@ -4,8 +4,6 @@ Whoever is in a group of k in a shard is in the same group in the union, so the 
 a method promises of the release as a whole its own file here must see to.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Counts over a log on a cluster: `inspect` tells what is in it, `measure` what a release is still good for."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numba

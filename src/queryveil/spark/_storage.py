@@ -1,7 +1,5 @@
 """Files and folders through Hadoop (disk, HDFS, object stores), atomic release folders, and cancellation of jobs."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

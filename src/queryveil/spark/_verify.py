@@ -4,8 +4,6 @@
 item, rarest first, are counted where all histories with that item are gathered.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A release folder written by a cluster: a folder of parts in place of one file, and a manifest that lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

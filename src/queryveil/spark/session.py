@@ -1,7 +1,5 @@
 """Start or find a Spark session, with settings that keep rows private."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

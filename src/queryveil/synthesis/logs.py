@@ -1,7 +1,5 @@
 """Put a made-up log together, some users at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Information needs of synthetic users: a fixed core and varying modifiers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """People planted in a made-up log: found by a name and a town that only they have asked for together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of synthetic users: sessions, refinements and typing errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

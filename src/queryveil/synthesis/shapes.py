@@ -1,7 +1,5 @@
 """The shapes a made-up log can have: how many users, how many queries, how the words spread."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

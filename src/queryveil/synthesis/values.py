@@ -1,7 +1,5 @@
 """A made-up marketing table: what advertisers would bid for a log's terms, and what they would get."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl

@@ -1,7 +1,5 @@
 """The words of a made-up log: real ones for the head of each topic, invented ones for the long tail."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """For authors of methods: conformance checks, example logs and Hypothesis strategies."""
 
-from __future__ import annotations
-
 from queryveil.testing.conformance import Check, OnEngine, checks_for
 from queryveil.testing.logs import five_baskets, food, log_of, tiny_log
 

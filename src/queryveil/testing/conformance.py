@@ -1,7 +1,5 @@
 """Conformance checks: the rules that every method must pass, runnable on any log."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

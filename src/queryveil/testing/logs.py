@@ -1,7 +1,5 @@
 """Small example logs, transactions and a taxonomy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from queryveil.data import QueryLog, Transactions

@@ -1,7 +1,5 @@
 """Hypothesis strategies for small logs; needs Hypothesis, which the library itself does not."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import polars as pl

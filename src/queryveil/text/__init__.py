@@ -1,7 +1,5 @@
 """The text of queries: terms, histories, taxonomies, categories and identifiers."""
 
-from __future__ import annotations
-
 from queryveil.text.tokens import Tokens, normalize, tokenize
 
 __all__ = ["Tokens", "normalize", "tokenize"]

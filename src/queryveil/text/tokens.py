@@ -1,7 +1,5 @@
 """Queries as terms: lower case, split at everything that is not a letter or a digit."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Paper: Burghardt et al., section 5.2, tables 5 to 7. A log is worth the sum over
 says of the term; kept is the release's worth over the original's. Revenue is bid times clicks.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from queryveil.errors import BadInput

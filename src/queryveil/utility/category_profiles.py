@@ -1,7 +1,5 @@
 """Utility for profiling: the number of queries of each user in each category."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from queryveil.data import Bools, Floats, Int8s, Int64s

@@ -1,7 +1,5 @@
 """Utility for statistics: top queries and URLs, and the correlation of frequencies."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -4,8 +4,6 @@ Which transaction became which is not in a release, and is not needed: each rele
 transaction and the others are suppressed, so that totals give the distortion exactly.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

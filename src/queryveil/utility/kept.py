@@ -1,7 +1,5 @@
 """The shares of rows, users, terms, queries and term occurrences that are kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from numba import njit

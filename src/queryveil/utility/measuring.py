@@ -1,7 +1,5 @@
 """Measure the utility of a release with all measures that apply."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

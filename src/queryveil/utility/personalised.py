@@ -9,8 +9,6 @@ tf-idf and the profile's weights, over the tokens of the index. It alone decides
 are equally similar does the search's own order count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ same user on the same day; without times, any other query of the same user. Wher
 query of the user within half an hour. The original is always looked at in the way that the release allows.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import numpy as np

@@ -10,8 +10,6 @@ Where many transactions are alike, clusters of k leave some of a kind over, and 
 their members do better beside their own kind in clusters of more than k.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ A *vector* of a transaction says for each node how many of its items lie at or b
 falling order. A node's weight is what the loss falls from its parent to it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ and `under`, how many of its items lie at or below it. A join of two closures wa
 never scanned.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -15,8 +15,6 @@ node stand together. A transaction that holds an inner node as an item of its ow
 that node, the node itself: an entry whose `up` and node are the same. Entries of leaves have no such second entry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -9,8 +9,6 @@ large branches. A random k-d tree over the nodes of widest weighted spread finds
 tree is flat.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import get_num_threads
 

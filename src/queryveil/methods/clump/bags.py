@@ -1,7 +1,5 @@
 """Bags of nodes of a taxonomy, from a log or from transactions, and the release made of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """k-anonymous transactions by clustering and generalisation: Fard and Wang."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from queryveil.data import QueryLog, Transactions

@@ -10,8 +10,6 @@ where D(m, e) is what m shifted pairs of bare noise give away at e. The largest 
 the threshold nor the noise has to do with a half of delta: either may take nearly all of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil, exp, expm1, log, log1p, sqrt
 

@@ -1,7 +1,5 @@
 """Choose noise and threshold for (epsilon, delta) without looking at data."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, sqrt

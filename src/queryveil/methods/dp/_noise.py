@@ -1,7 +1,5 @@
 """Noise as OpenDP draws it, from the system's secure source; with a seed, from NumPy's generator."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 from importlib.util import find_spec

@@ -4,8 +4,6 @@ A file of JSON lines: the first says how much there is, each further one what a 
 deltas, dates and names of release folders, and nothing of the log.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

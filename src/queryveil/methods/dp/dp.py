@@ -1,7 +1,5 @@
 """Differentially private queries with counts, and what was clicked for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Differs: nobody's session is kept or imitated. Queries are dealt to made-up user
 people ask together or after one another is not in it; only how often queries are asked, and what is clicked for them.
 """
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import polars as pl

@@ -6,8 +6,6 @@ one part of it wins, and the rows of the others must go or get another query, wh
 so it goes on until no cell is split. A cluster that falls apart between its cells leaves all shares equal.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels for the centroids of groups: the counts that need fewest additions and suppressions."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

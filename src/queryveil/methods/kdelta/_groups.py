@@ -1,7 +1,5 @@
 """Groups of at least k users with alike shares, and the centroid of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Groups of users with cells in common, and what all of a group can keep if nothing may be added."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """k-delta-anonymity by adding and suppressing queries: Hong, He, Vaidya, Adam and Atluri."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

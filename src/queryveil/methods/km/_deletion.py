@@ -1,7 +1,5 @@
 """Delete terms until every combination of up to m has k users, then give back what can come back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -10,8 +10,6 @@ labels before it; whoever decides again from what others have decided, as long a
 in order does (`pivots.build_up`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

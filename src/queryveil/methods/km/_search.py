@@ -1,7 +1,5 @@
 """Find the terms to keep: delete as the paper does, build up in better orders, and take the best outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ Counting goes depth first, one prefix at a time, in a dense array: what FP-growt
 sets, without storing any.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Count combinations of terms in histories: which are frequent, and who stands alone."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit, prange
 

@@ -1,7 +1,5 @@
 """Algorithm 1 of Zhu and Xiong: groups of similar profiles, each large enough for p-linkability."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a group of profiles releases: its terms and their weights, as centroid or union, and what that is worth."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Similarity of profiles: the cosine of profiles augmented with synonyms and hypernyms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """p-linkability of profiles by grouping: Zhu and Xiong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Profiles as compressed rows of numbered terms, from a log or as they were given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

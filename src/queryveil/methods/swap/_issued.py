@@ -4,8 +4,6 @@ A block has 512 bits, a line of the cache, and a hash sets one bit in each of it
 found; what was not is found by mistake in a few cases of a thousand at `BITS` bits for each hash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

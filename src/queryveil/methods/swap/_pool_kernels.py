@@ -5,8 +5,6 @@ that rise with their arrival. Who leaves makes a gap that the last one fills, so
 each pool are also a chain from the oldest to the newest.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Prepare events for the pools: remove identifiers, drop empty queries, assign categories."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

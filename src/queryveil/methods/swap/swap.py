@@ -1,7 +1,5 @@
 """Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Axes: where values stand, round ticks, and both axes drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt

@@ -4,8 +4,6 @@ A chart is one drawing that scales with the page. Its text is laid out for the s
 sheet makes it smaller on a wide screen, where the drawing is scaled up, so what fits on a phone fits everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from math import isfinite

@@ -1,7 +1,5 @@
 """Files, pipes and release folders as sinks."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Files, rotated files and pipes as sources."""
 
-from __future__ import annotations
-
 import os
 import select
 import sys

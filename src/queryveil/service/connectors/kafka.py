@@ -1,7 +1,5 @@
 """Kafka topics as source and sink."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Redis streams as source and sink."""
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The routes of the service."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """An example profile before and after, of invented users, for the page."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass

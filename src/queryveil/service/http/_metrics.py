@@ -1,7 +1,5 @@
 """The stats of a service, cached for the routes, and their text for Prometheus."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

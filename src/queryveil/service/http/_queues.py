@@ -1,7 +1,5 @@
 """Posted lines that wait for their commit, and released batches that wait for a client."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time

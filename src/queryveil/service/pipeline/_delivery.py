@@ -1,7 +1,5 @@
 """Deliver what was committed, in a thread, with retries."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Parse lines and prepare their events, in this process or in several."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

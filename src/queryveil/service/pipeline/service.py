@@ -1,7 +1,5 @@
 """The service: takes batches, anonymizes and commits them, and resumes after a crash from its last commit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace

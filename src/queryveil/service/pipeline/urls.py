@@ -1,7 +1,5 @@
 """Sources, sinks and stores by the addresses that people type."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -8,8 +8,6 @@ A block is a JSON array, which SQLite's shell reads with `json_each`: its rows a
 users with `,` and a line end between them, and a comma or bracket in a user's name is escaped.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

@@ -5,8 +5,6 @@ that wait, the only raw queries), `outbox` (released lines that the sink may not
 asked what) and `sent_keys` (hashes of idempotency keys). A subclass connects, locks, and adds to the profiles.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager

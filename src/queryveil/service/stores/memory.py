@@ -1,7 +1,5 @@
 """A store in memory, for streams that are not resumed."""
 
-from __future__ import annotations
-
 from queryveil.service.ports import Commit, Saved
 
 

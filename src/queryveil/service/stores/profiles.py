@@ -1,7 +1,5 @@
 """The profiles that a stream has made so far, read while it goes on writing."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The state of a stream in one SQLite file."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

@@ -4,8 +4,6 @@ Privacy: it holds the events that wait, hashes of who issued what, and the secre
 Whoever has it and the released rows can tell who asked what, so only its owner may enter.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable

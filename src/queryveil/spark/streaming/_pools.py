@@ -3,8 +3,6 @@
 A pool takes its events as a whole, so they travel as a whole: thousands in a row, instead of a row for each.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import io

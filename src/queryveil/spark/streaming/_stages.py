@@ -1,7 +1,5 @@
 """The stages of a stream before and after the pools: events in, packed by pool, and released rows out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`SwapStream`: swap on Spark Structured Streaming."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager

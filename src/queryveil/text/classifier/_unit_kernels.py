@@ -1,7 +1,5 @@
 """Words to semantic units, the longest first."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ Every word stands in a table under its own hash and under the hash of each form 
 the word looked for (symmetric deletion, as SymSpell does it); what meets there is compared letter by letter.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

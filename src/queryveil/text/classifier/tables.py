@@ -6,8 +6,6 @@ recommendations    misspelt, correct
 categories         unit, category, and if there is one, weight (1 for all if not)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path

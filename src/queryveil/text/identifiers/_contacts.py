@@ -1,7 +1,5 @@
 """Rules for addresses on the net: e-mail, URLs, IP and MAC addresses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -3,8 +3,6 @@
 A query that no flag is set for holds none that the rules would find; one with a flag may still be innocent.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

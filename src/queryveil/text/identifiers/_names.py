@@ -4,8 +4,6 @@ A first name or a surname alone stays. Who is famous is a person all the same; b
 people stay (listed in the table of identifiers).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Rules for numbers that show by themselves what they are, and for long numbers that nothing explains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 A city alone stays, or hardly a query about a place would be left; only a name that no place but small towns has goes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

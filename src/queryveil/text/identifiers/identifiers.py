@@ -11,8 +11,6 @@ The kinds are those of HIPAA's Safe Harbor rule. What is decided here:
 - Famous people are people; brands, characters, shops, schools and bands that are called like people are not.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The words, names and places that identifiers are found by, read from the package."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import unicodedata

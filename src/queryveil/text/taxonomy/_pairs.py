@@ -1,7 +1,5 @@
 """Taxonomies written as pairs of child and parent, one a line."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path

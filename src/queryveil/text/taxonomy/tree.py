@@ -1,7 +1,5 @@
 """Trees as arrays of parents, numbered depth-first: each subtree is a run of numbers that begins with its top."""
 
-from __future__ import annotations
-
 import unicodedata
 from bisect import bisect_left
 from typing import NamedTuple
