@@ -6,10 +6,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One worker more than cores: many tests wait for a server, a browser or a process of their own.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
-# Files with slow tests come first (tests/conftest.py), so that no worker is left with a long one at the end.
+# Long files come first, and Spark in one worker (tests/conftest.py).
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r s --basetemp $(VENV)/tmp-$@
 # Nothing is written outside of the checkout, downloads of pip among it.
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/pip-cache
+# Pip asks rustc for its version, and rustup, if there is one, begins a folder in a home that has none.
+ifeq ($(wildcard $(HOME)/.rustup),)
+export RUSTUP_HOME ?= $(CURDIR)/$(VENV)/rustup
+endif
 
 .PHONY: demo quick test check bench soak clean
 
@@ -19,7 +23,7 @@ demo: $(VENV)/installed
 quick: $(VENV)/installed-test
 	$(PYTEST) -m 'not slow' tests
 
-test: $(VENV)/installed-test
+test: $(VENV)/compiled
 	@tools/debian_packages.sh
 	$(PYTEST)
 
@@ -63,6 +67,11 @@ $(VENV)/installed: $(VENV)/made pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+# Most kernels, once: servers and executors of the tests would compile the same ones side by side.
+$(VENV)/compiled: $(VENV)/installed-test $(shell find src -name '*.py')
+	$(BIN)/python -m tests.support.kernels
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

@@ -21,7 +21,7 @@ Refused = Callable[..., str]
 
 def test_it_ends_well_and_says_and_keeps_what_happened(run: Run, tmp_path: Path) -> None:
     home = tmp_path / "a" / "b"
-    done = run("demo", "--users", 600, "-o", home)
+    done = run("demo", "--users", 300, "-o", home)
     assert (done.returncode, done.stderr) == (0, "")
     for beginning in (
         "A made-up search log",

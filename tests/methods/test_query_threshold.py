@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
+from tests.support.house_rules import keep_the_house_rules
 
 from queryveil import QueryThreshold, verify
 from queryveil.data import Format, Layout, QueryLog
@@ -17,7 +18,7 @@ from queryveil.errors import BadInput, BadParameter, NothingPromised
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.reports.inspection import inspect
 from queryveil.synthesis import synthesize
-from queryveil.testing import Check, checks_for, log_of
+from queryveil.testing import log_of
 from queryveil.testing.strategies import clicked_logs, logs
 
 KEPT = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.KEEP)
@@ -42,17 +43,15 @@ def common_rows(log: QueryLog, *, k: int) -> Counter[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["k=2", "k=3 keyed"])
-@pytest.mark.parametrize("name", [check.name for check in checks_for(METHODS[0])])
-@examples(20)
+@examples(8)
 @given(log=st.one_of(logs(), logs(with_time=False), clicked_logs()))
-def test_query_threshold_keeps_the_house_rules(method: QueryThreshold, name: str, log: QueryLog) -> None:
-    next(check for check in checks_for(method) if check.name == name).run(log)
+def test_query_threshold_keeps_the_house_rules(method: QueryThreshold, log: QueryLog) -> None:
+    keep_the_house_rules(method, log)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", list(checks_for(QueryThreshold())), ids=lambda check: check.name)
-def test_query_threshold_keeps_the_house_rules_on_a_log_of_sessions(check: Check) -> None:
-    check.run(synthesize(users=60, seed=2).log)
+def test_query_threshold_keeps_the_house_rules_on_a_log_of_sessions() -> None:
+    keep_the_house_rules(QueryThreshold(), synthesize(users=60, seed=2).log)
 
 
 @given(log=st.one_of(logs(), clicked_logs()), k=st.integers(2, 4))

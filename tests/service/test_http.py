@@ -299,7 +299,7 @@ def test_a_service_that_is_not_ready_says_so_and_why(echo: Echo, client: httpx.C
         ("the disk is full", 0, "the disk is full"),
         ("", 1001, "picked up"),
     ):
-        time.sleep(0.15)
+        until(lambda why=why: why in client.get("/readyz").json().get("why", ""))  # type: ignore[misc]
         answer = post(client, b'{"a": 1}\n')
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
         assert why in answer.json()["error"]

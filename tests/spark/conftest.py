@@ -17,6 +17,10 @@ def engine() -> Iterator[Spark]:
         pytest.skip("Java is not installed")
     engine = Spark.start("local[2]")
     engine.session.conf.set("spark.sql.shuffle.partitions", "2")
+    # Programs are written and compiled for many rows; here they are few. Processes of their own, a cluster and the
+    # command line among them, run as a user's would.
+    engine.session.conf.set("spark.sql.codegen.wholeStage", "false")
+    engine.session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield engine
     engine.session.stop()
 
