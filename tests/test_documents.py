@@ -8,6 +8,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 NOT_RUN = {
     "CONTRIBUTING.md": "it is a test; tests/methods has one like it for every method",
-    "docs/guides/choose-a-method.md": "it compares for minutes; tests/comparison does the same on a smaller log",
     "docs/guides/run-on-spark.md": "spark-submit gives it a cluster and its arguments",
     "docs/guides/swap-on-spark.md": "it starts Spark for a stream of events; tests/spark does the same",
 }
@@ -63,13 +63,22 @@ def by_page(blocks: list[Block]) -> dict[str, list[Block]]:
     return {page: [block for block in blocks if block.page == page] for page in {block.page: None for block in blocks}}
 
 
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the documents speak of: a log, a larger one, and a release."""
+    folder = tmp_path_factory.mktemp("desk")
+    made = synthesize(users=300, seed=1)
+    write_synthetic(made, folder / "searches.tsv")
+    write_synthetic(synthesize(users=3000, seed=1), folder / "many.tsv")
+    Km(k=5, m=2).anonymize(made.log).save(folder / "release")
+    return folder
+
+
+@pytest.fixture
+def desk(papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, for a page to work in."""
     monkeypatch.chdir(tmp_path)
-    write_synthetic(synthesize(users=300, seed=1), tmp_path / "searches.tsv")
-    write_synthetic(synthesize(users=3000, seed=1), tmp_path / "many.tsv")
-    Km(k=5, m=2).anonymize(synthesize(users=300, seed=1).log).save(tmp_path / "release")
+    shutil.copytree(papers, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

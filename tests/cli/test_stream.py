@@ -190,8 +190,8 @@ def test_a_reader_that_has_gone_ends_it(events: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_output_that_cannot_be_written_is_given_up_on_in_the_end(run_apart: Run, events: Path) -> None:
-    done = run_apart("stream", "--source", events, "--store", "memory:", "--sink", "/dev/full", "--patience", 0.3)
+def test_output_that_cannot_be_written_is_given_up_on_in_the_end(run: Run, events: Path) -> None:
+    done = run("stream", "--source", events, "--store", "memory:", "--sink", "/dev/full", "--patience", 0.3)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         "queryveil: gave up: the sink: no space left on device; run the same command again to go on"

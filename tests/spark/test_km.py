@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+from tests.support.examples import SOAKS
 
 from queryveil import ColumnPolicy, Km, QueryLog, read_log, read_release, synth, verify
 from queryveil.errors import BadParameter, NotWritten, NotYet, ReleaseExists
@@ -18,7 +19,7 @@ KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
 
 @pytest.fixture(scope="module")
 def log() -> QueryLog:
-    return synth(users=10_000, seed=5).log
+    return synth(users=10_000 if SOAKS else 3_000, seed=5).log
 
 
 def values_of(log: QueryLog) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Literal
 
@@ -18,12 +19,13 @@ FORMAT_VERSION = 1
 """Of the manifest."""
 SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
 """The warning of noisy counts that can be made again."""
+_version = cache(version)
 
 
 def versions(*more: str) -> dict[str, str]:
     """Return the versions of what a release was made with; `more` are packages that not every release needs."""
     names = ("numba", "numpy", "polars", "pyarrow", *more)
-    return {"queryveil": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
+    return {"queryveil": __version__, "python": platform.python_version()} | {name: _version(name) for name in names}
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
