@@ -116,6 +116,7 @@ def test_a_line_that_is_no_profile_is_named_or_skipped(run: Run, profiles: Path,
     assert "bad rows skipped" in skipped.stdout
 
 
+@pytest.mark.slow
 def test_what_strictness_costs_in_precision_stands_in_the_manifest(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
     assert run("synth", tmp_path / "log.tsv", "--users", 300).returncode == 0

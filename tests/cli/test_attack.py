@@ -20,6 +20,7 @@ def made(run: Run, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_release_is_attacked_beside_the_original(run: Run, made: Path, tmp_path: Path) -> None:
     run("anonymize", "km", made, "-o", tmp_path / "km", "--k", 5, "--m", 2)
     secrets = tmp_path / "made.tsv.secrets.jsonl"
@@ -41,6 +42,7 @@ def test_json_has_every_figure(run: Run, made: Path, tmp_path: Path) -> None:
     assert told["skipped"] == []
 
 
+@pytest.mark.slow
 def test_a_swapped_release_is_attacked_with_the_key_beside_it(run: Run, made: Path, tmp_path: Path) -> None:
     run("anonymize", "swap", made, "-o", tmp_path / "s", "--k", 5)
     done = run("attack", made, tmp_path / "s", "--only", "as_released,rebuild_1")
@@ -48,6 +50,7 @@ def test_a_swapped_release_is_attacked_with_the_key_beside_it(run: Run, made: Pa
     assert "rebuild_1+T" in done.stdout
 
 
+@pytest.mark.slow
 def test_hashed_terms_need_a_public_log(run: Run, made: Path, tmp_path: Path) -> None:
     run("anonymize", "token-hash", made, "-o", tmp_path / "h")
     alone = run("attack", made, tmp_path / "h", "--only", "token_inversion")

@@ -87,7 +87,7 @@ def anonymize(method: Kdelta, log: QueryLog) -> Release | None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@examples(60)
+@examples(25)
 @given(log=clicked_logs())
 def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: QueryLog) -> None:
     release = anonymize(method, log)
@@ -98,7 +98,7 @@ def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: 
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@examples(60)
+@examples(25)
 @given(log=clicked_logs())
 def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_own(
     method: Kdelta, log: QueryLog
@@ -112,7 +112,7 @@ def test_added_rows_are_pairs_that_somebody_really_asked_at_a_time_of_the_users_
 
 
 @pytest.mark.parametrize("method", [each for each in METHODS if not each.additions], ids=["0", "1", "2"])
-@examples(100)
+@examples(40)
 @given(log=clicked_logs())
 def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelta, log: QueryLog) -> None:
     release = anonymize(replace(method, columns=KEEP), log)
@@ -129,7 +129,7 @@ def test_kdelta_keeps_the_house_rules(method: Kdelta, log: QueryLog) -> None:
     keep_the_house_rules(method, log)
 
 
-@examples(60)
+@examples(25)
 @given(log=clicked_logs())
 def test_the_papers_rounding_makes_no_promise_and_says_how_far_it_is_off(log: QueryLog) -> None:
     method = Kdelta(k=2, mode="paper")

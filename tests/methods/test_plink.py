@@ -260,6 +260,7 @@ def test_weights_of_any_size_are_released() -> None:
         assert 0 <= release.manifest.measures["mean_similarity_to_group"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.1, 0.4])
 def test_strict_holds_for_five_thousand_users_who_share_many_terms(p: float) -> None:
     rng = np.random.default_rng(0)

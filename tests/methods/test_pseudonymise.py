@@ -62,6 +62,7 @@ def test_pseudonymise_keeps_the_house_rules_on_a_log_of_sessions() -> None:
     keep_the_house_rules(Pseudonymise(), synthesize(users=60, seed=2).log)
 
 
+@examples(50)
 @given(log=st.one_of(logs(), clicked_logs()))
 def test_every_user_has_the_very_same_rows_under_another_id(log: QueryLog) -> None:
     released = Pseudonymise().anonymize(log).log

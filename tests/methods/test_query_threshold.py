@@ -54,6 +54,7 @@ def test_query_threshold_keeps_the_house_rules_on_a_log_of_sessions() -> None:
     keep_the_house_rules(QueryThreshold(), synthesize(users=60, seed=2).log)
 
 
+@examples(50)
 @given(log=st.one_of(logs(), clicked_logs()), k=st.integers(2, 4))
 def test_exactly_the_rows_of_queries_that_k_users_asked_leave(log: QueryLog, k: int) -> None:
     release = QueryThreshold(k=k, columns=KEPT).anonymize(log)

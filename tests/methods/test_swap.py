@@ -71,6 +71,7 @@ def test_swap_keeps_the_house_rules_on_a_log_of_sessions() -> None:
     keep_the_house_rules(METHODS[0], synthesize(users=60, seed=2).log)
 
 
+@examples(40)
 @given(log=logs(), k=st.integers(2, 4), seed=st.integers(0, 999), drain=st.sampled_from(["suppress", "release"]))
 def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
     log: QueryLog, k: int, seed: int, drain: str
@@ -81,6 +82,7 @@ def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
     assert before.total() - after.total() == release.manifest.removed["rows_suppressed"]
 
 
+@examples(40)
 @given(log=logs(), seed=st.integers(0, 999))
 def test_nobody_is_given_a_query_of_their_own_not_even_one_they_ask_later(log: QueryLog, seed: int) -> None:
     release = Swap(k=2, columns=KEPT, seed=seed).anonymize(log)

@@ -54,6 +54,7 @@ def test_token_hash_keeps_the_house_rules_on_a_log_of_sessions() -> None:
     keep_the_house_rules(TokenHash(key=KEY), synthesize(users=60, seed=2).log)
 
 
+@examples(50)
 @given(log=logs())
 def test_every_term_of_every_row_is_its_hash_in_its_place(log: QueryLog) -> None:
     expected = log.frame.with_columns(

@@ -16,7 +16,10 @@ _LOCKS = Path(__file__).resolve().parents[2] / ".test-home" / "kernels"
 
 
 def compile_once() -> None:
-    """Let a kernel that another process compiles just now be waited for, and read from Numba's cache."""
+    """Let a kernel that another process compiles just now be waited for, and read from Numba's cache.
+
+    To be called once in a process.
+    """
     compile_here, held = Dispatcher.compile, set[str]()
     _LOCKS.mkdir(parents=True, exist_ok=True)
 
@@ -43,7 +46,6 @@ def _use(name: str) -> None:
     from queryveil import QueryveilError, attack, measure, synth, verify
     from queryveil.comparison.methods import build_method
 
-    compile_once()
     log = synth(users=60, seed=1).log
     release = build_method(name, {}).anonymize(log)
     # Not every release promises something that can be judged.
@@ -57,7 +59,7 @@ def main() -> None:
     """Compile what the methods use, in as many processes as there are cores."""
     from queryveil.comparison.methods import METHODS
 
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as processes:
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count(), compile_once) as processes:
         processes.map(_use, METHODS, chunksize=1)
 
 
