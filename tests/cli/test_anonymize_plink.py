@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from queryveil.formats.groups import read_membership
+from queryveil.formats.aggregates import read_membership
 from queryveil.release import read_release
 
 Run = Callable[..., CompletedProcess[str]]

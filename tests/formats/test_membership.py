@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from queryveil.errors import BadFile, BadParameter
-from queryveil.formats.groups import check_membership, read_membership, written_membership
+from queryveil.formats.aggregates import check_membership, read_membership, written_membership
 
 WHO = pl.DataFrame({"user": ["007", 'a "quoted", one', "größe"], "group": [2, 1, 2]})
 

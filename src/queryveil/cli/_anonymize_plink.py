@@ -40,7 +40,7 @@ def plink(
 ) -> None:
     """Make a release with plink."""
     from queryveil.cli.output import progress_bar
-    from queryveil.formats.groups import check_membership, written_membership
+    from queryveil.formats.aggregates import check_membership, written_membership
     from queryveil.methods import Plink
     from queryveil.release import check_target
 

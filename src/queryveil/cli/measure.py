@@ -42,7 +42,7 @@ def measure(
     """Measure what a release is still good for, beside the log it was made from."""
     from queryveil.cli.output import progress_bar
     from queryveil.data import Groups
-    from queryveil.formats.groups import read_membership
+    from queryveil.formats.aggregates import read_membership
     from queryveil.release import read_release
     from queryveil.utility import measure as judge
 

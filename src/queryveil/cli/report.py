@@ -61,7 +61,7 @@ def report(
     from queryveil.attacks.attacker import read_people as read_directory
     from queryveil.cli.output import progress_bar
     from queryveil.comparison.methods import remake_of
-    from queryveil.formats.groups import read_membership
+    from queryveil.formats.aggregates import read_membership
     from queryveil.release import MANIFEST, read_release
     from queryveil.reports import State, check_report_target, in_short, render, write_whole
     from queryveil.reports import report as build

@@ -1,11 +1,9 @@
 """Data types: query logs, transactions and profiles that are anonymized, groups and counts that are released."""
 
-from queryveil.data.arrays import Bools, Bytes, Float32s, Floats, Int8s, Int32s, Int64s, UInt64s
-from queryveil.data.frames import Framed, to_frame, with_own_texts
-from queryveil.data.groups import GROUPS_SCHEMA, Groups
+from queryveil.data.aggregates import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Groups, Tallies
+from queryveil.data.frames import Bools, Bytes, Float32s, Floats, Int8s, Int32s, Int64s, UInt64s, with_own_texts
 from queryveil.data.log import ROLES, Format, Layout, QueryLog, Reading
-from queryveil.data.profiles import PROFILES_SCHEMA, Profiles, check_weighted
-from queryveil.data.tallies import CLICKS_SCHEMA, TALLIES_SCHEMA, Tallies
+from queryveil.data.profiles import PROFILES_SCHEMA, Profiles
 from queryveil.data.transactions import TRANSACTIONS_SCHEMA, Transactions
 
 __all__ = [
@@ -20,7 +18,6 @@ __all__ = [
     "Float32s",
     "Floats",
     "Format",
-    "Framed",
     "Groups",
     "Int8s",
     "Int32s",
@@ -32,7 +29,5 @@ __all__ = [
     "Tallies",
     "Transactions",
     "UInt64s",
-    "check_weighted",
-    "to_frame",
     "with_own_texts",
 ]

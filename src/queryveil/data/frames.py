@@ -1,14 +1,26 @@
-"""Convert between Polars, pandas and Arrow frames; the base class of all data types."""
+"""Types of arrays; conversion of Polars, pandas and Arrow frames; the base class of all data types."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from queryveil.errors import BadInput, MissingExtra
+from queryveil.html_tables import facts
+
+Bools: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
+Floats: TypeAlias = NDArray[np.float64]
+Float32s: TypeAlias = NDArray[np.float32]
+Int8s: TypeAlias = NDArray[np.int8]
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+UInt64s: TypeAlias = NDArray[np.uint64]
 
 
 def to_frame(data: Any, *, what: str) -> pl.DataFrame:
@@ -45,10 +57,15 @@ def _copied(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, values)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Framed:
-    """The base class of data held in one Polars `frame`."""
+    """The base class of data held in one Polars `frame`.
 
-    __slots__ = ()
+    `caption` is what the data are called in a notebook, `shown` the attributes shown there by label.
+    """
+
+    caption: ClassVar[str]
+    shown: ClassVar[Mapping[str, str]]
 
     frame: pl.DataFrame
 
@@ -61,6 +78,10 @@ class Framed:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return self.frame.columns
+
+    def with_frame(self, frame: pl.DataFrame) -> Self:
+        """Return a copy with another frame."""
+        return replace(self, frame=frame)
 
     def to_polars(self) -> pl.DataFrame:
         """Return the rows as a Polars frame."""
@@ -75,6 +96,17 @@ class Framed:
         if find_spec("pandas") is None:
             raise MissingExtra("to_pandas", extra="pandas")
         return self.frame.to_pandas()
+
+    def __repr__(self) -> str:
+        # Privacy: a frame's own repr would show queries.
+        values = ", ".join(f"{name}={getattr(self, name)}" for name in self.shown.values())
+        return f"{type(self).__name__}({values})"
+
+    def _repr_html_(self) -> str:
+        # Privacy: a notebook is saved and sent around, so counts only.
+        values = {label: getattr(self, name) for label, name in self.shown.items()}
+        pairs = ((label, ", ".join(value) if isinstance(value, list) else value) for label, value in values.items())
+        return facts(pairs, caption=self.caption)
 
 
 def _convert(data: Any) -> Any:

@@ -1,20 +1,14 @@
 """A query log as columns, whatever file or frame it came from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
 from queryveil.data.frames import Framed, to_frame
 from queryveil.errors import BadInput, BadParameter, MissingColumn
-from queryveil.html_tables import facts
-
-if TYPE_CHECKING:
-    from typing import Self
 
 ROLES: Mapping[str, pl.DataType] = {
     "user": pl.String(),
@@ -66,8 +60,8 @@ class Reading:
     n_bad_rows_skipped: int = 0
     n_latin1_rows: int = 0
 
-    def __add__(self, other: Reading) -> Reading:
-        return Reading(
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
             n_bad_rows_skipped=self.n_bad_rows_skipped + other.n_bad_rows_skipped,
             n_latin1_rows=self.n_latin1_rows + other.n_latin1_rows,
         )
@@ -89,8 +83,9 @@ class QueryLog(Framed):
 
     kind: ClassVar[str] = "log"
     noun: ClassVar[str] = "a log"
+    caption: ClassVar[str] = "Query log"
+    shown: ClassVar[Mapping[str, str]] = {"rows": "n_rows", "users": "n_users", "columns": "columns"}
 
-    frame: pl.DataFrame
     layout: Layout = field(default_factory=Layout)
     reading: Reading = field(default_factory=Reading)
 
@@ -140,19 +135,6 @@ class QueryLog(Framed):
     def terms_are_items(self) -> bool:
         """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
         return self.layout.terms_are_items
-
-    def with_frame(self, frame: pl.DataFrame) -> QueryLog:
-        """Return the same log with other rows or columns."""
-        return replace(self, frame=frame)
-
-    def __repr__(self) -> str:
-        # Privacy: a frame's own repr would show queries.
-        return f"QueryLog(n_rows={self.n_rows}, n_users={self.n_users}, columns={self.columns})"
-
-    def _repr_html_(self) -> str:
-        # Privacy: a notebook is saved and sent around, so counts only.
-        columns = ", ".join(self.columns)
-        return facts([("rows", self.n_rows), ("users", self.n_users), ("columns", columns)], caption="Query log")
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:

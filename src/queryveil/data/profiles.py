@@ -1,20 +1,14 @@
 """User profiles: weighted terms per user."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
 from queryveil.data.frames import Framed, to_frame
 from queryveil.data.log import Reading
 from queryveil.errors import BadInput
-from queryveil.html_tables import facts
-
-if TYPE_CHECKING:
-    from typing import Self
 
 PROFILES_SCHEMA: Mapping[str, pl.DataType] = {
     "user": pl.String(),
@@ -38,7 +32,9 @@ class Profiles(Framed):
     Profiles(n_users=2, n_entries=3)
     """
 
-    frame: pl.DataFrame
+    caption: ClassVar[str] = "Profiles"
+    shown: ClassVar[Mapping[str, str]] = {"users": "n_users", "terms in all": "n_entries"}
+
     reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
@@ -89,18 +85,6 @@ class Profiles(Framed):
     def n_entries(self) -> int:
         """The total number of terms of all profiles."""
         return int(self.frame["terms"].list.len().sum())
-
-    def with_frame(self, frame: pl.DataFrame) -> Profiles:
-        """Return a copy with another frame."""
-        return replace(self, frame=frame)
-
-    def __repr__(self) -> str:
-        # Privacy: a frame's own repr would show terms.
-        return f"Profiles(n_users={self.n_users}, n_entries={self.n_entries})"
-
-    def _repr_html_(self) -> str:
-        # Privacy: counts only, as above.
-        return facts([("users", self.n_users), ("terms in all", self.n_entries)], caption="Profiles")
 
 
 def check_weighted(frame: pl.DataFrame, *, what: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from queryveil.data.arrays import Bools, Int32s, Int64s, UInt64s
+from queryveil.data.frames import Bools, Int32s, Int64s, UInt64s
 
 T = TypeVar("T", bound=np.generic)
 
@@ -37,12 +37,8 @@ class Rows(NamedTuple, Generic[T]):
 
     A named tuple, so that kernels take it as it is; `ptr, values = rows` unpacks it.
 
-    Parameters
-    ----------
-    ptr
-        Row r has the values `values[ptr[r]:ptr[r + 1]]`, so there is one number more than there are rows.
-    values
-        The entries of all rows, row after row.
+    - `ptr`: row r has the values `values[ptr[r]:ptr[r + 1]]`, so there is one number more than there are rows.
+    - `values`: the entries of all rows, row after row.
 
     Examples
     --------

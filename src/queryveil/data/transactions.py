@@ -1,20 +1,14 @@
 """Transactions: bags of items, one per user or per query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
 from queryveil.data.frames import Framed, to_frame
 from queryveil.data.log import Layout, Reading
 from queryveil.errors import BadInput, BadParameter
-from queryveil.html_tables import facts
-
-if TYPE_CHECKING:
-    from typing import Self
 
 TRANSACTIONS_SCHEMA: Mapping[str, pl.DataType] = {"id": pl.String(), "items": pl.List(pl.String())}
 """The columns of transactions and their types."""
@@ -37,8 +31,9 @@ class Transactions(Framed):
 
     kind: ClassVar[str] = "transactions"
     noun: ClassVar[str] = "transactions"
+    caption: ClassVar[str] = "Transactions"
+    shown: ClassVar[Mapping[str, str]] = {"transactions": "n_transactions", "items": "n_items"}
 
-    frame: pl.DataFrame
     layout: Layout = field(default_factory=Layout)
     reading: Reading = field(default_factory=Reading)
 
@@ -87,15 +82,3 @@ class Transactions(Framed):
     def n_items(self) -> int:
         """The total number of items in all transactions."""
         return int(self.frame["items"].list.len().sum())
-
-    def with_frame(self, frame: pl.DataFrame) -> Transactions:
-        """Return a copy with another frame."""
-        return replace(self, frame=frame)
-
-    def __repr__(self) -> str:
-        # Privacy: a frame's own repr would show items.
-        return f"Transactions(n_transactions={self.n_transactions}, n_items={self.n_items})"
-
-    def _repr_html_(self) -> str:
-        # Privacy: counts only, as above.
-        return facts([("transactions", self.n_transactions), ("items", self.n_items)], caption="Transactions")

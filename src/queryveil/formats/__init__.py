@@ -1,12 +1,11 @@
 """Read and write query logs, transactions, profiles, groups and counts; detect file formats and layouts."""
 
 from queryveil.data import Format, Layout
-from queryveil.formats.groups import read_groups, write_groups
+from queryveil.formats.aggregates import read_groups, read_tallies, tallies_layout, write_groups, write_tallies
 from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.profiles import are_profiles, read_profiles
 from queryveil.formats.read import read_log
 from queryveil.formats.records import BadRowPolicy
-from queryveil.formats.tallies import read_tallies, tallies_layout, write_tallies
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
 

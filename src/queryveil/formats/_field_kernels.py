@@ -2,7 +2,8 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from queryveil.data import Bools, Bytes, Int32s, Int64s
 
 TOO_LONG = 1
 UNCLOSED_QUOTE = 2
@@ -15,7 +16,7 @@ _NUL, _NEWLINE, _RETURN = 0, 10, 13
 
 
 @njit(cache=True)
-def _is_utf8(data: NDArray[np.uint8], start: int, stop: int) -> bool:
+def _is_utf8(data: Bytes, start: int, stop: int) -> bool:
     """Return whether these bytes are valid UTF-8, without overlong forms and surrogates."""
     at = start
     while at < stop:
@@ -49,14 +50,14 @@ def _is_utf8(data: NDArray[np.uint8], start: int, stop: int) -> bool:
 
 
 @njit(cache=True)
-def _line_end(data: NDArray[np.uint8], at: int) -> int:
+def _line_end(data: Bytes, at: int) -> int:
     while at < data.size and data[at] != _NEWLINE:
         at += 1
     return at
 
 
 @njit(cache=True)
-def _skip_quoted(data: NDArray[np.uint8], at: int, quote: int, limit: int) -> tuple[int, int, int]:
+def _skip_quoted(data: Bytes, at: int, quote: int, limit: int) -> tuple[int, int, int]:
     """Return the position of the closing quote (-1: none), the newlines passed, and flags."""
     newlines, flags = 0, 0
     stop = min(data.size, limit)
@@ -78,14 +79,7 @@ def _skip_quoted(data: NDArray[np.uint8], at: int, quote: int, limit: int) -> tu
 
 @njit(cache=True)
 def _split_one(
-    data: NDArray[np.uint8],
-    begin: int,
-    delimiter: int,
-    quote: int,
-    max_bytes: int,
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    row: int,
+    data: Bytes, begin: int, delimiter: int, quote: int, max_bytes: int, starts: Int32s, ends: Int32s, row: int
 ) -> tuple[int, int, int, int]:
     """Split the record at `begin`; return its end or fault (-1: the data ends first), newlines, fields and flags.
 
@@ -138,17 +132,17 @@ def _split_one(
 
 @njit(cache=True)
 def split_records(
-    data: NDArray[np.uint8],
+    data: Bytes,
     delimiter: int,
     quote: int,
     is_last: bool,
     skipping: bool,
     max_bytes: int,
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    lines: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    flags: NDArray[np.uint8],
+    starts: Int32s,
+    ends: Int32s,
+    lines: Int32s,
+    counts: Int32s,
+    flags: Bytes,
 ) -> tuple[int, int, int, bool]:
     """Fill in the records of a block; return their number, the bytes used, newlines, and `skipping` for the next block.
 
@@ -199,13 +193,7 @@ def split_records(
 
 
 @njit(cache=True)
-def gather_column(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    latin1: NDArray[np.bool_],
-    quote: int,
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def gather_column(data: Bytes, starts: Int32s, ends: Int32s, latin1: Bools, quote: int) -> tuple[Bytes, Int64s]:
     """Copy one field of each record into an Arrow text buffer; return the buffer and its offsets.
 
     In a quoted field doubled quotes become one; Latin-1 bytes become UTF-8.

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Format, Layout
-from queryveil.formats.delimited import structural_faults, tally_records
-from queryveil.formats.records import LINES, Tally, split
+from queryveil.formats.records import Tally, line_records
 from queryveil.formats.streams import ByteStream
 
 BLANKS = r" \t\r\n"
@@ -34,10 +33,8 @@ class PlainReader:
         """Read one file."""
         self.compression = self.compression or stream.compression
         n_before = self.n_lines
-        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
-            wrong = structural_faults(records, n_columns=1)
+        for records, wrong in line_records(stream, tally=self.tally, reasons={}):
             good = records.only(np.flatnonzero(wrong == 0))
-            tally_records(self.tally, file=stream.name, records=records, wrong=wrong)
             self.n_lines = n_before + int(records.lines[-1])
             frame = pl.DataFrame({"user": n_before + good.lines, "query": good.column(0)})
             has_items = pl.col("query").str.contains(f"[^{BLANKS}]")

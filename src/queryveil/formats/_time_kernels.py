@@ -2,7 +2,8 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from queryveil.data import Bytes, Int64s
 
 MISSING, DAY, BLANK, ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US, COMPACT, BAD = 0, 1, 2, 3, 4, 5, 6, 7, 8, 255
 
@@ -14,7 +15,7 @@ _SECOND = 1_000_000
 
 
 @njit(cache=True)
-def _digits(data: NDArray[np.uint8], start: int, stop: int) -> int:
+def _digits(data: Bytes, start: int, stop: int) -> int:
     """Return the number in these digits; -1 where there are none or another character is among them."""
     if stop <= start or stop - start > 17:
         return -1
@@ -48,7 +49,7 @@ def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int
 
 
 @njit(cache=True)
-def _fraction(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+def _fraction(data: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Return the digits behind a point as microseconds (further ones cut off), and where they end, or -1."""
     value, scale, at = 0, 100_000, start
     while at < stop and 48 <= data[at] <= 57:
@@ -59,7 +60,7 @@ def _fraction(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]
 
 
 @njit(cache=True)
-def _zone(data: NDArray[np.uint8], at: int, stop: int) -> int:
+def _zone(data: Bytes, at: int, stop: int) -> int:
     """Return the minutes east of Z, +HH, +HHMM or +HH:MM; 10000 for anything else."""
     if data[at] in (90, 122):
         return 0 if at + 1 == stop else 10_000
@@ -79,7 +80,7 @@ def _zone(data: NDArray[np.uint8], at: int, stop: int) -> int:
 
 
 @njit(cache=True)
-def _calendar(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+def _calendar(data: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Parse YYYY-MM-DD, then optionally T or a blank with HH:MM, :SS, a fraction and a zone."""
     nowhere = -1 << 62
     if stop - start < 10 or data[start + 4] != 45 or data[start + 7] != 45:
@@ -114,7 +115,7 @@ def _calendar(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]
 
 
 @njit(cache=True)
-def _epoch(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+def _epoch(data: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Parse seconds (with or without a fraction), milliseconds or microseconds since 1970, told apart by size."""
     point = start
     while point < stop and data[point] != 46:
@@ -135,7 +136,7 @@ def _epoch(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def _compact(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+def _compact(data: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Parse yyMMddHHmm, yyMMddHHmmss or yyyyMMddHHmmss; two-digit years begin with 1969."""
     length = stop - start
     if length not in (10, 12, 14):
@@ -153,9 +154,7 @@ def _compact(data: NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def parse_times(
-    text: NDArray[np.uint8], offsets: NDArray[np.int64], compact: bool
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def parse_times(text: Bytes, offsets: Int64s, compact: bool) -> tuple[Int64s, Bytes]:
     """Parse each text as a time (`compact`: Excite's digits); return microseconds and the kind of notation."""
     n = offsets.size - 1
     micros = np.zeros(n, dtype=np.int64)

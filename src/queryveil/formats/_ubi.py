@@ -13,14 +13,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from queryveil.data import ROLES, Format, Layout
-from queryveil.formats.delimited import structural_faults, tally_records
-from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, iter_objects
-from queryveil.formats.records import LINES, Tally, split
+from queryveil.data import ROLES, Bytes, Format, Layout
+from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, iter_objects, scalar_as_text
+from queryveil.formats.records import Tally, line_records
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import ISO_ZONED, format_of, merge_formats, type_columns
+from queryveil.formats.values import ISO_ZONED, merge_formats, time_formats, type_columns
 
 _ACTIONS = ("index", "create", "update", "delete")
 _UNKNOWN_DOCUMENT = 107
@@ -51,8 +49,7 @@ class UbiReader:
         """Read one file."""
         self.compression = self.compression or stream.compression
         index = ""
-        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
-            wrong = structural_faults(records, n_columns=1)
+        for records, wrong in line_records(stream, tally=self.tally, reasons=_REASONS):
             kinds: list[int] = []
             queries: list[_Query] = []
             clicks: list[_Click] = []
@@ -73,15 +70,12 @@ class UbiReader:
             faults[faults == _ROW] = self._read(queries)
             wrong[wrong == 0] = faults
             self.clicks.append(_columns(clicks, schema=_CLICKS))
-            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=_REASONS)
 
-    def _read(self, queries: list[_Query]) -> NDArray[np.uint8]:
+    def _read(self, queries: list[_Query]) -> Bytes:
         text = _columns(queries, schema=_QUERIES)
         typed = type_columns({column.name: column for column in text.drop("is_text").get_columns()})
         typed.wrong[~text["is_text"].to_numpy()] = NOT_TEXT
-        time_format = format_of(typed.time_kinds)
-        if time_format is not None:
-            self.time_formats.add(time_format)
+        self.time_formats |= time_formats(typed.time_kinds)
         self.queries.append(typed.frame())
         return typed.wrong
 
@@ -99,7 +93,7 @@ class UbiReader:
             format=Format.UBI,
             names={role: role for role in ROLES},
             columns=tuple(ROLES),
-            time_format=merge_formats(sorted(self.time_formats)) or ISO_ZONED,
+            time_format=merge_formats(self.time_formats) or ISO_ZONED,
             compression=self.compression,
         )
         return frame.select("user", "query", "time", ranks, "url"), layout
@@ -115,24 +109,14 @@ def _target(one: dict[str, Any]) -> str | None:
     return str(meta.get("_index") or "")
 
 
-def _scalar(value: object) -> str | None:
-    return None if isinstance(value, bool | list | dict) else as_text(value)
-
-
 def _columns(rows: Sequence[tuple[object, ...]], *, schema: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame({name: [row[i] for row in rows] for i, name in enumerate(schema)}, schema=schema)
 
 
 def _query(one: dict[str, Any]) -> _Query:
-    text = one.get("user_query")
-    time = as_text(one.get("timestamp"))
-    return (
-        _scalar(one.get("client_id")),
-        _scalar(text),
-        time,
-        _scalar(one.get("query_id")),
-        isinstance(text, str | None),
-    )
+    user, text, query_id = (one.get(name) for name in ("client_id", "user_query", "query_id"))
+    time, is_text = as_text(one.get("timestamp")), isinstance(text, str | None)
+    return scalar_as_text(user), scalar_as_text(text), time, scalar_as_text(query_id), is_text
 
 
 def _click(event: dict[str, Any]) -> list[_Click]:
@@ -141,10 +125,10 @@ def _click(event: dict[str, Any]) -> list[_Click]:
     if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):
         return []
     thing, position = _inside(event, "object"), _inside(event, "position")
-    url = _scalar(thing.get("url")) or _scalar(thing.get("object_id")) or None
+    url = scalar_as_text(thing.get("url")) or scalar_as_text(thing.get("object_id")) or None
     ordinal = position.get("ordinal")
     rank = str(ordinal) if isinstance(ordinal, int) and not isinstance(ordinal, bool) else None
-    return [(_scalar(event.get("query_id")), rank, url)]
+    return [(scalar_as_text(event.get("query_id")), rank, url)]
 
 
 def _inside(event: dict[str, Any], key: str) -> dict[str, Any]:

@@ -5,27 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats import _field_kernels as fields
-from queryveil.formats.records import MAX_RECORD_BYTES, Dialect, Records, Tally, first_record, split
+from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Records, Tally, first_record, split
 from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import COMPACT, REASONS, SECONDS, format_of, merge_formats, type_columns
-
-TAB_SEPARATED = Dialect(delimiter="\t")
-COMMA_SEPARATED = Dialect(delimiter=",", is_quoted=True)
-
-_WRONG_COUNT = 100
-_FLAG_REASONS = {
-    fields.TOO_LONG: f"the line is longer than {MAX_RECORD_BYTES >> 20} MiB",
-    fields.UNCLOSED_QUOTE: "a quote is opened and never closed",
-    fields.TEXT_AFTER_QUOTE: "text follows a closing quote; a quote inside a quoted field must be doubled",
-    fields.HAS_NUL: "the line has a NUL byte",
-}
-_SEPARATORS = {"\t": "tab", ",": "comma"}
+from queryveil.formats.values import COMPACT, REASONS, SECONDS, merge_formats, time_formats, type_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +50,12 @@ class DelimitedReader:
         if self.tables and table.layout.columns != self.tables[0].layout.columns:
             raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
         self.tables.append(table)
-        is_header = table.layout.has_header
-        for block in split(stream.blocks(), dialect=table.dialect, n_columns=len(table.frame_columns)):
-            records = block.without_first() if is_header else block
-            is_header = False
+        n_columns, has_header = len(table.frame_columns), table.layout.has_header
+        for records in split(stream.blocks(), dialect=table.dialect, n_columns=n_columns, has_header=has_header):
             self.frames.append(self._read(records, table=table, file=stream.name))
 
     def _read(self, records: Records, *, table: Table, file: str) -> pl.DataFrame:
-        wrong = structural_faults(records, n_columns=len(table.frame_columns))
+        wrong = records.faults()
         whole = np.flatnonzero(wrong == 0)
         good = records.only(whole)
         typed = type_columns(
@@ -79,10 +63,8 @@ class DelimitedReader:
             has_compact_times=table.has_compact_times,
         )
         wrong[whole] = typed.wrong
-        tally_records(self.tally, file=file, records=records, wrong=wrong, table=table)
-        time_format = format_of(typed.time_kinds)
-        if time_format is not None:
-            self.time_formats.add(time_format)
+        self.tally.add_records(records, wrong, file=file, reasons=REASONS)
+        self.time_formats |= time_formats(typed.time_kinds)
         return typed.frame()
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
@@ -92,40 +74,8 @@ class DelimitedReader:
         frame = pl.concat([empty, *self.frames], rechunk=False)
         layout = first.layout
         if layout.time_format is None:
-            layout = replace(layout, time_format=merge_formats(sorted(self.time_formats)))
+            layout = replace(layout, time_format=merge_formats(self.time_formats))
         return frame, layout
-
-
-def structural_faults(records: Records, *, n_columns: int) -> NDArray[np.uint8]:
-    """Return a code per record: 0, a flag of the splitter, or a wrong number of fields."""
-    wrong = np.zeros(len(records.lines), dtype=np.uint8)
-    wrong[records.counts != n_columns] = _WRONG_COUNT
-    for flag in reversed(_FLAG_REASONS):
-        wrong[(records.flags & flag) != 0] = flag
-    return wrong
-
-
-def tally_records(
-    tally: Tally,
-    *,
-    file: str,
-    records: Records,
-    wrong: NDArray[np.uint8],
-    table: Table | None = None,
-    reasons: Mapping[int, str] = REASONS,
-) -> None:
-    """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and the Latin-1 ones."""
-    tally.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-    bad = np.flatnonzero(wrong)
-
-    def reason(i: int) -> str:
-        code = int(wrong[bad[i]])
-        if code == _WRONG_COUNT and table is not None:
-            separator, n = _SEPARATORS[table.dialect.delimiter], len(table.frame_columns)
-            return f"expected {n} {separator}-separated columns, found {records.counts[bad[i]]}"
-        return _FLAG_REASONS.get(code) or reasons[code]
-
-    tally.add(file, records.lines[bad], reason=reason)
 
 
 AOL_NAMES = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}

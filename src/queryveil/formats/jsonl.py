@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from queryveil.data import ROLES, Format, Layout
-from queryveil.formats.delimited import structural_faults, tally_records
-from queryveil.formats.records import LINES, Records, Tally, split
+from queryveil.data import ROLES, Bools, Bytes, Format, Layout
+from queryveil.formats.records import Records, Tally, line_records
 from queryveil.formats.roles import add_roles, assign_roles, carried_names, in_role_order
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import REASONS, Typed, format_of, merge_formats, type_columns
+from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
 JSON_REASONS: Mapping[int, str] = {
@@ -38,9 +36,7 @@ NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
-def iter_objects(
-    records: Records, *, wrong: NDArray[np.uint8], decoder: msgspec.json.Decoder[Any] = _objects
-) -> Iterator[Any]:
+def iter_objects(records: Records, *, wrong: Bytes, decoder: msgspec.json.Decoder[Any] = _objects) -> Iterator[Any]:
     """Decode the lines without a fault one by one; the faults of the other lines go into `wrong`.
 
     - `records`: one field per line.
@@ -60,9 +56,7 @@ def iter_objects(
             yield value
 
 
-def decode_lines(
-    records: Records, *, wrong: NDArray[np.uint8], decoder: msgspec.json.Decoder[Any] = _objects
-) -> list[Any]:
+def decode_lines(records: Records, *, wrong: Bytes, decoder: msgspec.json.Decoder[Any] = _objects) -> list[Any]:
     """Return what `iter_objects` yields, in one call of the decoder where every line is sound."""
     if len(wrong) and not wrong.any() and not records.is_latin1.any():
         with suppress(ValueError, RecursionError):
@@ -111,7 +105,7 @@ def type_roles(values: Mapping[str, list[Any]]) -> Typed:
     return typed
 
 
-def _text(values: list[Any], *, role: str) -> tuple[pl.Series, NDArray[np.bool_] | bool]:
+def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
     """Return values as text, and which of them are of a type that this role cannot have."""
     kinds = set(map(type, values))
     if kinds <= _TEXT:
@@ -140,23 +134,19 @@ class JsonlReader:
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
         self.compression, self.file = self.compression or stream.compression, stream.name
-        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
-            wrong = structural_faults(records, n_columns=1)
+        for records, wrong in line_records(stream, tally=self.tally, reasons=JSON_REASONS):
             objects = decode_lines(records, wrong=wrong)
             if objects:
-                self._read(objects, wrong=wrong, file=stream.name)
-            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=JSON_REASONS)
+                self._read(objects, wrong=wrong)
 
-    def _read(self, objects: list[dict[str, Any]], *, wrong: NDArray[np.uint8], file: str) -> None:
-        add_keys(objects, found=self.found, names=self.names, columns=self.columns, file=file)
+    def _read(self, objects: list[dict[str, Any]], *, wrong: Bytes) -> None:
+        add_keys(objects, found=self.found, names=self.names, columns=self.columns, file=self.file)
         carried = carried_names(list(self.found), names=self.names)
         typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
         for name, inside in carried.items():
             typed.columns[inside] = _typed_series([one.get(name) for one in objects])
         wrong[wrong == 0] = typed.wrong
-        time_format = format_of(typed.time_kinds)
-        if time_format is not None:
-            self.time_formats.add(time_format)
+        self.time_formats |= time_formats(typed.time_kinds)
         self.frames.append(typed.frame())
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
@@ -171,22 +161,25 @@ class JsonlReader:
             for name, dtype in frame.schema.items():
                 types[name].add(dtype)
         settled = {name: ROLES.get(name) or _common(types[name]) for name in inside}
-        parts = [pl.DataFrame(schema=settled)]
-        for frame in self.frames:
-            parts.append(frame.cast({name: settled[name] for name in frame.columns}))
+        parts = [frame.cast({name: settled[name] for name in frame.columns}) for frame in self.frames]
         layout = Layout(
             format=Format.JSONL,
             names=names,
             columns=tuple(self.found) or tuple(names.values()),
-            time_format=merge_formats(sorted(self.time_formats)),
+            time_format=merge_formats(self.time_formats),
             compression=self.compression,
         )
-        return pl.concat(parts, how="diagonal", rechunk=False).select(inside), layout
+        return pl.concat([pl.DataFrame(schema=settled), *parts], how="diagonal", rechunk=False).select(inside), layout
 
 
 def as_text(value: object) -> str | None:
     """Return text as it is, anything else as its JSON; null stays missing."""
     return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def scalar_as_text(value: object) -> str | None:
+    """Return text or a number as text; nothing for any other value."""
+    return None if isinstance(value, bool | list | dict) else as_text(value)
 
 
 def _typed_series(values: list[Any]) -> pl.Series:

@@ -1,6 +1,7 @@
 """Read Parquet files as a log, in batches; times, users and ranks may have any suitable type."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,16 @@ from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
 _BATCH_ROWS = 1 << 20
 
 
+@contextmanager
+def open_parquet(stream: ByteStream, *, otherwise: str) -> Iterator[pq.ParquetFile]:
+    """Yield a file to be read; what cannot be read there raises `BadFile`, saying `otherwise`."""
+    try:
+        yield pq.ParquetFile(stream.seekable())
+    except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # Privacy: the cause may quote values, so it is dropped.
+        raise BadFile(stream.name, otherwise) from None
+
+
 @dataclass(slots=True, kw_only=True)
 class ParquetReader:
     """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file.
@@ -34,20 +45,15 @@ class ParquetReader:
 
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
-        try:
-            file = pq.ParquetFile(stream.seekable())
+        with open_parquet(stream, otherwise="this is not a whole Parquet file of flat columns; write it again") as file:
             found = list(file.schema_arrow.names)
             layout, renamed = self._detect(found, name=stream.name)
             n_before = 0
             for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                frame = pl.from_arrow(table)
-                assert isinstance(frame, pl.DataFrame)
+                frame = pl.DataFrame(table)
                 self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
                 n_before += frame.height
-        except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            # Privacy: the cause may quote values, so it is dropped.
-            raise BadFile(stream.name, "this is not a whole Parquet file of flat columns; write it again") from None
         self.layout = self.layout or layout
 
     def _detect(self, found: list[str], *, name: str) -> tuple[Layout, dict[str, str]]:

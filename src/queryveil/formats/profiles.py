@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from queryveil.data import PROFILES_SCHEMA, Profiles
 from queryveil.errors import BadFile
-from queryveil.formats.delimited import structural_faults, tally_records
-from queryveil.formats.jsonl import JSON_REASONS, as_text, decode_lines
+from queryveil.formats.jsonl import JSON_REASONS, decode_lines, scalar_as_text
 from queryveil.formats.read import parse_choice
-from queryveil.formats.records import LINES, BadRowPolicy, Records, Tally, split
+from queryveil.formats.records import BadRowPolicy, Tally, line_records
 from queryveil.formats.streams import ByteStream, Source, find_sources
 
 NO_USER, NO_TERMS, EMPTY_TERM, TERM_TWICE, BAD_WEIGHT = 121, 122, 123, 124, 125
@@ -79,21 +78,15 @@ class _Reader:
 
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
-        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
-            self._add_block(records, file=stream.name)
-
-    def _add_block(self, records: Records, *, file: str) -> None:
-        wrong = structural_faults(records, n_columns=1)
-        # A fault of decoding is written into `wrong` before the next object comes.
-        objects = decode_lines(records, wrong=wrong)
-        for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
-            wrong[i] = self._take(one, place=(file, int(records.lines[i])))
-        tally_records(self.tally, file=file, records=records, wrong=wrong, reasons=REASONS)
+        for records, wrong in line_records(stream, tally=self.tally, reasons=REASONS):
+            # Decoding writes its faults into `wrong`.
+            objects = decode_lines(records, wrong=wrong)
+            for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
+                wrong[i] = self._take(one, place=(stream.name, int(records.lines[i])))
 
     def _take(self, one: dict[str, Any], *, place: tuple[str, int]) -> int:
         """Keep a profile that can be read; return 0 or a code of `REASONS`."""
-        user = one.get("user")
-        user = None if isinstance(user, bool | list | dict) else as_text(user)
+        user = scalar_as_text(one.get("user"))
         if user is None or not user.strip():
             return NO_USER
         terms = one.get("terms")

@@ -1,22 +1,28 @@
 """Split blocks of bytes into records and fields with exact line numbers, and count the rows that are bad."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from queryveil.data import Reading
+from queryveil.data import Bools, Bytes, Int32s, Int64s, Reading
 from queryveil.errors import BadRow, BadRows
 from queryveil.formats import _field_kernels as fields
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
 
 MAX_RECORD_BYTES = 1 << 20
+_WRONG_COUNT = 100
+_FLAG_REASONS = {
+    fields.TOO_LONG: f"the line is longer than {MAX_RECORD_BYTES >> 20} MiB",
+    fields.UNCLOSED_QUOTE: "a quote is opened and never closed",
+    fields.TEXT_AFTER_QUOTE: "text follows a closing quote; a quote inside a quoted field must be doubled",
+    fields.HAS_NUL: "the line has a NUL byte",
+}
+_SEPARATORS = {"\t": "tab", ",": "comma"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,8 @@ class Dialect:
 
 LINES = Dialect(delimiter="\n")
 """The dialect of files with one field per line."""
+TAB_SEPARATED = Dialect(delimiter="\t")
+COMMA_SEPARATED = Dialect(delimiter=",", is_quoted=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,57 +53,59 @@ class Records:
     """The records of one block of bytes.
 
     - `data`: the bytes of the block.
-    - `quote`: the byte of the quote, or `NO_QUOTE`.
+    - `dialect`: delimiter and quoting.
     - `starts`, `ends`: per record and column the first byte of the field and the byte behind it.
     - `lines`: the line number of each record in its file, from 1.
     - `counts`: the number of fields of each record.
     - `flags`: the flags of each record, as in `_field_kernels`.
     """
 
-    data: NDArray[np.uint8]
-    quote: int
-    starts: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    lines: NDArray[np.int64]
-    counts: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    data: Bytes
+    dialect: Dialect
+    starts: Int32s
+    ends: Int32s
+    lines: Int64s
+    counts: Int32s
+    flags: Bytes
 
     @property
-    def is_latin1(self) -> NDArray[np.bool_]:
+    def is_latin1(self) -> Bools:
         """Which records are not UTF-8 and are therefore read as Latin-1."""
         return np.asarray(self.flags & fields.LATIN1, dtype=np.bool_)
 
-    def without_first(self) -> Records:
-        """Return the records without the first, the header."""
-        return self.only(np.arange(1, len(self.lines)))
+    def faults(self) -> Bytes:
+        """Return a code per record: 0, a flag of the splitter, or a wrong number of fields."""
+        wrong = np.zeros(len(self.lines), dtype=np.uint8)
+        wrong[self.counts != self.starts.shape[1]] = _WRONG_COUNT
+        for flag in reversed(_FLAG_REASONS):
+            wrong[(self.flags & flag) != 0] = flag
+        return wrong
 
-    def only(self, rows: NDArray[np.int64]) -> Records:
-        """Return the records at these positions."""
+    def only(self, rows: Int64s) -> Self:
+        """Return the records at these positions, which ascend."""
         if len(rows) == len(self.lines):
             return self
-        return Records(
-            data=self.data,
-            quote=self.quote,
-            starts=self.starts[rows],
-            ends=self.ends[rows],
-            lines=self.lines[rows],
-            counts=self.counts[rows],
-            flags=self.flags[rows],
-        )
+        per_record = ("starts", "ends", "lines", "counts", "flags")
+        return replace(self, **{name: getattr(self, name)[rows] for name in per_record})
 
     def column(self, position: int) -> pl.Series:
         """Return one field of every record as text."""
         starts = np.ascontiguousarray(self.starts[:, position])
         ends = np.ascontiguousarray(self.ends[:, position])
-        text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, self.quote)
+        text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, self.dialect.quote)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pl.Series(pa.Array.from_buffers(pa.large_utf8(), len(starts), buffers))
 
 
 def split(
-    blocks: Iterator[bytes], *, dialect: Dialect, n_columns: int, max_bytes: int = MAX_RECORD_BYTES
+    blocks: Iterator[bytes],
+    *,
+    dialect: Dialect,
+    n_columns: int,
+    has_header: bool = False,
+    max_bytes: int = MAX_RECORD_BYTES,
 ) -> Iterator[Records]:
-    """Yield the records of a stream block by block, in bounded memory however long a line is."""
+    """Yield the records of a stream but for its header block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
     splitter = _Splitter(dialect=dialect, n_columns=n_columns, max_bytes=max_bytes)
     for block, is_last in _with_last(blocks):
@@ -105,7 +115,8 @@ def split(
         records, n_used, n_lines, skipping = splitter.split(data, is_last=is_last, skipping=skipping, line=line)
         carry, line = data[n_used:], line + n_lines
         if len(records.lines):
-            yield records
+            yield records.only(np.arange(1, len(records.lines))) if has_header else records
+            has_header = False
 
 
 def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
@@ -151,7 +162,7 @@ class _Splitter:
         )
         records = Records(
             data=array,
-            quote=quote,
+            dialect=self.dialect,
             starts=starts[:n],
             ends=ends[:n],
             lines=lines[:n].astype(np.int64) + line,
@@ -180,14 +191,36 @@ class Tally:
     n_bad: int = 0
     n_latin1: int = 0
 
-    def add(self, file: str, lines: NDArray[np.int64], *, reason: Callable[[int], str]) -> None:
+    def add(self, file: str, lines: Int64s, *, reason: Callable[[int], str]) -> None:
         """Count the bad rows of a file; `reason(i)` returns why the row at `lines[i]` is bad."""
         for i in range(min(len(lines), BadRows.N_SHOWN - len(self.first))):
             self.first.append(BadRow(file, int(lines[i]), reason=reason(i)))
         self.n_bad += len(lines)
+
+    def add_records(self, records: Records, wrong: Bytes, *, file: str, reasons: Mapping[int, str]) -> None:
+        """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and its Latin-1 ones."""
+        self.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
+        bad = np.flatnonzero(wrong)
+
+        def reason(i: int) -> str:
+            code = int(wrong[bad[i]])
+            if code == _WRONG_COUNT:
+                separator, n = _SEPARATORS[records.dialect.delimiter], records.starts.shape[1]
+                return f"expected {n} {separator}-separated columns, found {records.counts[bad[i]]}"
+            return _FLAG_REASONS.get(code) or reasons[code]
+
+        self.add(file, records.lines[bad], reason=reason)
 
     def close(self) -> Reading:
         """Return the counts; raise `BadRows` if there are bad rows and the policy is to fail."""
         if self.n_bad and self.policy is BadRowPolicy.FAIL:
             raise BadRows(self.first, n_total=self.n_bad)
         return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1)
+
+
+def line_records(stream: ByteStream, *, tally: Tally, reasons: Mapping[int, str]) -> Iterator[tuple[Records, Bytes]]:
+    """Yield the lines of a stream block by block, each with its fault; faults that the caller adds are counted too."""
+    for records in split(stream.blocks(), dialect=LINES, n_columns=1):
+        wrong = records.faults()
+        yield records, wrong
+        tally.add_records(records, wrong, file=stream.name, reasons=reasons)

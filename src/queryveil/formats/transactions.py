@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from queryveil.data import TRANSACTIONS_SCHEMA, Format, Layout, Transactions
+from queryveil.data import TRANSACTIONS_SCHEMA, Bytes, Format, Layout, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.formats import records as blocks
 from queryveil.formats._plain import BLANKS, PlainReader, split_items
-from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, Table, structural_faults, tally_records
-from queryveil.formats.jsonl import JSON_REASONS, as_text, iter_objects
+from queryveil.formats.jsonl import JSON_REASONS, as_text, iter_objects, scalar_as_text
 from queryveil.formats.layouts import FORMAT_OF_ENDING, JSON_ENDINGS, ending, tabular_format
+from queryveil.formats.parquet import open_parquet
 from queryveil.formats.read import parse_choice, read_streams
-from queryveil.formats.records import LINES, BadRowPolicy, Tally, first_record, split
+from queryveil.formats.records import BadRowPolicy, Tally
 from queryveil.formats.streams import ByteStream, Source, find_sources
 from queryveil.formats.write import write_frame
 
@@ -90,54 +89,43 @@ class RowReader:
         return frame, Layout(format=self.format, columns=tuple(TRANSACTIONS_SCHEMA), compression=compression)
 
     def _add_table(self, stream: ByteStream) -> None:
-        dialect = COMMA_SEPARATED if self.format is Format.CSV else TAB_SEPARATED
-        found = first_record(stream, dialect=dialect)
+        dialect = blocks.COMMA_SEPARATED if self.format is Format.CSV else blocks.TAB_SEPARATED
+        found = blocks.first_record(stream, dialect=dialect)
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
-        table = Table(dialect=dialect, frame_columns=tuple(found), layout=Layout(format=self.format))
-        is_header = True
-        for block in split(stream.blocks(), dialect=dialect, n_columns=len(found)):
-            records = block.without_first() if is_header else block
-            is_header = False
-            wrong = structural_faults(records, n_columns=len(found))
+        for records in blocks.split(stream.blocks(), dialect=dialect, n_columns=len(found), has_header=True):
+            wrong = records.faults()
             good = records.only(np.flatnonzero(wrong == 0))
             ids, items = (good.column(found.index(name)) for name in TRANSACTIONS_SCHEMA)
             ids = pl.select(unescaped(pl.lit(ids))).to_series()
             wrong[wrong == 0] = self._take(ids, split_joined(items))
-            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, table=table, reasons=REASONS)
+            self.tally.add_records(records, wrong, file=stream.name, reasons=REASONS)
 
     def _add_jsonl(self, stream: ByteStream) -> None:
-        for records in split(stream.blocks(), dialect=LINES, n_columns=1):
-            wrong = structural_faults(records, n_columns=1)
+        for records, wrong in blocks.line_records(stream, tally=self.tally, reasons=REASONS):
             ids: list[str | None] = []
             items: list[list[str | None] | None] = []
             for one in iter_objects(records, wrong=wrong):
-                ids.append(_scalar(one.get("id")))
+                ids.append(scalar_as_text(one.get("id")))
                 items.append(_list(one.get("items")))
             # Arrow makes lists of texts much faster than Polars does.
             lists = pa.array(items, type=pa.large_list(pa.large_string()))
             wrong[wrong == 0] = self._take(pl.Series(ids, dtype=pl.String), pl.Series(lists))
-            tally_records(self.tally, file=stream.name, records=records, wrong=wrong, reasons=REASONS)
 
     def _add_parquet(self, stream: ByteStream) -> None:
-        try:
-            file = pq.ParquetFile(stream.seekable())
+        with open_parquet(stream, otherwise="this is not a whole Parquet file of ids and lists of items") as file:
             if not set(TRANSACTIONS_SCHEMA) <= set(file.schema_arrow.names):
                 raise BadFile(stream.name, _NO_COLUMNS)
             n_before = 0
             for batch in file.iter_batches(columns=list(TRANSACTIONS_SCHEMA)):
-                frame = pl.from_arrow(pa.Table.from_batches([batch]))
-                assert isinstance(frame, pl.DataFrame)
+                frame = pl.DataFrame(pa.Table.from_batches([batch]))
                 wrong = self._take(frame["id"].cast(pl.String), frame["items"].cast(TRANSACTIONS_SCHEMA["items"]))
                 bad = np.flatnonzero(wrong)
                 reasons = [REASONS[code] for code in wrong[bad].tolist()]
                 self.tally.add(stream.name, bad + n_before + 1, reason=reasons.__getitem__)
                 n_before += frame.height
-        except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            # Privacy: the cause may quote values, so it is dropped.
-            raise BadFile(stream.name, "this is not a whole Parquet file of ids and lists of items") from None
 
-    def _take(self, ids: pl.Series, items: pl.Series) -> NDArray[np.uint8]:
+    def _take(self, ids: pl.Series, items: pl.Series) -> Bytes:
         """Keep the rows that can be read; return per row 0 or a code of `REASONS`."""
         frame = pl.DataFrame({"id": ids, "items": items}, schema=TRANSACTIONS_SCHEMA)
         has_gap = pl.col("items").list.contains("") | pl.col("items").list.contains(None, nulls_equal=True)
@@ -154,10 +142,6 @@ class RowReader:
         )["wrong"]
         self.frames.append(frame.filter(wrong == 0))
         return wrong.to_numpy().copy()
-
-
-def _scalar(value: Any) -> str | None:
-    return None if isinstance(value, bool | list | dict) else as_text(value)
 
 
 def _list(value: Any) -> list[str | None] | None:
@@ -221,13 +205,12 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
 
     A plain file has no ids, and raises for transactions without items and for items with blanks.
     """
-    layout = layout or transactions.layout
-    if layout.format is not Format.TRANSACTIONS:
-        layout = transactions_layout(layout)
-    frame = transactions.frame
+    layout, frame = layout or transactions.layout, transactions.frame
     if layout.format is Format.TRANSACTIONS:
         _check_plain(frame["items"])
         layout = replace(layout, has_header=False)
+    else:
+        layout = transactions_layout(layout)
     write_frame(arrange_transactions(frame, layout=layout), path, layout=layout)
 
 

@@ -1,14 +1,12 @@
 """Convert columns of text to the types of their roles, write times back, and mark rows that cannot be read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from queryveil.data import ROLES
+from queryveil.data import ROLES, Bools, Bytes
 from queryveil.formats import _time_kernels
 from queryveil.formats.roles import in_role_order
 
@@ -27,7 +25,7 @@ _BY_KIND = {
 }
 
 
-def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, NDArray[np.uint8]]:
+def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, Bytes]:
     """Return a column of text as times, null where empty, and per row the kind of time as in `_time_kernels`."""
     array = text.fill_null("").rechunk().to_arrow()
     _, offsets, data = array.buffers()
@@ -36,19 +34,20 @@ def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, ND
     letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(0, dtype=np.uint8)
     micros, kinds = _time_kernels.parse_times(letters, bounds, compact)
     known = (kinds != _time_kernels.MISSING) & (kinds != _time_kernels.BAD)
-    valid = pa.array(known)
     column = pl.Series(text.name, micros).cast(pl.Datetime("us"))
-    return pl.select(pl.when(pl.Series(valid)).then(column)).to_series().alias(text.name), kinds
+    return pl.select(pl.when(pl.Series(known)).then(column)).to_series().alias(text.name), kinds
 
 
-def format_of(kinds: NDArray[np.uint8]) -> str | None:
-    """Return the time format that can write all these kinds of time; None where there is no time."""
-    found = [_BY_KIND[kind] for kind in np.unique(kinds).tolist() if kind in _BY_KIND]
-    return merge_formats(found)
+def time_formats(kinds: Bytes) -> set[str]:
+    """Return the formats of these kinds of time."""
+    return {_BY_KIND[kind] for kind in np.unique(kinds).tolist() if kind in _BY_KIND}
 
 
-def merge_formats(formats: list[str]) -> str | None:
-    """Return one time format for all; if some have a zone, all are written as UTC, which is how they were read."""
+def merge_formats(formats: Iterable[str]) -> str | None:
+    """Return one time format that can write all, None for none.
+
+    If some have a zone, all are written as UTC, which is how they were read.
+    """
     found = set(formats)
     if len(found) <= 1:
         return next(iter(found), None)
@@ -100,8 +99,8 @@ class Typed:
     """
 
     columns: dict[str, pl.Series]
-    wrong: NDArray[np.uint8]
-    time_kinds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    wrong: Bytes
+    time_kinds: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
     def frame(self) -> pl.DataFrame:
         """Return the rows that can be read, the roles first."""
@@ -129,7 +128,7 @@ def type_columns(text: Mapping[str, pl.Series], *, has_compact_times: bool = Fal
     return Typed(columns=columns, wrong=wrong, time_kinds=kinds)
 
 
-def _read_ranks(text: pl.Series) -> tuple[pl.Series, NDArray[np.bool_]]:
+def _read_ranks(text: pl.Series) -> tuple[pl.Series, Bools]:
     text = _empty_to_null(text.str.strip_chars())
     ranks = text.cast(pl.Int64, strict=False)
     if ranks.null_count() > text.null_count():

@@ -18,13 +18,12 @@ import polars as pl
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, MissingColumn
 from queryveil.formats import delimited
-from queryveil.formats.delimited import COMMA_SEPARATED, TAB_SEPARATED, structural_faults
 from queryveil.formats.jsonl import NOT_JSON, add_keys, decode_lines, type_roles
 from queryveil.formats.layouts import sniff
-from queryveil.formats.records import LINES, Dialect, Records, split
+from queryveil.formats.records import COMMA_SEPARATED, LINES, TAB_SEPARATED, Records, split
 from queryveil.formats.roles import carried_names, frame_names
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
-from queryveil.formats.values import Typed, format_of, type_columns
+from queryveil.formats.values import Typed, merge_formats, time_formats, type_columns
 from queryveil.formats.write import arrange, encode_rows
 from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
@@ -57,7 +56,7 @@ def _parse_json(
     schema = events_schema(keep)
     frames, bad, kinds, n_read = [pl.DataFrame(schema=schema)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
     for records in split(iter([data]), dialect=LINES, n_columns=1):
-        wrong = structural_faults(records, n_columns=1)
+        wrong = records.faults()
         n_read += len(wrong)
         if layout is None:
             wrong[:] = NOT_JSON
@@ -84,7 +83,7 @@ def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes)
     return typed
 
 
-def one_line_each(records: Records, *, dialect: Dialect) -> Records:
+def one_line_each(records: Records) -> Records:
     """Read again, each line by itself, the lines of records that have more than one."""
     line_ends = np.flatnonzero(records.data == ord("\n"))
     n_fields = np.minimum(records.counts, records.starts.shape[1])
@@ -101,35 +100,14 @@ def one_line_each(records: Records, *, dialect: Dialect) -> Records:
         for line in range(int(bounds[i]), int(bounds[i + 1])):
             begin = int(line_ends[line - 2]) + 1 if line > 1 else 0
             end = int(line_ends[line - 1]) + 1 if line <= len(line_ends) else records.data.size
+            text = iter([records.data[begin:end].tobytes()])
             parts += [
-                Records(
-                    data=records.data,
-                    quote=one.quote,
-                    starts=one.starts + begin,
-                    ends=one.ends + begin,
-                    lines=one.lines + line - 1,
-                    counts=one.counts,
-                    flags=one.flags,
-                )
-                for one in split(
-                    iter([records.data[begin:end].tobytes()]), dialect=dialect, n_columns=records.starts.shape[1]
-                )
+                replace(one, starts=one.starts + begin, ends=one.ends + begin, lines=one.lines + line - 1)
+                for one in split(text, dialect=records.dialect, n_columns=records.starts.shape[1])
             ]
-    return _joined(parts)
-
-
-def _joined(parts: list[Records]) -> Records:
-    lines = np.concatenate([part.lines for part in parts])
-    order = np.argsort(lines, kind="stable")
-    return Records(
-        data=parts[0].data,
-        quote=parts[0].quote,
-        starts=np.concatenate([part.starts for part in parts])[order],
-        ends=np.concatenate([part.ends for part in parts])[order],
-        lines=lines[order],
-        counts=np.concatenate([part.counts for part in parts])[order],
-        flags=np.concatenate([part.flags for part in parts])[order],
-    )
+    order = np.argsort(np.concatenate([part.lines for part in parts]), kind="stable")
+    names = ("starts", "ends", "lines", "counts", "flags")
+    return replace(records, **{name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names})
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -195,7 +173,7 @@ def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certa
     """Find which keys play which role; None if no line is an object."""
     objects: list[dict[str, Any]] = []
     for records in split(iter([data]), dialect=LINES, n_columns=1):
-        objects += decode_lines(records, wrong=structural_faults(records, n_columns=1))
+        objects += decode_lines(records, wrong=records.faults())
     found: dict[str, None] = {}
     roles: dict[str, str] = {}
     try:
@@ -226,7 +204,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
         events, n_read, bad, kinds = _parse_json(data, layout=layout, keep=keep)
     else:
         events, n_read, bad, kinds = _parse_delimited(data, layout=layout, keep=keep)
-    return Parsed(frame=events, n_read=n_read, bad_lines=bad, time_format=format_of(kinds))
+    return Parsed(frame=events, n_read=n_read, bad_lines=bad, time_format=merge_formats(time_formats(kinds)))
 
 
 def _parse_delimited(data: bytes, *, layout: Layout, keep: tuple[str, ...]) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
@@ -236,8 +214,8 @@ def _parse_delimited(data: bytes, *, layout: Layout, keep: tuple[str, ...]) -> t
     dialect = COMMA_SEPARATED if layout.format is Format.CSV else TAB_SEPARATED
     frames, kinds, bad, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], [], 0
     for found in split(iter([data]), dialect=dialect, n_columns=len(inside)):
-        records = one_line_each(found, dialect=dialect) if dialect.is_quoted else found
-        wrong = structural_faults(records, n_columns=len(inside))
+        records = one_line_each(found) if dialect.is_quoted else found
+        wrong = records.faults()
         whole = np.flatnonzero(wrong == 0)
         good = records.only(whole)
         text = {name: good.column(inside.index(name)) for name in wanted}

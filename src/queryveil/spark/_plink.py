@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil.data import Format, Layout, QueryLog
-from queryveil.formats.groups import encode_groups
+from queryveil.formats.aggregates import encode_groups
 from queryveil.methods import Plink
 from queryveil.methods.plink import Grouping
 from queryveil.methods.plink._groups import as_written, may_share

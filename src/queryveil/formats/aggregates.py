@@ -1,7 +1,7 @@
-"""Read and write groups of profiles as JSON lines, and the membership file that says who is in which group."""
+"""Read and write groups of profiles with their membership file, and noisy counts of queries and clicks."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,10 @@ from typing import Annotated
 import msgspec
 import polars as pl
 
-from queryveil.data import GROUPS_SCHEMA, Groups
+from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
 from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.formats.layouts import extension, tabular_format
+from queryveil.formats.write import write_frame
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -129,3 +131,54 @@ def read_membership(path: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError):
         # Privacy: the cause may quote ids, so it is dropped.
         raise BadFile(str(path), "is not a membership file with the columns user and group") from None
+
+
+def tallies_layout(layout: Layout) -> Layout:
+    """Return the layout in which tallies of a log of this layout are released: Parquet, JSON lines, CSV or TSV.
+
+    >>> tallies_layout(Layout(format=Format.AOL, compression="gz")).format
+    <Format.TSV: 'tsv'>
+    """
+    return Layout(format=tabular_format(layout.format))
+
+
+def write_tallies(tallies: Tallies, folder: Path) -> tuple[Path, Path | None]:
+    """Write `queries` and, if there are any, `clicks` into a folder; return the paths of both files."""
+    layout = tallies_layout(tallies.layout)
+    queries = folder / f"queries.{extension(layout)}"
+    write_frame(tallies.frame, queries, layout=layout)
+    if tallies.clicks is None:
+        return queries, None
+    clicks = folder / f"clicks.{extension(layout)}"
+    write_frame(tallies.clicks, clicks, layout=layout)
+    return queries, clicks
+
+
+def read_tallies(queries: Path, *, clicks: Path | None, format: Format) -> Tallies:  # noqa: A002
+    """Read the files that `write_tallies` has written."""
+    layout = Layout(format=format)
+    frame = _read(queries, TALLIES_SCHEMA, format=format)
+    pairs = None if clicks is None else _read(clicks, CLICKS_SCHEMA, format=format)
+    try:
+        return Tallies(frame=frame, clicks=pairs, layout=layout)
+    except BadInput as error:
+        raise BadFile(queries.name, str(error)) from None
+
+
+def _read(path: Path, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
+    wanted = dict(schema)
+    try:
+        match format:
+            case Format.PARQUET:
+                return pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
+            case Format.JSONL:
+                if not path.read_bytes().strip():
+                    return pl.DataFrame(schema=wanted)
+                return pl.read_ndjson(path, schema=wanted)
+            case Format.CSV:
+                return pl.read_csv(path, schema=wanted)
+            case _:
+                return pl.read_csv(path, schema=wanted, separator="\t", quote_char=None)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError):
+        # Privacy: the cause would quote a row, so it is dropped.
+        raise BadFile(path.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None
