@@ -15,7 +15,7 @@ from tests.support.examples import SOAKS
 from tests.support.streams import KEY, adds_up, event_lines, keyed_settings, small_tables, write_lines
 
 from queryveil.checks import verify
-from queryveil.service.stats import Stats
+from queryveil.service.ports import Stats
 
 pytestmark = pytest.mark.slow
 

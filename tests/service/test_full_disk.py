@@ -14,7 +14,7 @@ from tests.support.waiting import patience, until
 from queryveil.service.connectors.file_sinks import FileSink
 from queryveil.service.connectors.file_sources import FilesSource
 from queryveil.service.pipeline.service import Service
-from queryveil.service.stores.memory import MemoryStore
+from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
 
 pytestmark = pytest.mark.slow

@@ -20,8 +20,7 @@ from tests.support.waiting import patience, until
 from queryveil.errors import Unreachable
 from queryveil.guarantees import SwapAnonymity
 from queryveil.service.http.server import HttpSink, HttpSource
-from queryveil.service.ports import Batch, Outgoing
-from queryveil.service.stats import Stats
+from queryveil.service.ports import Batch, Outgoing, Stats
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 LOCAL = "http://127.0.0.1:0"

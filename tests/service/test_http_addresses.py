@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +13,9 @@ import pytest
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.service.http.requests import Address
+from queryveil.service.http.addresses import Address
 from queryveil.service.http.server import HttpSink, HttpSource, serve_monitor
-from queryveil.service.stats import Stats
+from queryveil.service.ports import Stats
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,21 @@ def test_a_monitor_shows_counts_and_takes_nothing() -> None:
         assert client.get("/readyz").json() == {"status": "ready"}
         for path in ("/", "/events", "/released", "/page.js"):
             assert client.get(path).status_code == 404
+
+
+WITHOUT_STARLETTE = """
+import sys
+sys.modules["starlette"] = None
+from queryveil.errors import MissingExtra
+from queryveil.service import open_source
+try:
+    open_source("http://127.0.0.1:0")
+except MissingExtra as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_without_the_extra_the_way_to_install_it_is_said() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_STARLETTE], capture_output=True, text=True, check=True)
+    assert done.stdout == "HTTP needs an extra: pip install 'queryveil[service]'\n"

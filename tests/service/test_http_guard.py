@@ -12,9 +12,9 @@ import pytest
 
 from queryveil.errors import BadParameter
 from queryveil.service.http._metrics import Traffic, render
-from queryveil.service.http.requests import Address, read_token
+from queryveil.service.http.addresses import Address, read_token
 from queryveil.service.http.server import HttpSink, HttpSource
-from queryveil.service.stats import Histogram, Stats
+from queryveil.service.ports import Histogram, Stats
 
 TOKEN = b"made-up-token-0123456789"
 EVERY_PATH = ("/", "/page.css", "/page.js", "/charts.js", "/icon.svg", "/healthz", "/readyz", "/metrics", "/stats",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from queryveil.errors import BadFile
-from queryveil.service.keys import read_or_make_key
+from queryveil.service.settings import read_or_make_key
 
 
 def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_key_that_cannot_be_written_leaves_no_file_behind(tmp_path: Path) -> N
     command = f"""
 import resource, signal
 from pathlib import Path
-from queryveil.service.keys import read_or_make_key
+from queryveil.service.settings import read_or_make_key
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))
 read_or_make_key(Path({str(tmp_path / "state.db.key")!r}))

@@ -18,7 +18,7 @@ from tests.support.waiting import until
 from queryveil.errors import BadFile, BadParameter, MissingColumn, Unreachable
 from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Commit, Saved
-from queryveil.service.stores.memory import MemoryStore
+from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
 
 

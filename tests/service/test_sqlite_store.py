@@ -6,12 +6,15 @@ import os
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.support.commits import SETTINGS, numbered_commit, raw_query
 
 from queryveil.errors import BadFile, QueryveilError, Unreachable
+from queryveil.service.stores._profile_blocks import NAMES
 from queryveil.service.stores.profiles import ProfileDatabase
 from queryveil.service.stores.sqlite import SqliteStore
 
@@ -158,3 +161,60 @@ def test_a_file_that_another_program_writes_to_is_waited_for(tmp_path: Path) -> 
         other.execute("ROLLBACK")
     store.commit(numbered_commit(1))
     store.close()
+
+
+VERSION_1 = """
+PRAGMA application_id = 0x71766C73;
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), settings TEXT NOT NULL, number INTEGER NOT NULL, position TEXT,
+    generation INTEGER NOT NULL, delivered INTEGER NOT NULL, n_bytes_out INTEGER NOT NULL, counts TEXT NOT NULL
+) STRICT;
+CREATE TABLE pools (id INTEGER PRIMARY KEY CHECK (id = 1), data BLOB NOT NULL) STRICT;
+CREATE TABLE outbox (
+    number INTEGER PRIMARY KEY, byte_offset INTEGER NOT NULL, data BLOB NOT NULL, n_rows INTEGER NOT NULL
+) STRICT;
+CREATE TABLE issued (id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, hashes BLOB NOT NULL) STRICT;
+CREATE TABLE sent_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
+CREATE TABLE categories (place INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+CREATE TABLE profile_blocks (
+    first_user TEXT PRIMARY KEY, n_users INTEGER NOT NULL, counts TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE profile_journal (id INTEGER PRIMARY KEY, changes TEXT NOT NULL) STRICT;
+CREATE TABLE profile_progress (
+    id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL, user TEXT NOT NULL, n_users INTEGER NOT NULL
+) STRICT;
+INSERT INTO state VALUES (1, 'k=10
+l=2', 7, 'line 7', 1, 5, 30, '{"n_read":7}');
+INSERT INTO pools VALUES (1, x'706f6f6c73');
+INSERT INTO outbox VALUES (6, 10, x'6f6e650a', 1), (7, 14, x'74776f0a', 1);
+INSERT INTO issued VALUES (3, 0, x'0000000000000001'), (4, 1, x'0000000000000002'), (5, 1, x'0000000000000003');
+INSERT INTO sent_keys VALUES (1, 'first'), (2, 'second');
+INSERT INTO profile_blocks VALUES ('"ann"', 1, '[["ann",3,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2]]');
+INSERT INTO profile_journal VALUES (1, '[["ann",0,1],
+["bob",1,1]]');
+INSERT INTO profile_progress VALUES (1, 0, '', 1);
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_file_that_an_earlier_release_has_written_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(VERSION_1)
+    store = SqliteStore(path)
+    saved = store.open(settings=SETTINGS)
+    assert (saved.number, saved.position, saved.pools, saved.keys) == (7, "line 7", b"pools", ("first", "second"))
+    assert (saved.delivered, saved.n_bytes_out, saved.counts) == (5, 30, {"n_read": 7})
+    assert [(out.number, out.offset, out.data) for out in saved.outgoing] == [(6, 10, b"one\n"), (7, 14, b"two\n")]
+    assert [(generation, hashes[-1]) for generation, hashes in saved.issued] == [(0, 1), (1, 2), (1, 3)]
+    changes = pl.DataFrame({"user": ["ann", "cid"], "category": [NAMES[0], NAMES[16]], "n": [1, 2]})
+    store.commit(replace(numbered_commit(8), profiles=changes))
+    store.close()
+    assert store.open(settings=SETTINGS).number == 8
+    store.close()
+    rows = {row["user"]: {name: n for name, n in row.items() if n and name in NAMES} for row in _profiles(path)}
+    assert rows == {"ann": {NAMES[0]: 5, NAMES[16]: 2}, "bob": {NAMES[1]: 1}, "cid": {NAMES[16]: 2}}
+
+
+def _profiles(path: Path) -> list[dict[str, object]]:
+    return ProfileDatabase(path).table().to_dicts()

@@ -13,7 +13,7 @@ from tests.support.postgres_server import IS_INSTALLED, PostgresServer
 
 from queryveil.errors import BadParameter, StoreBusy
 from queryveil.service.ports import Commit, Saved, Store
-from queryveil.service.stores.memory import MemoryStore
+from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.postgres import PostgresStore
 from queryveil.service.stores.profiles import ProfileDatabase
 from queryveil.service.stores.sqlite import SqliteStore

@@ -10,9 +10,8 @@ from threading import Event
 from tests.support.waiting import patience
 
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.ports import Batch, Outgoing, Stats
 from queryveil.service.settings import StreamSettings, Tables
-from queryveil.service.stats import Stats
 
 _ABOUT = ("tennis racket", "guitar chords", "garden hose", "laptop battery", "pizza dough")
 _LETTERS = "bcdfghjklmnprstvz"

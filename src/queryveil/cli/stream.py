@@ -21,7 +21,7 @@ from queryveil.settings import setting, values_of
 if TYPE_CHECKING:
     from queryveil.release import ColumnPolicy
     from queryveil.service.pipeline.service import Service
-    from queryveil.service.stats import Stats
+    from queryveil.service.ports import Stats
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
 
@@ -124,7 +124,7 @@ def serve(
 ) -> None:
     """Anonymize over HTTP: POST /events, GET /released, and a live page."""
     from queryveil.release import ColumnPolicy, Ids
-    from queryveil.service.http.requests import Address, read_token
+    from queryveil.service.http.addresses import Address, read_token
     from queryveil.service.http.server import HttpSink, HttpSource
     from queryveil.service.pipeline import urls
     from queryveil.service.pipeline.service import Service
@@ -162,7 +162,7 @@ def say(line: str) -> None:
 
 
 def _own_key(store: str) -> tuple[bytes, str]:
-    from queryveil.service.keys import new_key, read_or_make_key
+    from queryveil.service.settings import new_key, read_or_make_key
 
     if store == "memory:":
         return new_key(), "user ids get a key of this run only; to have the same ids in the next run, give --key FILE"

@@ -198,7 +198,7 @@ class Tally:
         self.n_bad += len(lines)
 
     def add_records(self, records: Records, wrong: Bytes, *, file: str, reasons: Mapping[int, str]) -> None:
-        """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and its Latin-1 ones."""
+        """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and Latin-1 ones."""
         self.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
         bad = np.flatnonzero(wrong)
 

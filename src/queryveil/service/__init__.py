@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 from queryveil._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from queryveil.service.keys import read_or_make_key
     from queryveil.service.pipeline.service import Service
     from queryveil.service.pipeline.urls import open_sink, open_source, open_store
-    from queryveil.service.settings import StreamSettings, Tables
+    from queryveil.service.settings import StreamSettings, Tables, read_or_make_key
     from queryveil.service.stores.profiles import ProfileDatabase
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "queryveil.service.keys": "read_or_make_key",
         "queryveil.service.pipeline.service": "Service",
         "queryveil.service.pipeline.urls": "open_sink open_source open_store",
-        "queryveil.service.settings": "StreamSettings Tables",
+        "queryveil.service.settings": "StreamSettings Tables read_or_make_key",
         "queryveil.service.stores.profiles": "ProfileDatabase",
     },
 )

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ import polars as pl
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, MissingColumn
 from queryveil.formats import delimited
-from queryveil.formats.jsonl import NOT_JSON, add_keys, decode_lines, type_roles
+from queryveil.formats.jsonl import add_keys, decode_lines, type_roles
 from queryveil.formats.layouts import sniff
 from queryveil.formats.records import COMMA_SEPARATED, LINES, TAB_SEPARATED, Records, split
 from queryveil.formats.roles import carried_names, frame_names
@@ -47,26 +47,6 @@ def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     fields = [(f"f{i}", Any, None) for i in range(len(keys))]
     shape = msgspec.defstruct("Event", fields, rename={f"f{i}": key for i, key in enumerate(keys)})
     return msgspec.json.Decoder(shape)
-
-
-def _parse_json(
-    data: bytes, *, layout: Layout | None, keep: tuple[str, ...]
-) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
-    """Return the events, how many lines there were, the numbers of bad ones, and the kinds of times seen."""
-    schema = events_schema(keep)
-    frames, bad, kinds, n_read = [pl.DataFrame(schema=schema)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
-    for records in split(iter([data]), dialect=LINES, n_columns=1):
-        wrong = records.faults()
-        n_read += len(wrong)
-        if layout is None:
-            wrong[:] = NOT_JSON
-        else:
-            typed = _typed(records, layout=layout, others=[name for name in schema if name not in ROLES], wrong=wrong)
-            absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
-            frames.append(typed.frame().with_columns(absent).select(*schema))
-            kinds.append(typed.time_kinds)
-        bad.append(records.lines[wrong != 0])
-    return pl.concat(frames, rechunk=False), n_read, np.concatenate(bad), np.concatenate(kinds)
 
 
 def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes) -> Typed:
@@ -199,38 +179,58 @@ def inside_names(layout: Layout) -> tuple[str, ...]:
 
 def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> Parsed:
     """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
-    data = data.removeprefix(_BOM)
-    if layout is None or layout.format is Format.JSONL:
-        events, n_read, bad, kinds = _parse_json(data, layout=layout, keep=keep)
-    else:
-        events, n_read, bad, kinds = _parse_delimited(data, layout=layout, keep=keep)
-    return Parsed(frame=events, n_read=n_read, bad_lines=bad, time_format=merge_formats(time_formats(kinds)))
+    dialect, n_columns, read = LINES, 1, _read_json
+    if layout is not None and layout.format is not Format.JSONL:
+        dialect = COMMA_SEPARATED if layout.format is Format.CSV else TAB_SEPARATED
+        n_columns, read = len(layout.columns), _read_delimited
+    frames, kinds, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], 0
+    bad = [np.zeros(0, np.int64)]
+    for records in split(iter([data.removeprefix(_BOM)]), dialect=dialect, n_columns=n_columns):
+        if layout is None:
+            n_read += len(records.lines)
+            bad.append(records.lines)
+            continue
+        block = read(records, layout=layout, keep=keep)
+        n_read += block.n_read
+        frames.append(block.frame)
+        bad.append(block.bad_lines)
+        kinds.append(block.time_kinds)
+    time_format = merge_formats(time_formats(np.concatenate(kinds)))
+    events = pl.concat(frames, rechunk=False)
+    return Parsed(frame=events, n_read=n_read, bad_lines=np.concatenate(bad), time_format=time_format)
 
 
-def _parse_delimited(data: bytes, *, layout: Layout, keep: tuple[str, ...]) -> tuple[pl.DataFrame, int, Int64s, Bytes]:
+class _Block(NamedTuple):
+    frame: pl.DataFrame
+    n_read: int
+    bad_lines: Int64s
+    time_kinds: Bytes
+
+
+def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
+    schema, wrong = events_schema(keep), records.faults()
+    typed = _typed(records, layout=layout, others=[name for name in schema if name not in ROLES], wrong=wrong)
+    absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
+    frame = typed.frame().with_columns(absent).select(*schema)
+    return _Block(frame, len(wrong), records.lines[wrong != 0], typed.time_kinds)
+
+
+def _read_delimited(found: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
     inside = inside_names(layout)
     # Times and ranks are read even where they do not leave: what is a bad line must not depend on that.
     wanted = [name for name in inside if name in ("user", "query", "time", "rank") or name in keep]
-    dialect = COMMA_SEPARATED if layout.format is Format.CSV else TAB_SEPARATED
-    frames, kinds, bad, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], [], 0
-    for found in split(iter([data]), dialect=dialect, n_columns=len(inside)):
-        records = one_line_each(found) if dialect.is_quoted else found
-        wrong = records.faults()
-        whole = np.flatnonzero(wrong == 0)
-        good = records.only(whole)
-        text = {name: good.column(inside.index(name)) for name in wanted}
-        typed = type_columns(text, has_compact_times=layout.format is Format.EXCITE)
-        wrong[whole] = typed.wrong
-        is_header = _headers(good, text["user"], layout=layout, wrong=typed.wrong)
-        frame = pl.DataFrame({name: typed.columns[name] for name in wanted})
-        frame = frame.filter(pl.Series((typed.wrong == 0) & ~is_header)).select(*events_schema(keep))
-        wrong[whole[is_header]] = 0
-        bad.append(records.lines[wrong != 0])
-        n_read += len(wrong) - int(is_header.sum())
-        frames.append(frame)
-        kinds.append(typed.time_kinds)
-    lines = np.concatenate([np.zeros(0, np.int64), *bad])
-    return pl.concat(frames, rechunk=False), n_read, lines, np.concatenate(kinds)
+    records = one_line_each(found) if found.dialect.is_quoted else found
+    wrong = records.faults()
+    whole = np.flatnonzero(wrong == 0)
+    good = records.only(whole)
+    text = {name: good.column(inside.index(name)) for name in wanted}
+    typed = type_columns(text, has_compact_times=layout.format is Format.EXCITE)
+    wrong[whole] = typed.wrong
+    is_header = _headers(good, text["user"], layout=layout, wrong=typed.wrong)
+    frame = pl.DataFrame({name: typed.columns[name] for name in wanted})
+    frame = frame.filter(pl.Series((typed.wrong == 0) & ~is_header)).select(*events_schema(keep))
+    wrong[whole[is_header]] = 0
+    return _Block(frame, len(wrong) - int(is_header.sum()), records.lines[wrong != 0], typed.time_kinds)
 
 
 def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes) -> Bools:

@@ -1,4 +1,4 @@
-"""The ports of the service: protocols for sources, sinks and stores, and the values that pass through them.
+"""The ports of the service: protocols for sources, sinks and stores, the values that pass through them, and the stats.
 
 An event is one line in one format, whatever carries it: a line of a file, an entry of a Redis stream, a message of a
 Kafka topic, a line of a POST. The order of things, so that nothing is lost and nothing is released twice:
@@ -12,30 +12,26 @@ After a crash the store gives back the last commit: the source goes on behind it
 again what may not have arrived. A sink knows by the number what it already has.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self, runtime_checkable
 
 import polars as pl
 
 from queryveil.data import Layout
 from queryveil.guarantees import SwapAnonymity
 from queryveil.service.settings import StreamSettings
-from queryveil.service.stats import Stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Batch:
     """Whole lines of a source, and its position after them.
 
-    Parameters
-    ----------
-    data
-        The lines, each with its line end.
-    position
-        The source's own text, such as offsets; it is committed with the lines and given to `Source.open` after a start.
-    keys
-        Hashes of the idempotency keys in the batch: what was committed under one is never taken again.
+    - `data`: the lines, each with its line end.
+    - `position`: the source's own text, such as offsets; it is committed with the lines and given to `Source.open`
+      after a start.
+    - `keys`: hashes of the idempotency keys in the batch: what was committed under one is never taken again.
     """
 
     data: bytes
@@ -47,16 +43,10 @@ class Batch:
 class Outgoing:
     """Released lines on their way to the sink.
 
-    Parameters
-    ----------
-    number
-        Counts from 1 without gaps.
-    offset
-        How many bytes were released before these.
-    data
-        The lines.
-    n_rows
-        How many events they are.
+    - `number`: counts from 1 without gaps.
+    - `offset`: how many bytes were released before these.
+    - `data`: the lines.
+    - `n_rows`: how many events they are.
     """
 
     number: int
@@ -69,28 +59,16 @@ class Outgoing:
 class Commit:
     """Everything that one batch changed, to be written in one transaction.
 
-    Parameters
-    ----------
-    number
-        Counts commits from 1 without gaps, so that a store can tell after a lost connection whether it has one.
-    position
-        The position of the source after the batch.
-    pools
-        The pools, which hold raw queries; replaces those before.
-    keys
-        Hashes of idempotency keys to remember.
-    generation
-        The generation of the memory of who asked what; hashes of generations before the last are deleted.
-    issued
-        Hashes to add to that memory.
-    profiles
-        Columns user (the released pseudonym), category (its name) and n, to be added to what is there.
-    outgoing
-        To be kept until a later commit confirms it.
-    delivered
-        The last batch that has arrived at the sink.
-    counts
-        Replaces the counts before.
+    - `number`: counts commits from 1 without gaps, so that a store can tell after a lost connection whether it has one.
+    - `position`: the position of the source after the batch.
+    - `pools`: the pools, which hold raw queries; replaces those before.
+    - `keys`: hashes of idempotency keys to remember.
+    - `generation`: the generation of the memory of who asked what; hashes of generations before the last are deleted.
+    - `issued`: hashes to add to that memory.
+    - `profiles`: columns user (the released pseudonym), category (its name) and n, to be added to what is there.
+    - `outgoing`: to be kept until a later commit confirms it.
+    - `delivered`: the last batch that has arrived at the sink.
+    - `counts`: replaces the counts before.
     """
 
     number: int
@@ -118,6 +96,79 @@ class Saved:
     delivered: int = 0
     n_bytes_out: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How many batches took how long: `counts[i]` took up to `bounds[i]` seconds, the last one longer than all.
+
+    >>> slow = Histogram().with_one(0.02).with_one(60)
+    >>> slow.n, slow.up_to()[4:6], slow.up_to()[-1]
+    (2, (1, 1), 1)
+    """
+
+    bounds: tuple[float, ...] = BOUNDS
+    counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    seconds: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """How many there were."""
+        return sum(self.counts)
+
+    def up_to(self) -> tuple[int, ...]:
+        """Count the batches up to each bound, as Prometheus wants them."""
+        return tuple(sum(self.counts[: i + 1]) for i in range(len(self.bounds)))
+
+    def with_one(self, seconds: float) -> Self:
+        """Add one batch."""
+        place = bisect_left(self.bounds, seconds)
+        counts = tuple(n + (i == place) for i, n in enumerate(self.counts))
+        return replace(self, counts=counts, seconds=self.seconds + seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """The stats of a service at one moment.
+
+    Counts are of the whole stream, also of runs before a restart, and add up:
+    n_read = n_bad + n_empty + n_emptied + n_unclassified_dropped + n_released + n_suppressed + n_waiting.
+    `n_empty` queries had no text from the start, `n_emptied` none but identifiers. What lies in the outbox is released
+    but not handed over. `latency` goes from taking a batch to its commit; it, the seconds and `n_batches` are of this
+    run. Where `is_ready` is false, `why_not` is one line.
+    """
+
+    n_read: int = 0
+    n_bad: int = 0
+    n_empty: int = 0
+    n_emptied: int = 0
+    n_unclassified_dropped: int = 0
+    n_released: int = 0
+    n_suppressed: int = 0
+    n_waiting: int = 0
+    n_delivered: int = 0
+    identifiers: Mapping[str, int] = field(default_factory=dict)
+    """Identifiers removed, by kind."""
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    """Events in each pool, by category."""
+    k_now: Mapping[str, int] = field(default_factory=dict)
+    """How many each pool must hold, by category."""
+    released: Mapping[str, int] = field(default_factory=dict)
+    """Released rows, by category."""
+    n_outbox_rows: int = 0
+    n_outbox_bytes: int = 0
+    n_batches: int = 0
+    n_commits: int = 0
+    uptime_seconds: float = 0.0
+    last_commit_seconds: float = 0.0
+    total_commit_seconds: float = 0.0
+    latency: Histogram = Histogram()
+    is_ready: bool = False
+    why_not: str = "starting"
+    is_finished: bool = False
 
 
 class Source(Protocol):

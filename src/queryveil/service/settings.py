@@ -1,17 +1,21 @@
-"""The settings of a stream."""
+"""The settings of a stream, and the key of its user ids."""
 
 import hashlib
+import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from queryveil.data import Format
-from queryveil.errors import BadParameter
+from queryveil.errors import BadFile, BadParameter
+from queryveil.formats.atomic_folders import sync_to_disk
 from queryveil.formats.read import parse_choice
 from queryveil.formats.roles import check_roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import LineSettings
 from queryveil.release import ColumnPolicy, Ids
+from queryveil.settings import values_of
 from queryveil.text.classifier import Classifier
 
 LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
@@ -27,27 +31,25 @@ class Tables:
     categories: str | Path | None = None
 
     def __bool__(self) -> bool:
-        return any(table is not None for table in (self.frequencies, self.recommendations, self.categories))
+        return any(table is not None for table in values_of(self).values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings(LineSettings):
     """How a service anonymizes.
 
-    Parameters
-    ----------
-    k, l, growth, max_pool, remembered: when a pool lets go of an event, as for `PoolSettings`
-    drain: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
-    unclassified: queries without a category go to a `pool` of their own, or `drop` them
-    classifier: `evidence` or `paper`
-    tables: a search engine's own tables for the classifier
-    columns: which other columns leave, and how ids and times change
-    format: None is told from the first lines
-    names: which column is which, by role
-    max_outbox_bytes: while more than this wait for the sink, nothing is read
-    workers: processes that classify
-    patience: seconds that a store or sink may fail before the service gives up; None waits for ever
-    is_finite: the source has an end, and its first lines may not be garbage
+    - `k`, `l`, `growth`, `max_pool`, `remembered`: when a pool lets go of an event, as for `PoolSettings`
+    - `drain`: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
+    - `unclassified`: queries without a category go to a `pool` of their own, or `drop` them
+    - `classifier`: `evidence` or `paper`
+    - `tables`: a search engine's own tables for the classifier
+    - `columns`: which other columns leave, and how ids and times change
+    - `format`: None is told from the first lines
+    - `names`: which column is which, by role
+    - `max_outbox_bytes`: while more than this wait for the sink, nothing is read
+    - `workers`: processes that classify
+    - `patience`: seconds that a store or sink may fail before the service gives up; None waits for ever
+    - `is_finite`: the source has an end, and its first lines may not be garbage
     """
 
     tables: Tables = field(default_factory=Tables)
@@ -74,13 +76,7 @@ class StreamSettings(LineSettings):
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""
-        tables = self.tables
-        return Classifier.from_tables(
-            frequencies=tables.frequencies,
-            recommendations=tables.recommendations,
-            categories=tables.categories,
-            kind=self.classifier,
-        )
+        return Classifier.from_tables(**values_of(self.tables), kind=self.classifier)
 
     def fingerprint(self, *, source: str, sink: str) -> str:
         """Say, a line each, what the state of a stream is made with; a restart with anything else is refused."""
@@ -126,3 +122,36 @@ def check_settings(now: str, *, before: str) -> None:
 def _lines(text: str) -> dict[str, str]:
     pairs = (line.partition("=") for line in text.splitlines() if line.strip())
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def read_or_make_key(path: Path) -> bytes:
+    """Return the secret in a file; if there is none, make one for its owner alone."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
+    key = new_key()
+    # A crash in between must not leave a file with half a key: under its name there is a whole one or none.
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(descriptor)
+        os.link(partial, path)
+        sync_to_disk(path.absolute().parent)
+    except FileExistsError:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadFile(str(path), f"the key cannot be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return key
+
+
+def new_key() -> bytes:
+    """Return a secret that nobody has."""
+    return secrets.token_bytes(32)

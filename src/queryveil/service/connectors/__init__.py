@@ -1,3 +1,1 @@
 """Sources and sinks of the service: files, Redis and Kafka."""
-
-__all__: list[str] = []

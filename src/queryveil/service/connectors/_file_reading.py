@@ -89,13 +89,11 @@ def _shape(file: Path) -> str:
 
 def _matches(file: Path, position: FilePosition) -> bool:
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        opened = file.open("rb", buffering=0)
     except OSError:
         return False
-    try:
-        return position.matches(descriptor)
-    finally:
-        os.close(descriptor)
+    with opened:
+        return position.matches(opened.fileno())
 
 
 # One byte more than readers take, so that what is left of a longer line is refused as too long.
@@ -143,11 +141,8 @@ _NOT_THE_SAME = "this is not the file that was read before; put that one back, o
 
 def is_compressed(path: Path) -> bool:
     """Return whether a file has the beginning of one that gzip, bzip2 or zstd made."""
-    descriptor = open_file(path)
-    try:
-        return os.pread(descriptor, 4, 0).startswith(_MAGIC)
-    finally:
-        os.close(descriptor)
+    with os.fdopen(open_file(path), "rb") as file:
+        return file.read(4).startswith(_MAGIC)
 
 
 def open_file(path: Path) -> int:
@@ -198,7 +193,6 @@ class PlainFile:
         )
 
     def close(self) -> None:
-        """Close the file."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -256,5 +250,4 @@ class CompressedFile:
         return FilePosition(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()

@@ -14,9 +14,8 @@ from queryveil.formats import extension, read_log
 from queryveil.formats.atomic_folders import sync_to_disk
 from queryveil.release import MANIFEST, Counts, DataFile, Manifest
 from queryveil.service.lines import inside_names
-from queryveil.service.ports import Outgoing
+from queryveil.service.ports import Outgoing, Stats
 from queryveil.service.settings import StreamSettings
-from queryveil.service.stats import Stats
 
 _CLOSE_SECONDS = 1.0
 
@@ -27,10 +26,7 @@ class FileSink:
     Lines go where they belong by the number of bytes before them, so that what is handed over again after a crash
     stands there once. The file must stay in place while the stream goes on.
 
-    Parameters
-    ----------
-    path
-        The file; it is created if it is not there.
+    - `path`: the file; it is created if it is not there.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -113,10 +109,7 @@ class StdoutSink:
     A pipe cannot say what arrived: after a crash the last lines may come a second time (at least once). Where every
     line must arrive exactly once, write a file, Redis, Kafka or HTTP.
 
-    Parameters
-    ----------
-    descriptor
-        An open pipe; None is stdout.
+    - `descriptor`: an open pipe; None is stdout.
     """
 
     def __init__(self, *, descriptor: int | None = None) -> None:
@@ -148,10 +141,7 @@ class ReleaseSink:
 
     While the stream runs there is no manifest: what it would say changes with every line.
 
-    Parameters
-    ----------
-    folder
-        The release folder; it is created if it is not there.
+    - `folder`: the release folder; it is created if it is not there.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -188,7 +178,6 @@ class ReleaseSink:
         self._file.deliver(outgoing)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
 

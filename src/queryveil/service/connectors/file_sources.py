@@ -10,16 +10,8 @@ from threading import Event
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats.streams import find_sources
-from queryveil.service.connectors._file_reading import (
-    LONGEST,
-    CompressedFile,
-    FilePosition,
-    PlainFile,
-    RotatedFile,
-    cut_lines,
-    find_rotated,
-    is_compressed,
-)
+from queryveil.service.connectors import _file_reading as files
+from queryveil.service.connectors._file_reading import FilePosition, PlainFile
 from queryveil.service.ports import Batch
 
 
@@ -29,18 +21,14 @@ class FilesSource:
     After a restart it resumes at its position: with what was added to the last file, and with files whose names sort
     behind it.
 
-    Parameters
-    ----------
-    source
-        A path or a glob.
-    batch_bytes
-        How many bytes to take at once.
+    - `source`: a path or a glob.
+    - `batch_bytes`: how many bytes to take at once.
     """
 
     def __init__(self, source: str | Path, *, batch_bytes: int = 1 << 20) -> None:
         self._source, self._batch_bytes = source, batch_bytes
         self._waiting: list[Path] = []
-        self._now: PlainFile | CompressedFile | None = None
+        self._now: PlainFile | files.CompressedFile | None = None
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - files know no senders
         """Resume after a position; the file that it is in must be there and still have what was read."""
@@ -59,8 +47,8 @@ class FilesSource:
         self._now = self._file(behind[0])
         self._now.seek(last)
 
-    def _file(self, path: Path) -> PlainFile | CompressedFile:
-        kind = CompressedFile if is_compressed(path) else PlainFile
+    def _file(self, path: Path) -> PlainFile | files.CompressedFile:
+        kind = files.CompressedFile if files.is_compressed(path) else PlainFile
         return kind(path, batch_bytes=self._batch_bytes)
 
     def _open_next(self) -> None:
@@ -85,7 +73,6 @@ class FilesSource:
         """Do nothing: files keep what they have."""
 
     def close(self) -> None:
-        """Close the file."""
         if self._now is not None:
             self._now.close()
             self._now = None
@@ -101,12 +88,8 @@ class StdinSource:
     A pipe cannot be read twice: lines that were taken and not yet committed when the process was killed are gone. Where
     nothing may be lost, read a file, Redis, Kafka or HTTP.
 
-    Parameters
-    ----------
-    batch_bytes
-        How many bytes to take at once.
-    descriptor
-        An open pipe; None is stdin.
+    - `batch_bytes`: how many bytes to take at once.
+    - `descriptor`: an open pipe; None is stdin.
     """
 
     def __init__(self, *, batch_bytes: int = 1 << 20, descriptor: int | None = None) -> None:
@@ -123,7 +106,7 @@ class StdinSource:
         until = time.monotonic() + timeout
         while True:
             self._fill(max(0.0, until - time.monotonic()))
-            chunk = cut_lines(self._buffer, is_last=self._at_end, is_skipping=self._is_skipping)
+            chunk = files.cut_lines(self._buffer, is_last=self._at_end, is_skipping=self._is_skipping)
             self._buffer, self._is_skipping = self._buffer[chunk.n_used :], chunk.is_skipping
             if chunk.lines:
                 return Batch(data=chunk.lines, position="")
@@ -134,7 +117,7 @@ class StdinSource:
         """Read what is there, up to the size of a batch, and wait only while there is nothing."""
         parts, n_bytes, has_line = [self._buffer], len(self._buffer), b"\n" in self._buffer
         while not self._at_end and not self._is_closed:
-            if n_bytes >= (self._batch_bytes if has_line else LONGEST + 1):
+            if n_bytes >= (self._batch_bytes if has_line else files.LONGEST + 1):
                 break
             if not select.select([self._descriptor], [], [], seconds)[0]:
                 break
@@ -170,15 +153,13 @@ class FollowedFile:
     a file that was copied and emptied, the rest is read from the copy. Started again, it finds files that were renamed
     in the meantime as long as they stand beside it uncompressed. The file need not be there yet.
 
-    Parameters
-    ----------
-    path
-        The file, as its writer calls it.
-    batch_bytes
-        How many bytes to take at once.
-    tell
-        Called with a line when the file that was being followed is gone.
+    - `path`: the file, as its writer calls it.
+    - `batch_bytes`: how many bytes to take at once.
+    - `tell`: called with a line when the file that was being followed is gone.
     """
+
+    is_finished = False
+    """Never: more may come."""
 
     def __init__(
         self, path: str | Path, *, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
@@ -190,7 +171,7 @@ class FollowedFile:
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - a file knows no senders
         """Resume after a position, in whatever file that is now."""
-        if self.path.is_file() and is_compressed(self.path):
+        if self.path.is_file() and files.is_compressed(self.path):
             raise BadParameter("source", self.path.name, allowed="a file that is not compressed with --follow")
         if self.path.is_dir():
             raise BadFile(str(self.path), "this is a folder; follow one file")
@@ -216,7 +197,7 @@ class FollowedFile:
     def _goes_on_elsewhere(self, position: FilePosition) -> bool:
         """Resume in the file that has the bytes before the position, whatever it is called now."""
         # Names move on with every rotation: what was found may have another one by the time it is opened.
-        while found := find_rotated(self.path, position):
+        while found := files.find_rotated(self.path, position):
             if self._goes_on(found[0].path, position):
                 return True
         return False
@@ -228,7 +209,7 @@ class FollowedFile:
         """
         position = before.position()
         while True:
-            later = find_rotated(self.path, position)[1:2]
+            later = files.find_rotated(self.path, position)[1:2]
             found = self._opened(later[0].path if later else self.path)
             if found is None and not later:
                 return
@@ -239,9 +220,9 @@ class FollowedFile:
         before.close()
         self._now, self._seen = found, None
 
-    def _is_next(self, found: PlainFile, later: list[RotatedFile], position: FilePosition) -> bool:
+    def _is_next(self, found: PlainFile, later: list[files.RotatedFile], position: FilePosition) -> bool:
         """Return whether no rotation came in between, after which there would be another one before it."""
-        return found.inode == later[0].inode if later else not find_rotated(self.path, position)[1:]
+        return found.inode == later[0].inode if later else not files.find_rotated(self.path, position)[1:]
 
     def _opened(self, path: Path) -> PlainFile | None:
         if not path.is_file():
@@ -297,7 +278,7 @@ class FollowedFile:
         if there is not None and there.st_ino == file.inode:
             return False
         # While the new file is empty, lines may still come to the old one, unless others have come in between.
-        return (there is not None and there.st_size > 0) or len(find_rotated(self.path, file.position())) > 1
+        return (there is not None and there.st_size > 0) or len(files.find_rotated(self.path, file.position())) > 1
 
     def _was_emptied(self, file: PlainFile) -> bool:
         size = os.fstat(file.descriptor).st_size
@@ -305,11 +286,6 @@ class FollowedFile:
             return True
         # It may have been emptied and have grown past the place since.
         return size > file.offset and self._seen is not None and not self._seen.matches(file.descriptor)
-
-    @property
-    def is_finished(self) -> bool:
-        """Never: more may come."""
-        return False
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
         """Do nothing: files keep what they have."""

@@ -28,16 +28,17 @@ class KafkaSource:
     The source reads all partitions itself, from the offsets in the store; no group shares them out. Offsets are also
     committed to a group, but only so that others can see the lag. Only committed messages are read.
 
-    Parameters
-    ----------
-    url
-        kafka://HOST:PORT,HOST:PORT/TOPIC?group=G&gaps=error. Where messages were deleted before they were read, or the
-        topic was created anew, the reading stops with an error; `gaps=skip` goes on with the first message that is
-        there. USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
+    - `url`: kafka://HOST:PORT,HOST:PORT/TOPIC?group=G&gaps=error. Where messages were deleted before they were read, or
+      the topic was created anew, the reading stops with an error; `gaps=skip` goes on with the first message that is
+      there. USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
     """
+
+    is_finished = False
+    """Never: somebody may always add a message."""
 
     def __init__(self, url: str) -> None:
         self._address = KafkaAddress.from_url(url, what="source", options={"group": "queryveil", "gaps": "error"})
+        self.name = self._address.name
         if self._address.options["gaps"] not in ("error", "skip"):
             raise BadParameter("gaps in the source", self._address.options["gaps"], allowed="error or skip")
         self._lock = threading.Lock()
@@ -49,16 +50,6 @@ class KafkaSource:
         self._is_away = False
         self._problem: QueryveilError | None = None
         self._n_messages = 500
-
-    @property
-    def name(self) -> str:
-        """The address without user and password."""
-        return self._address.name
-
-    @property
-    def is_finished(self) -> bool:
-        """Never: somebody may always add a message."""
-        return False
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - offsets say it all
         """Resume at the offsets that were committed."""
@@ -195,26 +186,19 @@ class KafkaSink:
     After a crash the last message of each partition says what has arrived: a consumer of committed messages sees a
     block whole or not at all, and once. Kafka forgets messages by age, so a topic without any is no sign of a loss.
 
-    Parameters
-    ----------
-    url
-        kafka://HOST:PORT,HOST:PORT/TOPIC; no other release may be in the topic. USER:PASSWORD@ before the hosts and
-        `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
+    - `url`: kafka://HOST:PORT,HOST:PORT/TOPIC; no other release may be in the topic. USER:PASSWORD@ before the hosts
+      and `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
     """
 
     def __init__(self, url: str) -> None:
         self._address = KafkaAddress.from_url(url, what="sink", options={"group": "queryveil"})
+        self.name = self._address.name
         self._lock = threading.Lock()
         self._producer: Any = None
         self._is_closed = self._must_be_new = False
         self._n_partitions = 0
         self._delivered = 0
         self._last_block = _LastBlock()
-
-    @property
-    def name(self) -> str:
-        """The address without user and password."""
-        return self._address.name
 
     def check_new(self) -> None:
         """Make `open` raise if there is a release in the topic; the brokers may be away just now."""

@@ -30,16 +30,17 @@ class RedisSource:
     entry at or before that id is acknowledged and not taken, whether it is still pending after a crash or comes again
     from a server that was set back. Hence entries must not be moved to this consumer with XCLAIM.
 
-    Parameters
-    ----------
-    url
-        redis://HOST:PORT/DB?stream=NAME&group=G&consumer=C&delete=1. Stream and group are created where they are
-        missing, and a new group begins with the first entry. Entries stay in the stream for other groups; with
-        `delete=1` they are deleted once they are committed, so that no raw query stays.
+    - `url`: redis://HOST:PORT/DB?stream=NAME&group=G&consumer=C&delete=1. Stream and group are created where they are
+      missing, and a new group begins with the first entry. Entries stay in the stream for other groups; with `delete=1`
+      they are deleted once they are committed, so that no raw query stays.
     """
+
+    is_finished = False
+    """Never: somebody may always add an entry."""
 
     def __init__(self, url: str) -> None:
         self._address = RedisAddress.from_url(url, what="source", stream="queries", options=_DEFAULTS)
+        self.name = self._address.name
         self._group, self._consumer = (self._address.options[name] for name in ("group", "consumer"))
         self._is_deleting = self._address.number("delete", what="source") > 0
         self._client: Any = None
@@ -49,16 +50,6 @@ class RedisSource:
         self._ids: dict[str, list[bytes]] = {}
         self._to_acknowledge: list[bytes] = []
         self._n_entries = _FIRST_ENTRIES
-
-    @property
-    def name(self) -> str:
-        """The address without user and password."""
-        return self._address.name
-
-    @property
-    def is_finished(self) -> bool:
-        """Never: somebody may always add an entry."""
-        return False
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
         """Resume after the entry that was committed last."""
@@ -91,7 +82,6 @@ class RedisSource:
             self._acknowledge()
 
     def close(self) -> None:
-        """Disconnect."""
         self._is_closed = True
         self._disconnect()
 
@@ -246,26 +236,19 @@ class RedisSink:
     that comes back with less than it had noted is an error and nothing is skipped in silence: what the store has let go
     cannot be sent again.
 
-    Parameters
-    ----------
-    url
-        redis://HOST:PORT/DB?stream=NAME&maxlen=N. `maxlen` lets the server drop the oldest entries beyond about N; 0,
-        the default, keeps all.
+    - `url`: redis://HOST:PORT/DB?stream=NAME&maxlen=N. `maxlen` lets the server drop the oldest entries beyond about N;
+      0, the default, keeps all.
     """
 
     def __init__(self, url: str) -> None:
         self._address = RedisAddress.from_url(url, what="sink", stream="released", options={"maxlen": "0"})
+        self.name = self._address.name
         self._maxlen = self._address.number("maxlen", what="sink")
         self._client: Any = None
         self._must_be_new = False
         stream = self._address.stream
         # The braces put the keys into the slot of the stream.
         self._keys = (stream, f"queryveil:{{{stream}}}:delivered", f"queryveil:{{{stream}}}:digests")
-
-    @property
-    def name(self) -> str:
-        """The address without user and password."""
-        return self._address.name
 
     def check_new(self) -> None:
         """Make `open` raise if there is a release in the stream; the server may be away just now."""
@@ -297,7 +280,6 @@ class RedisSink:
             raise self._other()
 
     def close(self) -> None:
-        """Disconnect."""
         client, self._client = self._client, None
         if client is not None:
             client.close()

@@ -2,5 +2,3 @@
 
 `server` has the server, the source and the sink; `_app` the routes; in `_queues` requests meet the service's threads.
 """
-
-__all__: list[str] = []

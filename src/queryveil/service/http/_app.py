@@ -18,7 +18,8 @@ from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
 from queryveil.service.http._metrics import StatsCache
 from queryveil.service.http._queues import Answer, Outcome, Post, PostQueue, ReleasedQueue
-from queryveil.service.http.requests import AccessMiddleware, Address, BodyQuota, read_lines, refusal
+from queryveil.service.http.addresses import Address
+from queryveil.service.http.requests import AccessMiddleware, BodyQuota, read_lines, refusal
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0

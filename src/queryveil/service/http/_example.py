@@ -2,8 +2,8 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import polars as pl
 
@@ -32,45 +32,17 @@ _PEOPLE: Mapping[str, Mapping[str, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A profile: the share of each category, and how many of the rows are queries of this person."""
-
-    n_queries: int
-    n_own: int
-    shares: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """A made-up person, before and after."""
-
-    name: str
-    before: Side
-    after: Side
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """Made-up people among others, anonymized as the service does it."""
-
-    k: int
-    l: int  # noqa: E741 - as in the papers
-    n_people: int
-    people: tuple[Person, ...]
-
-
 @cache
-def example(*, k: int, l: int) -> Example:  # noqa: E741
-    """Anonymize made-up people; with a k or l above 10 it is 10, since they are few."""
+def example(*, k: int, l: int) -> dict[str, Any]:  # noqa: E741
+    """Anonymize made-up people among others as the service does it; a k or l above 10 is 10, since they are few."""
     k, l = min(k, _MOST_K), min(l, _MOST_K)  # noqa: E741
     events = prepare(_made_up(), classifier=Classifier()).frame
     released = Pools(PoolSettings(k=k, l=l), seed=_SEED).add(events).released
-    people = tuple(
-        Person(name=name, before=_side(events, name, asked=events), after=_side(released, name, asked=events))
+    people = [
+        {"name": name, "before": _side(events, name, asked=events), "after": _side(released, name, asked=events)}
         for name in _PEOPLE
-    )
-    return Example(k=k, l=l, n_people=_N_PEOPLE, people=people)
+    ]
+    return {"k": k, "l": l, "n_people": _N_PEOPLE, "people": people}
 
 
 def _made_up() -> pl.DataFrame:
@@ -86,11 +58,12 @@ def _made_up() -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"user": pl.String, "query": pl.String}, orient="row")
 
 
-def _side(rows: pl.DataFrame, name: str, *, asked: pl.DataFrame) -> Side:
+def _side(rows: pl.DataFrame, name: str, *, asked: pl.DataFrame) -> dict[str, Any]:
+    """Return a profile: the share of each category, and how many of its rows are queries of this person."""
     own = rows.filter(pl.col("user") == name)
     counts = dict(own["category"].value_counts(sort=True).iter_rows())
-    return Side(
-        n_queries=len(own),
-        n_own=len(own.join(asked, on=["user", "query"], how="semi")),
-        shares={(*CATEGORIES, "Unclassified")[code]: n / len(own) for code, n in counts.items()},
-    )
+    return {
+        "n_queries": len(own),
+        "n_own": len(own.join(asked, on=["user", "query"], how="semi")),
+        "shares": {(*CATEGORIES, "Unclassified")[code]: n / len(own) for code, n in counts.items()},
+    }

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from queryveil.guarantees import SwapAnonymity
-from queryveil.service.ports import Monitored
-from queryveil.service.stats import Histogram, Stats
+from queryveil.service.ports import Histogram, Monitored, Stats
 
 _FRESH_SECONDS = 0.1
 
@@ -105,21 +104,15 @@ def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
     for name, (source, what) in _GAUGES.items():
         lines += _family(name, "gauge", what, [("", getattr(stats, source))])
     left_out = {name: getattr(stats, source) for source, name in NOT_RELEASED.items()}
-    lines += _by(
-        "events_left_out_total",
-        "counter",
-        "Events that will not be released, by reason.",
-        label="reason",
-        counts=left_out,
-    )
-    lines += _by(
-        "identifiers_removed_total", "counter", "Identifiers removed, by kind.", label="kind", counts=stats.identifiers
-    )
-    lines += _by("pool_events", "gauge", "Events waiting, by category.", label="category", counts=stats.waiting)
-    lines += _by(
-        "pool_threshold", "gauge", "Events a pool must hold now, by category.", label="category", counts=stats.k_now
-    )
-    lines += _by("released_total", "counter", "Released events, by category.", label="category", counts=stats.released)
+    labelled = [
+        ("events_left_out_total", "counter", "Events that will not be released, by reason.", "reason", left_out),
+        ("identifiers_removed_total", "counter", "Identifiers removed, by kind.", "kind", stats.identifiers),
+        ("pool_events", "gauge", "Events waiting, by category.", "category", stats.waiting),
+        ("pool_threshold", "gauge", "Events a pool must hold now, by category.", "category", stats.k_now),
+        ("released_total", "counter", "Released events, by category.", "category", stats.released),
+    ]
+    for name, kind, what, label, counts in labelled:
+        lines += _family(name, kind, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
     if traffic is not None:
         requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(traffic.requests.items())]
@@ -131,10 +124,6 @@ def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
 def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> list[str]:
     head = [f"# HELP queryveil_{name} {what}", f"# TYPE queryveil_{name} {kind}"]
     return head + [f"queryveil_{name}{labels} {_number(value)}" for labels, value in samples]
-
-
-def _by(name: str, kind: str, what: str, *, label: str, counts: Mapping[str, int]) -> list[str]:
-    return _family(name, kind, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
 
 
 def _histogram(name: str, what: str, found: Histogram) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 from threading import Condition
+from typing import NamedTuple
 
 from queryveil.errors import BadParameter, Unreachable
 from queryveil.service.ports import Batch, Outgoing
@@ -78,7 +79,7 @@ class PostQueue:
         self._committed: OrderedDict[str, str] = OrderedDict()
         self._n_batches = self._n_held_bytes = 0
         # What comes before `open` could repeat a post of an earlier run whose key is not known yet.
-        self._is_closed = True
+        self.is_closed = True
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
         """Resume after the batches that were committed, and remember their keys."""
@@ -88,12 +89,7 @@ class PostQueue:
             self._n_batches = int(position or 0)
             for key in keys:
                 self._remember(key)
-            self._is_closed = False
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing is taken, not yet or not any more."""
-        return self._is_closed
+            self.is_closed = False
 
     def reserve(self, n_bytes: int) -> bool:
         """Reserve memory for bytes that come in; false if there is none for now. `release` gives it back."""
@@ -113,7 +109,7 @@ class PostQueue:
         stored = None if key is None else hash_key(key, data=data)
         post = Post(data=data, n_lines=data.count(b"\n"), key=stored)
         with self._changed:
-            if self._is_closed:
+            if self.is_closed:
                 post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
             elif stored is None or not self._is_known(post, stored):
                 self._waiting.append(post)
@@ -149,11 +145,11 @@ class PostQueue:
         """Join what waits to one batch, a post at least; None if nothing comes in time."""
         deadline = time.monotonic() + timeout
         with self._changed:
-            while not self._waiting and not self._is_closed:
+            while not self._waiting and not self.is_closed:
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
                     break
-            if self._is_closed or not self._waiting:
+            if self.is_closed or not self._waiting:
                 return None
             posts = [self._waiting.popleft()]
             n_bytes = len(posts[0].data)
@@ -187,7 +183,7 @@ class PostQueue:
     def close(self) -> None:
         """Take nothing more; what no batch has is withdrawn."""
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             posts = list(self._waiting)
             self._waiting.clear()
             for post in posts:
@@ -221,8 +217,7 @@ def _repeated(first: Answer) -> Answer:
 MAX_REPLY_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+class Cursor(NamedTuple):
     """Up to which number everything has arrived, and up to which something is there."""
 
     confirmed: int
@@ -240,7 +235,7 @@ class ReleasedQueue:
         self._changed = Condition()
         self._offered: dict[int, Outgoing] = {}
         self._confirmed = self._last = 0
-        self._is_closed = False
+        self.is_closed = False
         self._readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def open(self, *, delivered: int) -> None:
@@ -248,11 +243,6 @@ class ReleasedQueue:
         with self._changed:
             self._confirmed = delivered
             self._last = max(self._last, delivered)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing more comes."""
-        return self._is_closed
 
     @property
     def cursor(self) -> Cursor:
@@ -272,7 +262,7 @@ class ReleasedQueue:
         """Return once a client has confirmed this number."""
         with self._changed:
             while self._confirmed < number:
-                if self._is_closed:
+                if self.is_closed:
                     # Returning would say that it has arrived.
                     raise Unreachable("the client of /released", "it has not confirmed what is left")
                 self._changed.wait()
@@ -306,7 +296,7 @@ class ReleasedQueue:
         self._readers.add(reader)
         try:
             async with asyncio.timeout(seconds):
-                while not (found := self.read(after=after)) and not self._is_closed:
+                while not (found := self.read(after=after)) and not self.is_closed:
                     await reader[1].wait()
                     reader[1].clear()
         except TimeoutError:
@@ -318,7 +308,7 @@ class ReleasedQueue:
     def close(self) -> None:
         """End every wait."""
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             self._changed.notify_all()
         self._wake_readers()
 

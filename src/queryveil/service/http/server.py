@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from queryveil.errors import BadParameter, MissingExtra
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
-from queryveil.service.http.requests import Address
+from queryveil.service.http.addresses import Address
 from queryveil.service.ports import Batch, Monitored, Outgoing
 
 try:
@@ -53,10 +53,8 @@ class Server:
                 raise BadParameter("token", "two different ones", allowed="the same for source and sink")
             if server._is_taken(posts, released):
                 raise BadParameter("address", f"{address.host}:{address.port} twice", allowed="another for each source")
-            server.state.posts, server.state.released = (
-                posts or server.state.posts,
-                released or server.state.released,
-            )
+            state = server.state
+            state.posts, state.released = posts or state.posts, released or state.released
             return server
 
     def _is_taken(self, posts: PostQueue | None, released: ReleasedQueue | None) -> bool:
@@ -155,28 +153,17 @@ def serve_monitor(service: Monitored, *, host: str = "127.0.0.1", port: int = 0)
         server.close()
 
 
-class HttpSource:
-    """Takes the lines of POST /events.
-
-    A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
-    key, whoever sends again after a lost answer may bring the same events twice.
-
-    Parameters
-    ----------
-    url
-        http://HOST:PORT or http://HOST:PORT?token=FILE.
-    tell
-        Called with the address once the server listens.
-    """
+class _HttpEnd:
+    """What a source and a sink have in common: the server at their address, from `_start` to `_stop`."""
 
     name = "http"
-    """Its name in a store: another port is still the same source."""
+    """Its name in a store: another port is still the same source or sink."""
 
-    def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, url: str | Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None
+    ) -> None:
         address = url if isinstance(url, Address) else Address.parse(url)
-        self._posts = PostQueue()
-        self._server = Server.at(address, posts=self._posts)
-        self._tell = tell
+        self._server = Server.at(address, posts=posts, released=released)
         self._is_open = False
 
     @property
@@ -188,21 +175,41 @@ class HttpSource:
         """Show this service's stats at the same address."""
         self._server.watch(service)
 
-    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
-        """Listen."""
-        self._posts.open(position=position, keys=keys)
+    def _start(self) -> None:
         self._server.open()
         self._is_open = True
+
+    def _stop(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._server.close()
+
+
+class HttpSource(_HttpEnd):
+    """Takes the lines of POST /events.
+
+    A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
+    key, whoever sends again after a lost answer may bring the same events twice.
+
+    - `url`: http://HOST:PORT or http://HOST:PORT?token=FILE.
+    - `tell`: called with the address once the server listens.
+    """
+
+    is_finished = False
+    """Somebody may always post."""
+
+    def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._posts, self._tell = PostQueue(), tell
+        super().__init__(url, posts=self._posts)
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        self._posts.open(position=position, keys=keys)
+        self._start()
         self._tell(f"listening at {self._server.url}")
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return what was posted, several posts together."""
         return self._posts.take(timeout=timeout)
-
-    @property
-    def is_finished(self) -> bool:
-        """Somebody may always post."""
-        return False
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
         """Answer the posts of a batch."""
@@ -211,45 +218,22 @@ class HttpSource:
     def close(self) -> None:
         """Take nothing more, and stop listening once everybody has an answer."""
         self._posts.close()
-        if self._is_open:
-            self._is_open = False
-            self._server.close()
+        self._stop()
 
 
-class HttpSink:
-    """Answers GET /released?after=N with released lines.
+class HttpSink(_HttpEnd):
+    """Answers GET /released?after=N with released lines; a batch is delivered once a client asks for what comes after.
 
-    A batch is delivered once a client has asked for what comes after it.
-
-    Parameters
-    ----------
-    url
-        http://HOST:PORT or http://HOST:PORT?token=FILE.
+    - `url`: http://HOST:PORT or http://HOST:PORT?token=FILE.
     """
 
-    name = "http"
-    """Its name in a store: another port is still the same sink."""
-
     def __init__(self, url: str | Address) -> None:
-        address = url if isinstance(url, Address) else Address.parse(url)
         self._released = ReleasedQueue()
-        self._server = Server.at(address, released=self._released)
-        self._is_open = False
-
-    @property
-    def port(self) -> int:
-        """The port that is listened at."""
-        return self._server.port
-
-    def watch(self, service: Monitored) -> None:
-        """Show this service's stats at the same address."""
-        self._server.watch(service)
+        super().__init__(url, released=self._released)
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - clients count batches, not bytes
-        """Listen."""
         self._released.open(delivered=delivered)
-        self._server.open()
-        self._is_open = True
+        self._start()
 
     def offer(self, outgoing: Outgoing) -> None:
         """Let a client read ahead: a batch that is committed, before it is its turn to be delivered."""
@@ -263,6 +247,4 @@ class HttpSink:
     def close(self) -> None:
         """End every wait, and stop listening."""
         self._released.close()
-        if self._is_open:
-            self._is_open = False
-            self._server.close()
+        self._stop()

@@ -1,3 +1,1 @@
 """From source to sink: batches are taken, prepared, swapped, committed and delivered."""
-
-__all__: list[str] = []

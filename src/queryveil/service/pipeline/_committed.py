@@ -15,8 +15,7 @@ from queryveil.data import Bytes
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import CATEGORY_NAMES
 from queryveil.service.pipeline._workers import PreparedBatch
-from queryveil.service.ports import Commit, Saved
-from queryveil.service.stats import Stats
+from queryveil.service.ports import Commit, Saved, Stats
 
 _TOTALS = ("n_read", "n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_released", "n_suppressed")
 _IDENTIFIERS, _RELEASED = "identifiers.", "released."

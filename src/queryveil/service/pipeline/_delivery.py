@@ -5,10 +5,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Condition, Event, Thread
+from typing import TypeVar
 
 from queryveil.errors import Unreachable
 from queryveil.service.ports import Outgoing, ReadAhead, Sink
 
+_T = TypeVar("_T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 GRACE_SECONDS = 5.0
 """Seconds for which a step that was begun is still tried after the service was told to stop."""
@@ -17,26 +19,25 @@ GRACE_SECONDS = 5.0
 class Retry:
     """Repeats an action with growing pauses until it succeeds.
 
-    Parameters
-    ----------
-    stopping
-        Once set, a failing action is tried for five more seconds.
-    patience
-        Seconds of failure after which to give up; None never gives up.
-    note
-        Called with one line on what is wrong, and with None when it works again.
+    - `stopping`: once set, a failing action is tried for five more seconds.
+    - `patience`: seconds of failure after which to give up; None never gives up.
+    - `tell`: called with one line on what is wrong, when that changes.
+    - `trouble`: what is wrong now; None if nothing is.
     """
 
-    def __init__(self, *, stopping: Event, patience: float | None, note: Callable[[str | None], None]) -> None:
-        self._stopping, self._patience, self._note = stopping, patience, note
+    def __init__(
+        self, *, stopping: Event, patience: float | None, tell: Callable[[str], None], trouble: str | None = None
+    ) -> None:
+        self._stopping, self._patience, self._tell = stopping, patience, tell
+        self.trouble = trouble
 
-    def run(self, action: Callable[[], None], *, what: str) -> None:
+    def run(self, action: Callable[[], _T], *, what: str) -> _T:
         """Run an action until it succeeds; failures other than of a server or disk are raised at once."""
         pause, failing_since, stopped_at = _FIRST_PAUSE, time.monotonic(), float("inf")
         has_failed = False
         while True:
             try:
-                action()
+                result = action()
             except BrokenPipeError:
                 # Whoever read has gone for good.
                 raise
@@ -44,10 +45,12 @@ class Retry:
                 line = describe_failure(error, what=what)
             else:
                 if has_failed:
-                    self._note(None)
-                return
+                    self.trouble = None
+                return result
             has_failed = True
-            self._note(line)
+            if line != self.trouble:
+                self._tell(f"{line}; trying again")
+            self.trouble = line
             now = time.monotonic()
             if self._stopping.is_set():
                 stopped_at = min(stopped_at, now)
@@ -77,15 +80,14 @@ class Delivery:
     """Delivers committed batches to the sink one after the other, in a thread."""
 
     def __init__(self, sink: Sink, *, patience: float | None, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._sink, self._tell = sink, tell
+        self._sink = sink
         self._waiting: deque[Outgoing] = deque()
         self._changed = Condition()
         self._stopping = Event()
         self._is_closed = False
-        self._retry = Retry(stopping=self._stopping, patience=patience, note=self._note)
+        self._retry = Retry(stopping=self._stopping, patience=patience, tell=tell)
         self._thread = Thread(target=self._run, name="queryveil-delivery", daemon=True)
         self.delivered, self.n_bytes, self.n_rows, self.n_rows_delivered = 0, 0, 0, 0
-        self.trouble: str | None = None
         self._failure: BaseException | None = None
 
     def start(self, *, delivered: int, waiting: Sequence[Outgoing]) -> None:
@@ -130,10 +132,10 @@ class Delivery:
         if self._thread.is_alive():
             self._thread.join(timeout=1)
 
-    def _note(self, trouble: str | None) -> None:
-        if trouble is not None and trouble != self.trouble:
-            self._tell(f"{trouble}; trying again")
-        self.trouble = trouble
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the sink from taking a batch now."""
+        return self._retry.trouble
 
     def _run(self) -> None:
         try:

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from threading import Thread
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -35,18 +34,8 @@ class PreparedBatch:
     time_format: str | None = None
 
 
-class Preparer(Protocol):
-    """Parses lines and prepares their events for the pools."""
-
-    def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
-        """Parse and prepare whole lines."""
-
-    def close(self) -> None:
-        """Stop its processes."""
-
-
 class InProcess:
-    """Parse and prepare here."""
+    """Parses lines and prepares their events for the pools, here."""
 
     def __init__(self, settings: StreamSettings, *, classifier: Classifier | None = None) -> None:
         self._keep, self._unclassified = settings.columns.keep, settings.unclassified
@@ -84,7 +73,7 @@ def _drop_oversized(events: pl.DataFrame) -> pl.DataFrame:
 
 
 class Workers:
-    """Parse and prepare in processes of their own; one that dies is replaced and its lines are done again."""
+    """Parses and prepares in processes of their own; one that dies is replaced and its lines are done again."""
 
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = settings
@@ -112,17 +101,12 @@ class Workers:
         # What kills every worker is tried where its failure can be seen.
         return InProcess(self._settings).run(data, layout=layout)
 
-    @property
-    def process_ids(self) -> list[int]:
-        """The processes at work."""
-        return sorted(self._executor._processes or ())
-
     def close(self) -> None:
         """End the processes."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-def make_preparer(settings: StreamSettings) -> Preparer:
+def make_preparer(settings: StreamSettings) -> InProcess | Workers:
     """Return what the number of workers asks for."""
     return InProcess(settings) if settings.workers == 1 else Workers(settings)
 

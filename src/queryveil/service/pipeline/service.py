@@ -14,25 +14,12 @@ from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
+from queryveil.service import ports
 from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format, write_lines
 from queryveil.service.pipeline._committed import CommitState, UserCount
 from queryveil.service.pipeline._delivery import Delivery, Retry
-from queryveil.service.pipeline._workers import PreparedBatch, Preparer, make_preparer
-from queryveil.service.ports import (
-    Batch,
-    Commit,
-    HasMaintenance,
-    Outgoing,
-    RequiresEmpty,
-    Saved,
-    ShowsStats,
-    Sink,
-    Source,
-    Store,
-    WritesManifest,
-)
+from queryveil.service.pipeline._workers import InProcess, PreparedBatch, Workers, make_preparer
 from queryveil.service.settings import StreamSettings
-from queryveil.service.stats import Stats
 
 _VERSION = 1
 
@@ -70,25 +57,19 @@ _NO_EVENTS = pl.DataFrame(schema={"user": pl.String(), "query": pl.String(), "ca
 class Service:
     """Anonymizes one stream from a source to a sink.
 
-    Parameters
-    ----------
-    settings
-        How to anonymize.
-    source, sink, store
-        Where events come from, where released events go, and where the state is kept.
-    source_name, sink_name
-        Say in the store which source and sink its state belongs to.
-    tell
-        Called with lines for people: what does not work for now, and which lines cannot be read.
+    - `settings`: how to anonymize.
+    - `source`, `sink`, `store`: where events come from, where released events go, and where the state is kept.
+    - `source_name`, `sink_name`: say in the store which source and sink its state belongs to.
+    - `tell`: called with lines for people: what does not work for now, and which lines cannot be read.
     """
 
     def __init__(
         self,
         settings: StreamSettings,
         *,
-        source: Source,
-        sink: Sink,
-        store: Store,
+        source: ports.Source,
+        sink: ports.Sink,
+        store: ports.Store,
         source_name: str = "source",
         sink_name: str = "sink",
         tell: Callable[[str], None] = lambda _: None,
@@ -98,19 +79,18 @@ class Service:
         self._made_with = settings.fingerprint(source=source_name, sink=sink_name)
         self._source_name, self._tell = source_name, tell
         self._stopping = Event()
-        self._retry = Retry(stopping=self._stopping, patience=settings.patience, note=self._note)
+        self._retry = Retry(stopping=self._stopping, patience=settings.patience, tell=tell, trouble="starting")
         self._delivery = Delivery(sink, patience=settings.patience, tell=tell)
-        self._trouble: str | None = "starting"
         self._is_finished = False
         self._n_lines, self._n_bad_reported = 0, 0
         self._state = CommitState()
         self._pools = Pools(self._pool_settings)
         self._layout: Layout | None = None
         self._users = UserCount()
-        self._preparer: Preparer | None = None
+        self._preparer: InProcess | Workers | None = None
         self._when_begun: Callable[[], None] = lambda: None
         for end in (source, sink):
-            if isinstance(end, ShowsStats):
+            if isinstance(end, ports.ShowsStats):
                 end.watch(self)
 
     @property
@@ -119,7 +99,7 @@ class Service:
 
     def run(
         self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None
-    ) -> Stats:
+    ) -> ports.Stats:
         """Work until the source is finished or `stop` is called, and say how it went.
 
         The pools are drained only when the source is finished; after a stop they wait in the store for the next run.
@@ -139,9 +119,9 @@ class Service:
         """Finish the current batch, and deliver what is released as far as the sink takes it."""
         self._stopping.set()
 
-    def stats(self) -> Stats:
+    def stats(self) -> ports.Stats:
         """Return the current stats, from any thread."""
-        delivery, trouble = self._delivery, self._trouble or self._delivery.trouble
+        delivery, trouble = self._delivery, self._retry.trouble or self._delivery.trouble
         if trouble is None and self._stopping.is_set():
             trouble = "stopping"
         known = self._state.stats
@@ -156,18 +136,11 @@ class Service:
             is_finished=self._is_finished,
         )
 
-    def _note(self, trouble: str | None) -> None:
-        if trouble is not None and trouble != self._trouble:
-            self._tell(f"{trouble}; trying again")
-        self._trouble = trouble
-
     def _open(self) -> None:
-        saved: list[Saved] = []
-        self._retry.run(lambda: saved.append(self._load()), what="the store")
-        before = saved[-1]
+        before = self._retry.run(self._load, what="the store")
         self._state = CommitState.resume(before, generation=self._pools.add(_NO_EVENTS).generation)
         self._state.note(self._pools)
-        if not before.number and isinstance(self._sink, RequiresEmpty):
+        if not before.number and isinstance(self._sink, ports.RequiresEmpty):
             self._sink.check_new()
         n_bytes = before.outgoing[0].offset if before.outgoing else before.n_bytes_out
         self._retry.run(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
@@ -176,9 +149,9 @@ class Service:
             self._begin(self._layout)
         self._preparer = make_preparer(self.settings)
         self._delivery.start(delivered=before.delivered, waiting=before.outgoing)
-        self._note(None)
+        self._retry.trouble = None
 
-    def _load(self) -> Saved:
+    def _load(self) -> ports.Saved:
         before = self._store.open(settings=self._made_with)
         if before.pools:
             try:
@@ -194,7 +167,7 @@ class Service:
     def _begin(self, layout: Layout) -> None:
         if layout.format is not Format.JSONL:
             self.settings.columns.check(list(inside_names(layout)))
-        if isinstance(self._sink, WritesManifest):
+        if isinstance(self._sink, ports.WritesManifest):
             self._sink.begin(layout)
         self._layout = layout
         self._when_begun()
@@ -204,7 +177,7 @@ class Service:
             if not self._delivery.wait(n_bytes=self.settings.max_outbox_bytes, seconds=_TAKE_SECONDS):
                 self._idle()
                 continue
-            batch = self._take()
+            batch = self._retry.run(lambda: self._source.take(timeout=_TAKE_SECONDS), what="the source")
             if batch is not None:
                 self._process(batch)
             elif self._source.is_finished:
@@ -217,15 +190,10 @@ class Service:
         """Commit what has arrived while there is nothing else to do; no raw query stays longer than it must."""
         if self._delivery.delivered > self._state.confirmed:
             self._commit(position=self._state.position)
-        elif isinstance(self._store, HasMaintenance):
+        elif isinstance(self._store, ports.HasMaintenance):
             self._store.maintain()
 
-    def _take(self) -> Batch | None:
-        taken: list[Batch | None] = []
-        self._retry.run(lambda: taken.append(self._source.take(timeout=_TAKE_SECONDS)), what="the source")
-        return taken[-1]
-
-    def _process(self, batch: Batch) -> None:
+    def _process(self, batch: ports.Batch) -> None:
         began = time.monotonic()
         assert self._preparer is not None
         if self._layout is None:
@@ -287,9 +255,11 @@ class Service:
             columns = self.settings.columns
             kept = restore_kept(released, keep=columns.keep)
             data = write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=is_first)
-            outgoing = Outgoing(number=state.out_number + 1, offset=state.out_bytes, data=data, n_rows=released.height)
+            outgoing = ports.Outgoing(
+                number=state.out_number + 1, offset=state.out_bytes, data=data, n_rows=released.height
+            )
         counts = state.counts_with(prepared, swapped, n_suppressed=n_suppressed)
-        commit = Commit(
+        commit = ports.Commit(
             number=state.number + 1,
             position=position,
             pools=pack(self._pools.to_bytes(), layout=self._layout, users=self._users.to_bytes()),
@@ -314,7 +284,7 @@ class Service:
         self._delivery.stop()
         if self._delivery.delivered > self._state.confirmed:
             self._commit(position=self._state.position)
-        if isinstance(self._sink, WritesManifest):
+        if isinstance(self._sink, ports.WritesManifest):
             self._sink.finish(
                 settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
             )

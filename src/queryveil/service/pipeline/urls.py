@@ -10,18 +10,21 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from queryveil.errors import BadParameter
+from queryveil.service.connectors import file_sinks, file_sources
 from queryveil.service.ports import Sink, Source, Store
+from queryveil.service.stores import MemoryStore
+from queryveil.service.stores.postgres import PostgresStore
+from queryveil.service.stores.sqlite import SqliteStore
 
-BROKERS = ("redis", "rediss", "kafka", "http", "https")
-"""What names a server in an address; all else is a file."""
 _SERVERS = {
-    "redis": ("connectors.redis", "Redis"),
-    "rediss": ("connectors.redis", "Redis"),
-    "kafka": ("connectors.kafka", "Kafka"),
-    "http": ("http.server", "Http"),
-    "https": ("http.server", "Http"),
+    "redis": "connectors.redis.Redis",
+    "rediss": "connectors.redis.Redis",
+    "kafka": "connectors.kafka.Kafka",
+    "http": "http.server.Http",
+    "https": "http.server.Http",
 }
-_STORE_SERVERS = ("postgresql", "postgres")
+BROKERS = tuple(_SERVERS)
+"""What names a server in an address; all else is a file."""
 _RELEASE = "release:"
 _STREAMS = ("redis://", "rediss://", "kafka://")
 
@@ -37,20 +40,13 @@ def open_source(
         source: Source = _server(scheme, url, kind="Source")
         return source
     if url == "-":
-        from queryveil.service.connectors.file_sources import StdinSource  # noqa: PLC0415
-
-        return StdinSource(batch_bytes=batch_bytes)
+        return file_sources.StdinSource(batch_bytes=batch_bytes)
     if follow:
-        from queryveil.service.connectors.file_sources import FollowedFile  # noqa: PLC0415
-
-        return FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
+        return file_sources.FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
     if _is_pipe(Path(url)):
-        from queryveil.service.connectors.file_sources import StdinSource  # noqa: PLC0415
-
-        return StdinSource(batch_bytes=batch_bytes, descriptor=os.open(url, os.O_RDONLY | os.O_CLOEXEC))
-    from queryveil.service.connectors.file_sources import FilesSource  # noqa: PLC0415
-
-    return FilesSource(url, batch_bytes=batch_bytes)
+        descriptor = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+        return file_sources.StdinSource(batch_bytes=batch_bytes, descriptor=descriptor)
+    return file_sources.FilesSource(url, batch_bytes=batch_bytes)
 
 
 def open_sink(url: str) -> Sink:
@@ -60,36 +56,23 @@ def open_sink(url: str) -> Sink:
         sink: Sink = _server(scheme, url, kind="Sink")
         return sink
     if url == "-":
-        from queryveil.service.connectors.file_sinks import StdoutSink  # noqa: PLC0415
-
-        return StdoutSink()
+        return file_sinks.StdoutSink()
     if _is_pipe(Path(url)):
-        from queryveil.service.connectors.file_sinks import StdoutSink  # noqa: PLC0415
-
-        return StdoutSink(descriptor=os.open(url, os.O_WRONLY | os.O_CLOEXEC))
+        return file_sinks.StdoutSink(descriptor=os.open(url, os.O_WRONLY | os.O_CLOEXEC))
     if url.startswith(_RELEASE) or url.endswith("/"):
-        from queryveil.service.connectors.file_sinks import ReleaseSink  # noqa: PLC0415
-
-        return ReleaseSink(url.removeprefix(_RELEASE))
-    from queryveil.service.connectors.file_sinks import FileSink  # noqa: PLC0415
-
-    return FileSink(url)
+        return file_sinks.ReleaseSink(url.removeprefix(_RELEASE))
+    return file_sinks.FileSink(url)
 
 
 def open_store(url: str) -> Store:
     """Return the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
     if url == "memory:":
-        from queryveil.service.stores.memory import MemoryStore  # noqa: PLC0415
-
         return MemoryStore()
-    if url.startswith(tuple(f"{scheme}://" for scheme in _STORE_SERVERS)):
-        made: Store = import_module("queryveil.service.stores.postgres").PostgresStore(url)
-        return made
+    if url.startswith(("postgresql://", "postgres://")):
+        return PostgresStore(url)
     path = url.removeprefix("sqlite:")
     if "://" in path or not path:
         raise BadParameter("store", shown(url), allowed="sqlite:FILE, postgresql://.. or memory:")
-    from queryveil.service.stores.sqlite import SqliteStore  # noqa: PLC0415
-
     return SqliteStore(path)
 
 
@@ -155,7 +138,7 @@ def _scheme(url: str, *, what: str) -> str | None:
 
 
 def _server(scheme: str, url: str, *, kind: str) -> Any:
-    module, name = _SERVERS[scheme]
+    module, _, name = _SERVERS[scheme].rpartition(".")
     return getattr(import_module(f"queryveil.service.{module}"), name + kind)(url)
 
 

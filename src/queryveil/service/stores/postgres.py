@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -90,10 +90,7 @@ class PostgresStore(SqlStore):
     that was under way has arrived. Privacy: what is deleted stays in the server's files until it uses the space again,
     so its disk is to be as safe as the log itself.
 
-    Parameters
-    ----------
-    url
-        postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME; the schema is created if it is not there.
+    - `url`: postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME; the schema is created if it is not there.
     """
 
     _insert_state = f"INSERT INTO state VALUES (1, {VERSION}, ?, 0, NULL, 0, 0, 0, '{{}}')"
@@ -121,10 +118,8 @@ class PostgresStore(SqlStore):
             raise
         self._connection = connection
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with translate_errors(self._address):
-            yield
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._address)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -44,10 +44,7 @@ class Profile:
 class ProfileDatabase:
     """Reads the profiles in a store, by released user id, while the stream goes on; each call reads one snapshot.
 
-    Parameters
-    ----------
-    store
-        A file, sqlite:FILE or postgresql://.
+    - `store`: a file, sqlite:FILE or postgresql://.
     """
 
     store: str | Path = field(repr=False)

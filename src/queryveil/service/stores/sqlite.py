@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,10 +49,7 @@ class SqliteStore(SqlStore):
     Raw queries wait in the table `pools` alone. What is deleted is overwritten, and the write-ahead log is truncated
     about a second after a commit, and at the end.
 
-    Parameters
-    ----------
-    path
-        The file; it is created if it is not there.
+    - `path`: the file; it is created if it is not there.
     """
 
     _insert_state = "INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}')"
@@ -87,10 +84,8 @@ class SqliteStore(SqlStore):
         self._descriptor = _lock_file(self.path)
         self._connection = _connect(self.path)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with translate_errors(self.path):
-            yield
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.path)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
