@@ -4,13 +4,13 @@ A line without items is no transaction, as a blank line is no row in any format,
 transaction without items. Blanks are space, tab and line ends; upper and lower case differ.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from queryveil.data import Format, Layout
-from queryveil.formats.records import Tally, line_records
+from queryveil.formats.records import Reader, line_records
 from queryveil.formats.streams import ByteStream
 
 BLANKS = r" \t\r\n"
@@ -18,20 +18,12 @@ BLANKS = r" \t\r\n"
 
 
 @dataclass(slots=True, kw_only=True)
-class PlainReader:
-    """Reads plain files one after the other; the user is the line number, counted on from file to file.
+class PlainReader(Reader):
+    """Reads plain files; the user is the line number, counted on from file to file."""
 
-    - `tally`: collects bad and Latin-1 rows over all files.
-    """
-
-    tally: Tally
-    frames: list[pl.DataFrame] = field(default_factory=list)
     n_lines: int = 0
-    compression: str = ""
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        self.compression = self.compression or stream.compression
         n_before = self.n_lines
         for records, wrong in line_records(stream, tally=self.tally, reasons={}):
             good = records.only(np.flatnonzero(wrong == 0))

@@ -16,7 +16,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Bytes, Format, Layout
 from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, iter_objects, scalar_as_text
-from queryveil.formats.records import Tally, line_records
+from queryveil.formats.records import Reader, line_records
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import ISO_ZONED, merge_formats, time_formats, type_columns
 
@@ -33,21 +33,12 @@ _Click = tuple[str | None, str | None, str | None]
 
 
 @dataclass(slots=True, kw_only=True)
-class UbiReader:
-    """Reads UBI files one after the other, and joins queries with clicks when all are read.
+class UbiReader(Reader):
+    """Reads UBI files, and joins the queries in `frames` with clicks when all are read."""
 
-    - `tally`: collects bad and Latin-1 rows over all files.
-    """
-
-    tally: Tally
-    queries: list[pl.DataFrame] = field(default_factory=list)
     clicks: list[pl.DataFrame] = field(default_factory=list)
-    time_formats: set[str] = field(default_factory=set)
-    compression: str = ""
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        self.compression = self.compression or stream.compression
         index = ""
         for records, wrong in line_records(stream, tally=self.tally, reasons=_REASONS):
             kinds: list[int] = []
@@ -76,13 +67,13 @@ class UbiReader:
         typed = type_columns({column.name: column for column in text.drop("is_text").get_columns()})
         typed.wrong[~text["is_text"].to_numpy()] = NOT_TEXT
         self.time_formats |= time_formats(typed.time_kinds)
-        self.queries.append(typed.frame())
+        self.frames.append(typed.frame())
         return typed.wrong
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return one row per click, and one per query without clicks, in the order of the queries."""
         empty = pl.DataFrame(schema={**{role: ROLES[role] for role in _OF_QUERIES}, "query_id": pl.String()})
-        queries = pl.concat([empty, *self.queries]).with_row_index("row")
+        queries = pl.concat([empty, *self.frames]).with_row_index("row")
         clicks = pl.concat([pl.DataFrame(schema=_CLICKS), *self.clicks]).with_row_index("click")
         # A query sent twice under one id has its clicks once.
         first = queries.filter(pl.col("query_id").is_not_null()).unique("query_id", keep="first", maintain_order=True)

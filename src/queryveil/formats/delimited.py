@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Records, Tally, first_record, split
+from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Reader, Records, first_record, split
 from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import COMPACT, REASONS, SECONDS, merge_formats, time_formats, type_columns
@@ -31,21 +31,16 @@ class Table:
 
 
 @dataclass(slots=True, kw_only=True)
-class DelimitedReader:
-    """Reads delimited files one after the other into one frame.
+class DelimitedReader(Reader):
+    """Reads delimited files.
 
-    - `tally`: collects bad and Latin-1 rows over all files.
     - `detect`: returns the table of a file from its first bytes: `detect_aol`, `detect_csv` or `detect_excite`.
     """
 
-    tally: Tally
     detect: Callable[[ByteStream], Table]
-    frames: list[pl.DataFrame] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    time_formats: set[str] = field(default_factory=set)
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
         table = self.detect(stream)
         if self.tables and table.layout.columns != self.tables[0].layout.columns:
             raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
@@ -68,7 +63,6 @@ class DelimitedReader:
         return typed.frame()
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Return all rows read, and the layout of the first file."""
         first = self.tables[0]
         empty = pl.DataFrame(schema={name: ROLES.get(name, pl.String()) for name in in_role_order(first.frame_columns)})
         frame = pl.concat([empty, *self.frames], rechunk=False)
@@ -107,9 +101,14 @@ def detect_aol(stream: ByteStream) -> Table:
     return Table(dialect=TAB_SEPARATED, frame_columns=tuple(AOL_NAMES), layout=layout)
 
 
+def dialect_of(format: Format) -> Dialect:  # noqa: A002
+    """Return the dialect of a format: commas and quotes for CSV, else tabs."""
+    return COMMA_SEPARATED if format is Format.CSV else TAB_SEPARATED
+
+
 def detect_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]) -> Table:  # noqa: A002
     """Return the table of a CSV or TSV file from its header; raise if user or query has no column."""
-    dialect = COMMA_SEPARATED if format is Format.CSV else TAB_SEPARATED
+    dialect = dialect_of(format)
     found = first_record(stream, dialect=dialect)
     if not found:
         raise BadFile(stream.name, "it has no header that can be read; its first line must name its columns")

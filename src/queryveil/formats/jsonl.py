@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
-from queryveil.formats.records import Records, Tally, line_records
+from queryveil.formats.records import Reader, Records, line_records
 from queryveil.formats.roles import add_roles, assign_roles, carried_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
@@ -119,21 +119,16 @@ def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
 
 
 @dataclass(slots=True, kw_only=True)
-class JsonlReader:
-    """Reads JSON-lines files one after the other into one frame; keys may come and go from line to line."""
+class JsonlReader(Reader):
+    """Reads JSON-lines files; keys may come and go from line to line."""
 
-    tally: Tally
     columns: Mapping[str, str]
-    frames: list[pl.DataFrame] = field(default_factory=list)
     found: dict[str, None] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    time_formats: set[str] = field(default_factory=set)
-    compression: str = ""
     file: str = ""
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        self.compression, self.file = self.compression or stream.compression, stream.name
+        self.file = stream.name
         for records, wrong in line_records(stream, tally=self.tally, reasons=JSON_REASONS):
             objects = decode_lines(records, wrong=wrong)
             if objects:

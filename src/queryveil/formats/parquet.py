@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats.records import Tally
+from queryveil.formats.records import Reader
 from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
@@ -31,20 +31,16 @@ def open_parquet(stream: ByteStream, *, otherwise: str) -> Iterator[pq.ParquetFi
 
 
 @dataclass(slots=True, kw_only=True)
-class ParquetReader:
-    """Reads Parquet files one after the other into one frame; bad rows are named by their number in the file.
+class ParquetReader(Reader):
+    """Reads Parquet files; bad rows are named by their number in the file.
 
-    - `tally`: collects bad rows over all files.
     - `columns`: the column asked for by role; other roles are found by name.
     """
 
-    tally: Tally
     columns: Mapping[str, str]
-    frames: list[pl.DataFrame] = field(default_factory=list)
     layout: Layout | None = None
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
         with open_parquet(stream, otherwise="this is not a whole Parquet file of flat columns; write it again") as file:
             found = list(file.schema_arrow.names)
             layout, renamed = self._detect(found, name=stream.name)
@@ -70,7 +66,6 @@ class ParquetReader:
         self.frames.append(typed.frame().select(in_role_order(frame.columns)))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Return all rows read, and the layout of the first file."""
         assert self.layout is not None
         return pl.concat(self.frames, how="vertical_relaxed", rechunk=False), self.layout
 

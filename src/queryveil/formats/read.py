@@ -3,20 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
-from queryveil.data import Format, Layout, QueryLog
+from queryveil.data import Format, Layout, QueryLog, Reading
 from queryveil.errors import BadParameter, OtherFormat
-from queryveil.formats import delimited
-from queryveil.formats._plain import PlainReader
-from queryveil.formats._ubi import UbiReader
-from queryveil.formats.delimited import DelimitedReader
-from queryveil.formats.jsonl import JsonlReader
+from queryveil.formats import _plain, _ubi, delimited, jsonl, parquet
 from queryveil.formats.layouts import sniff
-from queryveil.formats.parquet import ParquetReader
-from queryveil.formats.records import BadRowPolicy, Tally
+from queryveil.formats.records import BadRowPolicy, Reader, Tally
 from queryveil.formats.roles import check_roles
 from queryveil.formats.streams import ByteStream, Source, find_sources
 
@@ -24,23 +19,8 @@ _Choice = TypeVar("_Choice", Format, BadRowPolicy)
 _FIXED_COLUMNS = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
 
 
-class Reader(Protocol):
-    """What reads the files of one format, one after the other."""
-
-    def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        ...
-
-    def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Return all rows read, and the layout of the first file."""
-        ...
-
-
-_AnyReader = TypeVar("_AnyReader", bound=Reader)
-
-
 def read_log(
-    source: Source,
+    source: Source | ByteStream,
     *,
     format: Format | str | None = None,  # noqa: A002
     columns: Mapping[str, str] | None = None,
@@ -52,7 +32,7 @@ def read_log(
     field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
     along under their own name (`user_in_file` where that is the name of a role).
 
-    - `source`: the path, glob or paths.
+    - `source`: the path, glob or paths, or a stream that is open.
     - `format`: the format of the files; by default it is detected from the file's ending and content. Plain transaction
       files are never detected, because any text could be one: with `format="transactions"` each line with items is a
       row, and its line number the user.
@@ -60,53 +40,39 @@ def read_log(
       column has. Roles left out are found by well-known names.
     - `bad_rows`: `fail` raises `BadRows` where rows cannot be read; `skip` leaves them out and counts them.
     """
-    streams = (ByteStream(path) for path in find_sources(source))
-    return _read(streams, format=format, columns=columns, bad_rows=bad_rows)
+    asked = check_roles(columns)
+    chosen = None if format is None else parse_choice(Format, format, name="format")
+    tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
+    if asked and chosen in _FIXED_COLUMNS:
+        raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
+    frame, layout, reading = read_streams(
+        [source] if isinstance(source, ByteStream) else (ByteStream(path) for path in find_sources(source)),
+        detect=lambda stream: chosen or sniff(stream, columns=asked),
+        reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
+    )
+    return QueryLog(frame=frame, layout=layout, reading=reading)
 
 
 def read_bytes(
     data: bytes,
     *,
     name: str,
-    format: Format | str | None = None,  # noqa: A002
-    columns: Mapping[str, str] | None = None,
-    bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
+    format: Format,  # noqa: A002
+    columns: Mapping[str, str] | None,
+    bad_rows: BadRowPolicy = BadRowPolicy.FAIL,
 ) -> QueryLog:
     """Read the content of a file called `name` as `read_log` would."""
-    stream = (ByteStream(Path(name), data=one) for one in (data,))
-    return _read(stream, format=format, columns=columns, bad_rows=bad_rows)
-
-
-def _read(
-    streams: Iterable[ByteStream],
-    *,
-    format: Format | str | None,  # noqa: A002
-    columns: Mapping[str, str] | None,
-    bad_rows: BadRowPolicy | str,
-) -> QueryLog:
-    asked = check_roles(columns)
-    chosen = None if format is None else parse_choice(Format, format, name="format")
-    tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
-    if asked and chosen in _FIXED_COLUMNS:
-        raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
-    reader = read_streams(
-        streams,
-        detect=lambda stream: chosen or sniff(stream, columns=asked),
-        reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
-    )
-    reading = tally.close()
-    frame, layout = reader.finish()
-    return QueryLog(frame=frame, layout=layout, reading=reading)
+    return read_log(ByteStream(Path(name), data=data), format=format, columns=columns, bad_rows=bad_rows)
 
 
 def read_streams(
     streams: Iterable[ByteStream],
     *,
     detect: Callable[[ByteStream], Format],
-    reader_for: Callable[[Format], _AnyReader],
-) -> _AnyReader:
+    reader_for: Callable[[Format], Reader],
+) -> tuple[pl.DataFrame, Layout, Reading]:
     """Read all streams with one reader, that of the first stream's format; raise if another has a different format."""
-    reader: _AnyReader | None = None
+    reader: Reader | None = None
     for each in streams:
         with each as stream:
             found = detect(stream)
@@ -114,28 +80,30 @@ def read_streams(
                 first, reader = found, reader_for(found)
             elif found is not first:
                 raise OtherFormat(stream.name, found, first=first)
+            reader.compression = reader.compression or stream.compression
             reader.add(stream)
     assert reader is not None
-    return reader
+    reading = reader.tally.close()
+    return *reader.finish(), reading
 
 
 def _reader_for(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> Reader:  # noqa: A002
     match format:
         case Format.AOL:
-            return DelimitedReader(tally=tally, detect=delimited.detect_aol)
+            return delimited.DelimitedReader(tally=tally, detect=delimited.detect_aol)
         case Format.EXCITE:
-            return DelimitedReader(tally=tally, detect=delimited.detect_excite)
+            return delimited.DelimitedReader(tally=tally, detect=delimited.detect_excite)
         case Format.CSV | Format.TSV:
             detect = partial(delimited.detect_csv, format=format, columns=columns)
-            return DelimitedReader(tally=tally, detect=detect)
+            return delimited.DelimitedReader(tally=tally, detect=detect)
         case Format.JSONL:
-            return JsonlReader(tally=tally, columns=columns)
+            return jsonl.JsonlReader(tally=tally, columns=columns)
         case Format.PARQUET:
-            return ParquetReader(tally=tally, columns=columns)
+            return parquet.ParquetReader(tally=tally, columns=columns)
         case Format.UBI:
-            return UbiReader(tally=tally)
+            return _ubi.UbiReader(tally=tally)
         case Format.TRANSACTIONS:
-            return PlainReader(tally=tally)
+            return _plain.PlainReader(tally=tally)
 
 
 def parse_choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:

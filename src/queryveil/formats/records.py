@@ -1,5 +1,6 @@
 """Split blocks of bytes into records and fields with exact line numbers, and count the rows that are bad."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -9,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Bools, Bytes, Int32s, Int64s, Reading
+from queryveil.data import Bools, Bytes, Int32s, Int64s, Layout, Reading
 from queryveil.errors import BadRow, BadRows
 from queryveil.formats import _field_kernels as fields
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
@@ -224,3 +225,24 @@ def line_records(stream: ByteStream, *, tally: Tally, reasons: Mapping[int, str]
         wrong = records.faults()
         yield records, wrong
         tally.add_records(records, wrong, file=stream.name, reasons=reasons)
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader(ABC):
+    """Reads the files of one format one after the other into one frame.
+
+    - `tally`: collects bad and Latin-1 rows over all files.
+    """
+
+    tally: Tally
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    time_formats: set[str] = field(default_factory=set)
+    compression: str = ""
+
+    @abstractmethod
+    def add(self, stream: ByteStream) -> None:
+        """Read one file."""
+
+    @abstractmethod
+    def finish(self) -> tuple[pl.DataFrame, Layout]:
+        """Return all rows read, and the layout of the first file."""

@@ -1,7 +1,7 @@
 """Read and write transactions: plain files of items, and CSV, TSV, JSON lines and Parquet with id and items."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,15 @@ import pyarrow as pa
 
 from queryveil.data import TRANSACTIONS_SCHEMA, Bytes, Format, Layout, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter
-from queryveil.formats import records as blocks
-from queryveil.formats._plain import BLANKS, PlainReader, split_items
-from queryveil.formats.jsonl import JSON_REASONS, as_text, iter_objects, scalar_as_text
-from queryveil.formats.layouts import FORMAT_OF_ENDING, JSON_ENDINGS, ending, tabular_format
-from queryveil.formats.parquet import open_parquet
+from queryveil.formats import _plain, delimited, jsonl, layouts, parquet
 from queryveil.formats.read import parse_choice, read_streams
-from queryveil.formats.records import BadRowPolicy, Tally
+from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, line_records, split
 from queryveil.formats.streams import ByteStream, Source, find_sources
 from queryveil.formats.write import write_frame
 
 NO_ID, NO_ITEMS, EMPTY_ITEM = 111, 112, 113
 REASONS: Mapping[int, str] = {
-    **JSON_REASONS,
+    **jsonl.JSON_REASONS,
     NO_ID: "the id is missing, or neither text nor a number",
     NO_ITEMS: "the items are missing, or not a list of texts or numbers",
     EMPTY_ITEM: "an item is missing or empty",
@@ -60,21 +56,15 @@ def split_joined(texts: pl.Series) -> pl.Series:
 
 
 @dataclass(slots=True, kw_only=True)
-class RowReader:
-    """Reads files with the columns id and items one after the other; other columns are left out.
+class RowReader(Reader):
+    """Reads files with the columns id and items; other columns are left out.
 
-    - `tally`: collects bad and Latin-1 rows over all files.
     - `format`: CSV, TSV, JSON lines or Parquet.
     """
 
-    tally: Tally
     format: Format
-    frames: list[pl.DataFrame] = field(default_factory=list)
-    compression: str = ""
 
     def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        self.compression = self.compression or stream.compression
         if self.format is Format.PARQUET:
             self._add_parquet(stream)
         elif self.format is Format.JSONL:
@@ -83,17 +73,16 @@ class RowReader:
             self._add_table(stream)
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
-        """Return all rows read."""
         compression = "" if self.format is Format.PARQUET else self.compression
         frame = pl.concat([pl.DataFrame(schema=TRANSACTIONS_SCHEMA), *self.frames], rechunk=False)
         return frame, Layout(format=self.format, columns=tuple(TRANSACTIONS_SCHEMA), compression=compression)
 
     def _add_table(self, stream: ByteStream) -> None:
-        dialect = blocks.COMMA_SEPARATED if self.format is Format.CSV else blocks.TAB_SEPARATED
-        found = blocks.first_record(stream, dialect=dialect)
+        dialect = delimited.dialect_of(self.format)
+        found = first_record(stream, dialect=dialect)
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
-        for records in blocks.split(stream.blocks(), dialect=dialect, n_columns=len(found), has_header=True):
+        for records in split(stream.blocks(), dialect=dialect, n_columns=len(found), has_header=True):
             wrong = records.faults()
             good = records.only(np.flatnonzero(wrong == 0))
             ids, items = (good.column(found.index(name)) for name in TRANSACTIONS_SCHEMA)
@@ -102,18 +91,19 @@ class RowReader:
             self.tally.add_records(records, wrong, file=stream.name, reasons=REASONS)
 
     def _add_jsonl(self, stream: ByteStream) -> None:
-        for records, wrong in blocks.line_records(stream, tally=self.tally, reasons=REASONS):
+        for records, wrong in line_records(stream, tally=self.tally, reasons=REASONS):
             ids: list[str | None] = []
             items: list[list[str | None] | None] = []
-            for one in iter_objects(records, wrong=wrong):
-                ids.append(scalar_as_text(one.get("id")))
+            for one in jsonl.iter_objects(records, wrong=wrong):
+                ids.append(jsonl.scalar_as_text(one.get("id")))
                 items.append(_list(one.get("items")))
             # Arrow makes lists of texts much faster than Polars does.
             lists = pa.array(items, type=pa.large_list(pa.large_string()))
             wrong[wrong == 0] = self._take(pl.Series(ids, dtype=pl.String), pl.Series(lists))
 
     def _add_parquet(self, stream: ByteStream) -> None:
-        with open_parquet(stream, otherwise="this is not a whole Parquet file of ids and lists of items") as file:
+        wrong_file = "this is not a whole Parquet file of ids and lists of items"
+        with parquet.open_parquet(stream, otherwise=wrong_file) as file:
             if not set(TRANSACTIONS_SCHEMA) <= set(file.schema_arrow.names):
                 raise BadFile(stream.name, _NO_COLUMNS)
             n_before = 0
@@ -151,11 +141,11 @@ def _list(value: Any) -> list[str | None] | None:
     kinds = set(map(type, value))
     if kinds <= {str}:
         return value
-    return [as_text(one) for one in value] if kinds <= {str, int, float, type(None)} else None
+    return [jsonl.as_text(one) for one in value] if kinds <= {str, int, float, type(None)} else None
 
 
 _READABLE = (Format.TRANSACTIONS, Format.CSV, Format.TSV, Format.JSONL, Format.PARQUET)
-_BY_ENDING = {"tsv": Format.TSV, **FORMAT_OF_ENDING, **dict.fromkeys(JSON_ENDINGS, Format.JSONL)}
+_BY_ENDING = {"tsv": Format.TSV, **layouts.FORMAT_OF_ENDING, **dict.fromkeys(layouts.JSON_ENDINGS, Format.JSONL)}
 
 
 def transactions_layout(layout: Layout) -> Layout:
@@ -166,7 +156,7 @@ def transactions_layout(layout: Layout) -> Layout:
     >>> transactions_layout(Layout(format=Format.AOL, compression="gz")).format
     <Format.TSV: 'tsv'>
     """
-    chosen = tabular_format(layout.format)
+    chosen = layouts.tabular_format(layout.format)
     return Layout(format=chosen, columns=tuple(TRANSACTIONS_SCHEMA), compression=layout.compression)
 
 
@@ -188,15 +178,15 @@ def read_transactions(
     if chosen is not None and chosen not in _READABLE:
         raise BadParameter("format", chosen, allowed=f"one of {', '.join(_READABLE)}")
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
-    reader = read_streams(
+    frame, layout, reading = read_streams(
         (ByteStream(path) for path in find_sources(source)),
         detect=lambda stream: chosen or _sniff(stream),
-        reader_for=lambda found: _reader_for(found, tally=tally),
+        reader_for=lambda found: (
+            _plain.PlainReader(tally=tally) if found is Format.TRANSACTIONS else RowReader(tally=tally, format=found)
+        ),
     )
-    reading = tally.close()
-    frame, layout = reader.finish()
-    if isinstance(reader, PlainReader):
-        frame = frame.select(pl.col("user").alias("id"), split_items(frame["query"]).alias("items"))
+    if layout.format is Format.TRANSACTIONS:
+        frame = frame.select(pl.col("user").alias("id"), _plain.split_items(frame["query"]).alias("items"))
     return Transactions(frame=frame, layout=layout, reading=reading)
 
 
@@ -224,20 +214,14 @@ def arrange_transactions(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame
 def _check_plain(items: pl.Series) -> None:
     if (items.list.len() == 0).any():
         raise BadInput("a plain file cannot hold a transaction without items; write TSV, CSV, JSON lines or Parquet")
-    if items.explode(empty_as_null=False).str.contains(f"[{BLANKS}\0]").any():
+    if items.explode(empty_as_null=False).str.contains(f"[{_plain.BLANKS}\0]").any():
         raise BadInput("a plain file cannot hold items with blanks in them; write TSV, CSV, JSON lines or Parquet")
-
-
-def _reader_for(format: Format, *, tally: Tally) -> PlainReader | RowReader:  # noqa: A002
-    if format is Format.TRANSACTIONS:
-        return PlainReader(tally=tally)
-    return RowReader(tally=tally, format=format)
 
 
 def _sniff(stream: ByteStream) -> Format:
     if stream.head.startswith(b"PAR1"):
         return Format.PARQUET
-    by_ending = _BY_ENDING.get(ending(stream.path))
+    by_ending = _BY_ENDING.get(layouts.ending(stream.path))
     if by_ending is not None:
         return by_ending
     first = stream.head.partition(b"\n")[0].strip()

@@ -17,14 +17,11 @@ import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, MissingColumn
-from queryveil.formats import delimited
-from queryveil.formats.jsonl import add_keys, decode_lines, type_roles
-from queryveil.formats.layouts import sniff
-from queryveil.formats.records import COMMA_SEPARATED, LINES, TAB_SEPARATED, Records, split
+from queryveil.formats import delimited, jsonl, layouts, write
+from queryveil.formats.records import LINES, Records, split
 from queryveil.formats.roles import carried_names, frame_names
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
 from queryveil.formats.values import Typed, merge_formats, time_formats, type_columns
-from queryveil.formats.write import arrange, encode_rows
 from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
 
@@ -53,9 +50,9 @@ def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes)
     roles = [role for role in ROLES if role in layout.names]
     outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
     keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
-    events = decode_lines(records, wrong=wrong, decoder=_decoder(keys))
+    events = jsonl.decode_lines(records, wrong=wrong, decoder=_decoder(keys))
     values = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
-    typed = type_roles(dict(zip(roles, values, strict=False)))
+    typed = jsonl.type_roles(dict(zip(roles, values, strict=False)))
     wrong[wrong == 0] = typed.wrong
     for name, column in zip(others, values[len(roles) :], strict=True):
         text = [None if value is None else _encode(value).decode() for value in column]
@@ -87,7 +84,8 @@ def one_line_each(records: Records) -> Records:
             ]
     order = np.argsort(np.concatenate([part.lines for part in parts]), kind="stable")
     names = ("starts", "ends", "lines", "counts", "flags")
-    return replace(records, **{name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names})
+    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names}
+    return replace(records, **joined)
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -133,7 +131,7 @@ def find_layout(
         return None
     known = ", ".join(LINE_FORMATS)
     try:
-        chosen = Format(format) if format else sniff(head, columns=names)
+        chosen = Format(format) if format else layouts.sniff(head, columns=names)
     except BadFile:
         raise BadFile(source, f"its format is not clear from its beginning; give --format: {known}") from None
     if chosen not in LINE_FORMATS:
@@ -153,12 +151,12 @@ def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certa
     """Find which keys play which role; None if no line is an object."""
     objects: list[dict[str, Any]] = []
     for records in split(iter([data]), dialect=LINES, n_columns=1):
-        objects += decode_lines(records, wrong=records.faults())
+        objects += jsonl.decode_lines(records, wrong=records.faults())
     found: dict[str, None] = {}
     roles: dict[str, str] = {}
     try:
         if objects:
-            add_keys(objects[:_N_LOOKED_AT], found=found, names=roles, columns=names, file=source)
+            jsonl.add_keys(objects[:_N_LOOKED_AT], found=found, names=roles, columns=names, file=source)
     except MissingColumn:
         if is_certain:
             raise
@@ -181,8 +179,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
     """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
     dialect, n_columns, read = LINES, 1, _read_json
     if layout is not None and layout.format is not Format.JSONL:
-        dialect = COMMA_SEPARATED if layout.format is Format.CSV else TAB_SEPARATED
-        n_columns, read = len(layout.columns), _read_delimited
+        dialect, n_columns, read = delimited.dialect_of(layout.format), len(layout.columns), _read_delimited
     frames, kinds, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], 0
     bad = [np.zeros(0, np.int64)]
     for records in split(iter([data.removeprefix(_BOM)]), dialect=dialect, n_columns=n_columns):
@@ -264,11 +261,11 @@ def write_lines(
     frame = columns.released_columns(frame)
     if layout.format is Format.JSONL:
         return _json_lines(frame, layout=layout, keep=columns.keep)
-    return encode_rows(arrange(frame, layout=layout), layout=layout, begin=0 if has_header else 1)
+    return write.encode_rows(write.arrange(frame, layout=layout), layout=layout, begin=0 if has_header else 1)
 
 
 def _json_lines(frame: pl.DataFrame, *, layout: Layout, keep: tuple[str, ...]) -> bytes:
-    arranged = arrange(frame, layout=layout)
+    arranged = write.arrange(frame, layout=layout)
     others = [name for name in keep if name not in ROLES]
     if not others:
         return arranged.write_ndjson().encode()

@@ -1,19 +1,14 @@
 """Addresses and connections of Redis streams, and the meaning of the server's errors."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
-
-if TYPE_CHECKING:
-    import redis
 
 LONGEST_WAIT = 5.0
 """Seconds that the server may take to accept a connection, or to say that there is nothing."""
@@ -49,7 +44,7 @@ class RedisAddress:
     password: str | None = field(default=None, repr=False)
 
     @classmethod
-    def from_url(cls, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> RedisAddress:
+    def from_url(cls, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> Self:
         """Read a URL; `stream` and `options` are the names that may stand in it and their defaults."""
         allowed = "redis://HOST:PORT/DB?stream=NAME"
         try:
@@ -95,14 +90,9 @@ class RedisAddress:
             raise BadParameter(f"{option} in the {what}", text, allowed="a whole number, 0 or more")
         return int(text)
 
-    def connect(self) -> redis.Redis:
+    def connect(self) -> Any:
         """Return a client that connects when it is first used and never repeats a command by itself."""
-        try:
-            import redis  # noqa: PLC0415
-            from redis.backoff import NoBackoff  # noqa: PLC0415
-            from redis.retry import Retry  # noqa: PLC0415
-        except ImportError:
-            raise MissingExtra("Redis", extra="service") from None
+        redis = library()
         tls: dict[str, Any] = {name: text for name, text in self.options.items() if name in _TLS}
         return redis.Redis(
             host=self.host,
@@ -111,7 +101,7 @@ class RedisAddress:
             username=self.user,
             password=self.password,
             protocol=2,
-            retry=Retry(NoBackoff(), 0),
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
             socket_connect_timeout=LONGEST_WAIT,
             socket_timeout=_LONGEST_SILENCE,
             socket_keepalive=True,
@@ -122,17 +112,14 @@ class RedisAddress:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn what the client raises into our errors."""
-        import redis  # noqa: PLC0415
-
         try:
             yield
-        except (redis.RedisError, OSError) as error:
+        except (library().RedisError, OSError) as error:
             # Privacy: the server's own text may quote what it was sent, so neither it nor the cause is passed on.
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> QueryveilError:
-        import redis  # noqa: PLC0415
-
+        redis = library()
         if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError):
             return self._denied()
         if isinstance(error, redis.TimeoutError | TimeoutError):
@@ -165,11 +152,10 @@ class RedisAddress:
         )
 
 
-def _code(error: redis.ResponseError) -> str:
+def _code(error: Exception) -> str:
     """Return the word that a refusal begins with; the client cuts it off where it has a class for it."""
-    import redis  # noqa: PLC0415
-
-    classes: dict[type[redis.ResponseError], str] = {
+    redis = library()
+    classes = {
         redis.OutOfMemoryError: "OOM",
         redis.ReadOnlyError: "READONLY",
         redis.exceptions.NoPermissionError: "NOPERM",
@@ -182,3 +168,12 @@ def _code(error: redis.ResponseError) -> str:
             return code
     first = str(error).partition(" ")[0]
     return first if first.isascii() and first.isalpha() and first.isupper() else "ERR"
+
+
+def library() -> Any:
+    """Import the client."""
+    try:
+        import redis.backoff  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("Redis", extra="service") from None
+    return redis

@@ -88,8 +88,8 @@ class RedisSource:
     def _connect(self) -> None:
         if self._client is not None:
             return
-        # The client's commands are not typed, and it would make a dict of every entry.
-        client: Any = self._address.connect()
+        client = self._address.connect()
+        # The client would make a dict of every entry.
         client.set_response_callback("XREADGROUP", lambda answer, **_: answer)
         try:
             with self._address.errors():

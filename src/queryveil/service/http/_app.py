@@ -16,7 +16,6 @@ from starlette.routing import Route
 
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
-from queryveil.service.http._metrics import StatsCache
 from queryveil.service.http._queues import Answer, Outcome, Post, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.requests import AccessMiddleware, BodyQuota, read_lines, refusal
@@ -35,7 +34,7 @@ class AppState:
     address: Address
     posts: PostQueue | None = None
     released: ReleasedQueue | None = None
-    stats_cache: StatsCache = field(default_factory=StatsCache)
+    stats_cache: metrics.StatsCache = field(default_factory=metrics.StatsCache)
     queue_seconds: float = _QUEUE_SECONDS
 
 

@@ -37,7 +37,8 @@ class Server:
         self._n_users = 0
         self._is_spent = False
         self._socket: socket.socket | None = None
-        self._running: _Running | None = None
+        self._uvicorn: uvicorn.Server | None = None
+        self._thread: Thread | None = None
         self._lock = Lock()
 
     @classmethod
@@ -79,46 +80,40 @@ class Server:
     def open(self) -> None:
         """Listen, if nobody has asked for it before."""
         with self._lock:
-            if self._running is None:
+            if self._uvicorn is None:
                 self._socket = _listen(self.state.address)
-                self._running = _Running(self.state, listening=self._socket)
+                self._uvicorn = uvicorn.Server(_config(self.state))
+                # In a thread, where signals stay with the main program.
+                run, sockets = self._uvicorn.run, [self._socket]
+                self._thread = Thread(target=run, args=(sockets,), name="queryveil-http", daemon=True)
+                self._thread.start()
             self._n_users += 1
 
     def close(self) -> None:
         """Stop, if nobody else needs it: requests under way are answered first."""
         with self._lock:
             self._n_users -= 1
-            if self._n_users == 0 and self._running is not None:
-                self._is_spent = True
-                self._running.stop(posts=self.state.posts)
+            if self._n_users == 0 and self._uvicorn is not None and self._thread is not None:
+                self._is_spent = self._uvicorn.should_exit = True
+                self._thread.join(_GRACE_SECONDS - 1)
+                if self.state.posts is not None and self._thread.is_alive():
+                    self.state.posts.abandon()
+                self._thread.join(_GRACE_SECONDS)
 
 
-class _Running:
-    """uvicorn in a thread; signals stay with the main program."""
-
-    def __init__(self, state: AppState, *, listening: socket.socket) -> None:
-        config = uvicorn.Config(
-            build_app(state),
-            log_config=None,
-            log_level="critical",  # Privacy: a traceback of a library may quote a request
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            backlog=_BACKLOG,
-            timeout_keep_alive=60,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            ws="none",
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = Thread(target=self._server.run, args=([listening],), name="queryveil-http", daemon=True)
-        self._thread.start()
-
-    def stop(self, *, posts: PostQueue | None) -> None:
-        self._server.should_exit = True
-        self._thread.join(_GRACE_SECONDS - 1)
-        if posts is not None and self._thread.is_alive():
-            posts.abandon()
-        self._thread.join(_GRACE_SECONDS)
+def _config(state: AppState) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_app(state),
+        log_config=None,
+        log_level="critical",  # Privacy: a traceback of a library may quote a request
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ws="none",
+    )
 
 
 def _listen(address: Address) -> socket.socket:

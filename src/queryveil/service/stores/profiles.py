@@ -14,11 +14,8 @@ import polars as pl
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap.preparing import prepare
+from queryveil.service.stores import postgres, sqlite
 from queryveil.service.stores._profile_blocks import NAMES, quote, read_backlog, read_block_of, read_blocks, unquote
-from queryveil.service.stores.postgres import PostgresAddress, connect
-from queryveil.service.stores.postgres import translate_errors as translate_server_errors
-from queryveil.service.stores.sqlite import check_version
-from queryveil.service.stores.sqlite import translate_errors as translate_file_errors
 from queryveil.text.classifier import Classifier
 
 _SERVERS: Final = ("postgresql://", "postgres://")
@@ -86,9 +83,9 @@ class ProfileDatabase:
         return together.with_columns(unquote(together["user"]))
 
     def _from_server(self, user: str | None = None) -> pl.DataFrame:
-        address = PostgresAddress.parse(str(self.store))
-        connection = connect(address)
-        with translate_server_errors(address), connection, connection.cursor() as cursor:
+        address = postgres.PostgresAddress.parse(str(self.store))
+        connection = postgres.connect(address)
+        with postgres.translate_errors(address), connection, connection.cursor() as cursor:
             there = cursor.execute("SELECT to_regclass(%s)", (f"{address.schema}.profiles",)).fetchone()
             if not (there and there[0]):
                 raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
@@ -125,10 +122,10 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Read one moment of a file, whatever is written to it meanwhile."""
     if not path.is_file():
         raise BadFile(path.name, "there is no such store")
-    with translate_file_errors(path):
+    with sqlite.translate_errors(path):
         connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
         try:
-            check_version(connection, path)
+            sqlite.check_version(connection, path)
             if not connection.execute("PRAGMA user_version").fetchone()[0]:
                 raise BadFile(path.name, "there is no store in this file")
             connection.execute("BEGIN")
