@@ -22,6 +22,8 @@ Int32s: TypeAlias = NDArray[np.int32]
 Int64s: TypeAlias = NDArray[np.int64]
 UInt64s: TypeAlias = NDArray[np.uint64]
 
+_TEXTS = (pl.String, pl.Binary, pl.Enum)
+
 
 def to_frame(data: Any, *, what: str) -> pl.DataFrame:
     """Return a Polars, pandas or Arrow frame, or a dict of columns, as a Polars frame; errors name `what` is wanted."""
@@ -41,12 +43,8 @@ def with_own_texts(frame: pl.DataFrame, *, but: str | None = None) -> pl.DataFra
     """Return the same rows with copies of their texts, except in the column `but`."""
     # Privacy: rows selected from a frame keep references to the texts of all its rows, which a pickle or an Arrow file
     # of them would contain.
-    names = [name for name, kind in frame.schema.items() if name != but and _holds_texts(kind)]
-    return frame.with_columns(_copied(frame[name]) for name in names)
-
-
-def _holds_texts(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.String | pl.Binary | pl.Enum) or kind.is_nested()
+    texts = (name for name, kind in frame.schema.items() if isinstance(kind, _TEXTS) or kind.is_nested())
+    return frame.with_columns(_copied(frame[name]) for name in texts if name != but)
 
 
 def _copied(column: pl.Series) -> pl.Series:

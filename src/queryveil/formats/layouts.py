@@ -42,7 +42,8 @@ def sniff(stream: ByteStream, *, columns: Mapping[str, str]) -> Format:
         return Format.PARQUET
     if suffix in FORMAT_OF_ENDING:
         return FORMAT_OF_ENDING[suffix]
-    lines = [line for line in _first_lines(stream.head) if line.strip()]
+    first = stream.head.decode("utf-8", errors="replace").split("\n")[:_N_LINES]
+    lines = [line.removesuffix("\r") for line in first if line.strip()]
     if suffix in JSON_ENDINGS or (lines and lines[0].lstrip().startswith("{")):
         return Format.UBI if not columns and any(_is_ubi(line) for line in lines) else Format.JSONL
     found = _by_content(lines, has_columns=bool(columns)) or _by_header(lines, columns=columns)
@@ -54,11 +55,6 @@ def sniff(stream: ByteStream, *, columns: Mapping[str, str]) -> Format:
         known = ", ".join(one.value for one in Format)
         raise BadFile(stream.name, f"its format is not clear from its name or its beginning; give --format: {known}")
     return found
-
-
-def _first_lines(head: bytes) -> list[str]:
-    lines = head.decode("utf-8", errors="replace").split("\n")
-    return [line.removesuffix("\r") for line in lines[:_N_LINES]]
 
 
 def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:

@@ -43,20 +43,17 @@ class ParquetReader(Reader):
     def add(self, stream: ByteStream) -> None:
         with open_parquet(stream, otherwise="this is not a whole Parquet file of flat columns; write it again") as file:
             found = list(file.schema_arrow.names)
-            layout, renamed = self._detect(found, name=stream.name)
+            names = assign_roles(found, file=stream.name, columns=self.columns)
+            if self.layout is not None and self.layout.columns != tuple(found):
+                raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
+            self.layout = self.layout or Layout(format=Format.PARQUET, names=names, columns=tuple(found))
+            renamed = frame_names(found, names=names)
             n_before = 0
             for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 frame = pl.DataFrame(table)
                 self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
                 n_before += frame.height
-        self.layout = self.layout or layout
-
-    def _detect(self, found: list[str], *, name: str) -> tuple[Layout, dict[str, str]]:
-        names = assign_roles(found, file=name, columns=self.columns)
-        if self.layout is not None and self.layout.columns != tuple(found):
-            raise BadFile(name, "its columns differ from those of the first file; read them one by one")
-        return Layout(format=Format.PARQUET, names=names, columns=tuple(found)), frame_names(found, names=names)
 
     def _read(self, frame: pl.DataFrame, *, file: str, n_before: int) -> None:
         typed = type_frame(frame)

@@ -187,13 +187,10 @@ def _lines(fields: list[bytes] | None) -> bytes:
     if not fields:
         return b""
     named = dict(zip(fields[::2], fields[1::2], strict=True))
-    return named[b"data"] if b"data" in named else _json(named)
-
-
-def _json(named: dict[bytes, bytes]) -> bytes:
-    return msgspec.json.encode(
-        {name.decode("utf-8", "replace"): text.decode("utf-8", "replace") for name, text in named.items()}
-    )
+    if b"data" in named:
+        return named[b"data"]
+    texts = ((name.decode("utf-8", "replace"), text.decode("utf-8", "replace")) for name, text in named.items())
+    return msgspec.json.encode(dict(texts))
 
 
 _N_DIGESTS = 1 << 17
@@ -270,8 +267,11 @@ class RedisSink:
     def deliver(self, outgoing: Outgoing) -> None:
         """Add the lines as entries, unless the server already has this number."""
         digest = hashlib.blake2b(outgoing.data, digest_size=_DIGEST_BYTES).digest()
+        client = self._client
+        if client is None:
+            raise Unreachable(self._address.server, "the sink was closed")
         with self._address.errors():
-            answer, had = self._connected().eval(
+            answer, had = client.eval(
                 _SCRIPT, 3, *self._keys, outgoing.number, digest, _N_DIGESTS, self._maxlen, outgoing.data
             )
         if answer == b"gap":
@@ -283,11 +283,6 @@ class RedisSink:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def _connected(self) -> Any:
-        if self._client is None:
-            raise Unreachable(self._address.server, "the sink was closed")
-        return self._client
 
     def _other(self) -> BadInput:
         return BadInput(
