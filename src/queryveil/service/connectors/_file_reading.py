@@ -1,14 +1,12 @@
 """Read whole lines of a file from any offset."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -36,10 +34,10 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
         """Return it as the position of a source, for the store."""
         return msgspec.json.encode(self).decode()
 
-    @staticmethod
-    def from_text(text: str) -> FilePosition | None:
+    @classmethod
+    def from_text(cls, text: str) -> Self | None:
         """Read a position; an empty one is none."""
-        return msgspec.json.decode(text, type=FilePosition) if text else None
+        return msgspec.json.decode(text, type=cls) if text else None
 
     def matches(self, descriptor: int) -> bool:
         """Return whether an open file has the same bytes around the place."""

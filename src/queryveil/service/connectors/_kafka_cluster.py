@@ -1,16 +1,11 @@
 """Addresses and connections of Kafka topics, and the meaning of the client's errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
 
 LONGEST_WAIT = 5.0
 """Seconds that the brokers may take to answer."""
@@ -40,7 +35,7 @@ class KafkaAddress:
     password: str | None = field(default=None, repr=False)
 
     @classmethod
-    def from_url(cls, url: str, *, what: str, options: Mapping[str, str]) -> KafkaAddress:
+    def from_url(cls, url: str, *, what: str, options: Mapping[str, str]) -> Self:
         """Read a URL; `options` may follow ? in it, here with their defaults, beside those for security."""
         options = {**_SECURITY, **options}
         try:
@@ -101,7 +96,7 @@ class KafkaAddress:
             raise self.explain(found.error)
         return sorted(found.partitions)
 
-    def explain(self, error: KafkaError) -> QueryveilError:
+    def explain(self, error: Any) -> QueryveilError:
         """Return our error for one of the client's; its own text is not passed on."""
         name = error.name()
         if name in _DENIED:

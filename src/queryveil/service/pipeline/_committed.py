@@ -1,12 +1,10 @@
 """The numbers, position and counts of the last commit, and the stats made of them."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -39,7 +37,7 @@ class CommitState:
     stats: Stats = field(default_factory=Stats)
 
     @classmethod
-    def resume(cls, saved: Saved, *, generation: int) -> CommitState:
+    def resume(cls, saved: Saved, *, generation: int) -> Self:
         """Resume from what a store has."""
         return cls(
             number=saved.number,

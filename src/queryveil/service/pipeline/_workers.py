@@ -5,8 +5,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from threading import Thread
 
@@ -95,7 +94,7 @@ class Workers:
             try:
                 waiting: list[Future[PreparedBatch]] = [self._executor.submit(_run, each, layout) for each in slices]
                 return join([each.result() for each in waiting], slices)
-            except BrokenProcessPool:
+            except BrokenExecutor:
                 self._executor.shutdown(wait=False, cancel_futures=True)
                 self._executor = self._start()
         # What kills every worker is tried where its failure can be seen.

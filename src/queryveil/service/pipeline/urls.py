@@ -12,9 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from queryveil.errors import BadParameter
 from queryveil.service.connectors import file_sinks, file_sources
 from queryveil.service.ports import Sink, Source, Store
-from queryveil.service.stores import MemoryStore
-from queryveil.service.stores.postgres import PostgresStore
-from queryveil.service.stores.sqlite import SqliteStore
+from queryveil.service.stores import MemoryStore, postgres, sqlite
 
 _SERVERS = {
     "redis": "connectors.redis.Redis",
@@ -69,11 +67,11 @@ def open_store(url: str) -> Store:
     if url == "memory:":
         return MemoryStore()
     if url.startswith(("postgresql://", "postgres://")):
-        return PostgresStore(url)
+        return postgres.PostgresStore(url)
     path = url.removeprefix("sqlite:")
     if "://" in path or not path:
         raise BadParameter("store", shown(url), allowed="sqlite:FILE, postgresql://.. or memory:")
-    return SqliteStore(path)
+    return sqlite.SqliteStore(path)
 
 
 def shown(url: str) -> str:

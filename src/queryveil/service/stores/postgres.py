@@ -1,25 +1,18 @@
 """The state of a stream in a schema of a PostgreSQL database."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, LiteralString
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import polars as pl
 
 from queryveil.errors import BadFile, BadParameter, MissingExtra, QueryveilError, StoreBusy, Unreachable
 from queryveil.service.stores._sql import SqlStore
-
-if TYPE_CHECKING:
-    import psycopg
-
-    Connection = psycopg.Connection[tuple[Any, ...]]
 
 VERSION: Final = 1
 _SECONDS_FOR_LOCK: Final = 3.0
@@ -55,7 +48,7 @@ class PostgresAddress:
     schema: str = "queryveil"
 
     @classmethod
-    def parse(cls, url: str) -> PostgresAddress:
+    def parse(cls, url: str) -> Self:
         """Take `?schema=` out of a URL; the rest is for the library."""
         parts = urlsplit(url)
         if parts.scheme not in ("postgresql", "postgres"):
@@ -182,7 +175,7 @@ class PostgresStore(SqlStore):
         self._drop()
 
 
-def connect(address: PostgresAddress) -> Connection:
+def connect(address: PostgresAddress) -> Any:
     """Connect; a failure is one line."""
     try:
         import psycopg  # noqa: PLC0415 - it is an extra
@@ -221,7 +214,7 @@ def _refused(message: str, address: PostgresAddress) -> QueryveilError:
     return Unreachable(address.name, reason[0].lower() + reason[1:])
 
 
-def _lock(connection: Connection, address: PostgresAddress) -> None:
+def _lock(connection: Any, address: PostgresAddress) -> None:
     """Lock the tables for this connection alone, and create them if they are not there.
 
     The server may need a moment to see that the process before is gone.
@@ -242,7 +235,7 @@ def _lock(connection: Connection, address: PostgresAddress) -> None:
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
 
 
-def _scalar(connection: Connection, question: LiteralString, value: object) -> object:
+def _scalar(connection: Any, question: str, value: object) -> object:
     row = connection.execute(question, (value,)).fetchone()
     return row[0] if row else None
 
@@ -259,7 +252,7 @@ def translate_errors(address: PostgresAddress) -> Iterator[None]:
         raise _translate(error, address) from None
 
 
-def _translate(error: psycopg.Error, address: PostgresAddress) -> QueryveilError:
+def _translate(error: Any, address: PostgresAddress) -> QueryveilError:
     state = error.sqlstate or ""
     if state.startswith(("42501", "28")):
         got = f"a user without rights ({address.name})"
