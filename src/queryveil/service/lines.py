@@ -212,11 +212,11 @@ def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> _B
     return _Block(frame, len(wrong), records.lines[wrong != 0], typed.time_kinds)
 
 
-def _read_delimited(found: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
+def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
     inside = inside_names(layout)
     # Times and ranks are read even where they do not leave: what is a bad line must not depend on that.
     wanted = [name for name in inside if name in ("user", "query", "time", "rank") or name in keep]
-    records = one_line_each(found) if found.dialect.is_quoted else found
+    records = one_line_each(records) if records.dialect.is_quoted else records
     wrong = records.faults()
     whole = np.flatnonzero(wrong == 0)
     good = records.only(whole)

@@ -280,16 +280,12 @@ class KafkaSink:
                 _produce(producer, topic, value=line, partition=partition)
             _produce(producer, topic, value=lines[-1], partition=partition, headers=headers)
             producer.commit_transaction(6 * LONGEST_WAIT)
-        except kafka.KafkaException as error:
-            problem: QueryveilError = self._address.explain(error.args[0])
-        except BaseException:
+        except BaseException as error:
+            # Whether it arrived is not known: the next attempt begins with reading back.
             self._drop()
+            if isinstance(error, kafka.KafkaException):
+                raise self._address.explain(error.args[0]) from None
             raise
-        else:
-            return
-        # Whether it arrived is not known: the next attempt begins with reading back.
-        self._drop()
-        raise problem
 
     def _read_back(self, partitions: list[int]) -> _LastBlock:
         kafka = library()

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import time
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -143,12 +142,8 @@ class PostQueue:
 
     def take(self, *, timeout: float) -> Batch | None:
         """Join what waits to one batch, a post at least; None if nothing comes in time."""
-        deadline = time.monotonic() + timeout
         with self._changed:
-            while not self._waiting and not self.is_closed:
-                left = deadline - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
-                    break
+            self._changed.wait_for(lambda: self._waiting or self.is_closed, timeout)
             if self.is_closed or not self._waiting:
                 return None
             posts = [self._waiting.popleft()]
@@ -261,11 +256,10 @@ class ReleasedQueue:
     def wait_for(self, number: int) -> None:
         """Return once a client has confirmed this number."""
         with self._changed:
-            while self._confirmed < number:
-                if self.is_closed:
-                    # Returning would say that it has arrived.
-                    raise Unreachable("the client of /released", "it has not confirmed what is left")
-                self._changed.wait()
+            self._changed.wait_for(lambda: self._confirmed >= number or self.is_closed)
+            if self._confirmed < number:
+                # Returning would say that it has arrived.
+                raise Unreachable("the client of /released", "it has not confirmed what is left")
 
     def confirm(self, number: int) -> None:
         """Record that everything up to a number has arrived, and drop it."""

@@ -109,10 +109,8 @@ class Delivery:
 
     def wait(self, *, n_bytes: int, seconds: float) -> bool:
         """Wait until no more than so many bytes are waiting; say whether that is so. Raises what made delivery end."""
-        until = time.monotonic() + seconds
         with self._changed:
-            while self._failure is None and self.n_bytes > n_bytes and (left := until - time.monotonic()) > 0:
-                self._changed.wait(left)
+            self._changed.wait_for(lambda: self._failure is not None or self.n_bytes <= n_bytes, timeout=seconds)
             if self._failure is not None:
                 raise self._failure
             return self.n_bytes <= n_bytes
