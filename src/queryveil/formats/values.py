@@ -64,12 +64,9 @@ def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
     has_clock = bool((micros % 86_400_000_000 != 0).any())
     low, high = _time_kernels.FIRST_EPOCH_S * 1_000_000, (_time_kernels.LAST_EPOCH_S + 1) * 1_000_000 - 1
     fits_epoch = bool(micros.is_between(low, high).all())
-    if time_format == EPOCH_S and fits_epoch and not has_fraction:
-        return (micros // 1_000_000).alias(name)
-    if time_format == EPOCH_MS and fits_epoch and not (micros % 1000 != 0).any():
-        return (micros // 1000).alias(name)
-    if time_format == EPOCH_US and fits_epoch:
-        return micros
+    unit = {EPOCH_S: 1_000_000, EPOCH_MS: 1000, EPOCH_US: 1}.get(time_format or "")
+    if unit and fits_epoch and not (micros % unit != 0).any():
+        return (micros // unit).alias(name)
     if time_format == DAY and not has_clock:
         return times.dt.strftime(DAY).alias(name)
     if time_format == COMPACT:

@@ -121,7 +121,7 @@ def find_layout(
     source: str,
     is_certain: bool = True,
 ) -> Layout | None:
-    """Tell from the first lines how they are written; None while they are not enough to tell.
+    """Return the layout of lines from the first ones; None while they are not enough.
 
     A source whose lines are not all there yet (`is_certain` false) may begin with garbage; a file may not.
     """

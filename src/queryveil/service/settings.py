@@ -79,7 +79,7 @@ class StreamSettings(LineSettings):
         return Classifier.from_tables(**values_of(self.tables), kind=self.classifier)
 
     def fingerprint(self, *, source: str, sink: str) -> str:
-        """Say, a line each, what the state of a stream is made with; a restart with anything else is refused."""
+        """Return the settings that a restart may not change, one per line."""
         key = self.columns.key
         made_with = {
             "source": source,
@@ -153,5 +153,5 @@ def read_or_make_key(path: Path) -> bytes:
 
 
 def new_key() -> bytes:
-    """Return a secret that nobody has."""
+    """Return a new random key."""
     return secrets.token_bytes(32)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
 
 LONGEST_WAIT = 5.0
-"""Seconds that the server may take to accept a connection, or to say that there is nothing."""
+"""Seconds that the server may take to accept a connection, or to answer that there is nothing."""
 _LONGEST_SILENCE = 60.0
 _TLS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 _LATER = {

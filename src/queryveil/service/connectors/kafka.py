@@ -94,7 +94,7 @@ class KafkaSource:
         return None
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:  # noqa: ARG002 - nobody to tell
-        """Tell the group how far we are; it does not matter whether that arrives."""
+        """Commit the offsets to the group, for others to see; it does not matter whether that arrives."""
         kafka = library()
         offsets = msgspec.json.decode(batch.position, type=dict[int, int])
         with self._lock:
@@ -104,7 +104,7 @@ class KafkaSource:
                     self._consumer.commit(offsets=found, asynchronous=True)
 
     def close(self) -> None:
-        """End a `take` that waits, and let go."""
+        """End a `take` that waits, and disconnect."""
         self._is_closed = True
         with self._lock:
             consumer, self._consumer = self._consumer, None

@@ -252,7 +252,7 @@ class RedisSink:
         self._must_be_new = True
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - numbers say it all
-        """Connect, and see that what the store has let go is there."""
+        """Connect, and check that the server has what the store no longer keeps."""
         self._client = client = self._address.connect()
         with self._address.errors():
             had = int(client.get(self._keys[1]) or 0)

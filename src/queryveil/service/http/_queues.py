@@ -91,7 +91,7 @@ class PostQueue:
             self.is_closed = False
 
     def reserve(self, n_bytes: int) -> bool:
-        """Reserve memory for bytes that come in; false if there is none for now. `release` gives it back."""
+        """Reserve memory for bytes that come in; false if there is none for now."""
         with self._changed:
             if self._n_held_bytes and self._n_held_bytes + n_bytes > self._max_waiting_bytes:
                 return False
@@ -99,7 +99,7 @@ class PostQueue:
             return True
 
     def release(self, n_bytes: int) -> None:
-        """Give reserved memory back."""
+        """Release reserved memory."""
         with self._changed:
             self._n_held_bytes -= n_bytes
 

@@ -116,12 +116,12 @@ class BodyQuota:
         return True
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self.posts.release(self.n_bytes)
 
 
 async def read_lines(request: Request, *, quota: BodyQuota, limit: int = MAX_BODY_BYTES) -> Lines | Response:
-    """Read the lines of a request, or say why not."""
+    """Return the lines of a request, or the response that refuses it."""
     refused = _refuse_by_headers(request, limit=limit)
     if refused is not None:
         return refused

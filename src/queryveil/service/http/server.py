@@ -135,7 +135,7 @@ def _listen(address: Address) -> socket.socket:
 
 @contextmanager
 def serve_monitor(service: Monitored, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
-    """Answer /healthz, /readyz, /metrics and /stats while the block runs; gives the port.
+    """Answer /healthz, /readyz, /metrics and /stats while the block runs; yield the port.
 
     They hold counts only, so any host may be named and there is no token.
     """

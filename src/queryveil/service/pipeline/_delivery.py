@@ -108,7 +108,7 @@ class Delivery:
             self._changed.notify_all()
 
     def wait(self, *, n_bytes: int, seconds: float) -> bool:
-        """Wait until no more than so many bytes are waiting; say whether that is so. Raises what made delivery end."""
+        """Wait until at most so many bytes are waiting; return whether that is so. Raises what ended the delivery."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or self.n_bytes <= n_bytes, timeout=seconds)
             if self._failure is not None:

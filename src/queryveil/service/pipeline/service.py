@@ -100,7 +100,7 @@ class Service:
     def run(
         self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None
     ) -> ports.Stats:
-        """Work until the source is finished or `stop` is called, and say how it went.
+        """Work until the source is finished or `stop` is called; return the stats.
 
         The pools are drained only when the source is finished; after a stop they wait in the store for the next run.
         `when_open` is called when source, sink and store are there, `when_begun` once the layout of lines is known.

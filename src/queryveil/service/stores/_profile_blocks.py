@@ -118,7 +118,7 @@ def _write_row(out: Bytes, at: int, key: Bytes, first: int, last: int, counts: I
 
 @numba.njit(cache=True)
 def _read_counts(text: Bytes, at: int, counts: Int64s) -> int:
-    """Read the counts from the comma after the user on; give where the row ends."""
+    """Read the counts from the comma after the user on; return the position after the row."""
     for i in range(len(counts)):
         at += 1
         counts[i] = 0
@@ -134,7 +134,7 @@ def add_to_lines(
 ) -> tuple[Bytes, Int64s, int]:
     """Add `adds[i]` at `places[i]` to the user whose JSON text ends at `ends[i]` in `keys`; users are in order.
 
-    Gives the text after that, with `,` and a line end behind each row, where each row begins, and how many are new:
+    Returns the text after that, with `,` and a line end behind each row, where each row begins, and how many are new:
     -1 if the text is not made of such rows.
     """
     n = len(places)
@@ -194,7 +194,7 @@ def read_blocks(texts: list[str]) -> pl.DataFrame:
 
 
 def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
-    """Add changes (user, place of the category, n), in the order of users; give how many users are new."""
+    """Add changes (user, place of the category, n), in the order of users; return the number of new users."""
     first, last = changes["user"][0], changes["user"][-1]
     begin = connection.execute("SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?", (first,)).fetchone()
     between = (begin[0] if begin[0] is not None else first, last)
@@ -291,7 +291,7 @@ def read_block_of(connection: sqlite3.Connection, user: str) -> pl.DataFrame:
 
 
 def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, backlog: Backlog) -> Backlog:
-    """Write changes, and bring a part of the earlier ones into the blocks; give what is left then.
+    """Write changes, and merge a part of the earlier ones into the blocks; return the changes that are left.
 
     The transaction is the caller's; the backlog before holds again if that is rolled back.
     """
