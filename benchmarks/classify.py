@@ -10,7 +10,7 @@ from benchmarks.timing import take_turns
 from queryveil.cli.output import print_table
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
-from queryveil.text.classifier._unit_kernels import match_units, weigh_all
+from queryveil.text.classifier._unit_kernels import Evidence, match_units, weigh_all
 from queryveil.text.classifier._word_kernels import resolve
 from queryveil.text.classifier.classifier import TRUST, shapes
 from queryveil.text.classifier.units import MIN_SPLIT_COUNT, byte_words
@@ -50,17 +50,16 @@ def steps(texts: pl.Series, *, size: int = 10_000) -> None:
     table = classifier.table
     batch = texts.head(size)
     words = byte_words(batch)
-    read = resolve(words.data, words.starts, words.ends, words.hashes, table.vocabulary, table.nearby, MIN_SPLIT_COUNT)
+    read = resolve(words, table.vocabulary, table.nearby, MIN_SPLIT_COUNT)
     units = table.find(batch)
-    _, main = weigh_all(units, table.weights, shapes(), TRUST)
+    evidence = Evidence(table.weights, shapes(), TRUST)
+    _, main = weigh_all(units, evidence)
     took = take_turns(
         {
             "words": lambda: byte_words(batch),
-            "what they stand for": lambda: resolve(
-                words.data, words.starts, words.ends, words.hashes, table.vocabulary, table.nearby, MIN_SPLIT_COUNT
-            ),
-            "units": lambda: match_units(words.ptr, words.hashes, *read, table.vocabulary, True),
-            "evidence": lambda: weigh_all(units, table.weights, shapes(), TRUST),
+            "what they stand for": lambda: resolve(words, table.vocabulary, table.nearby, MIN_SPLIT_COUNT),
+            "units": lambda: match_units(words, read, table.vocabulary, True),
+            "evidence": lambda: weigh_all(units, evidence),
             "main units as text": lambda: table.texts(units, main),
         },
         rounds=7,

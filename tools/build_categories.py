@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numba import njit
 from tools.category_vectors import Ridge, Vectors
 from tools.category_vocabulary import (
     NOTHING,
@@ -30,8 +31,9 @@ from tools.category_vocabulary import (
     without_people,
 )
 
-from queryveil.text.classifier import CATEGORIES
-from queryveil.text.classifier._unit_kernels import count_shapes
+from queryveil.data import Float32s
+from queryveil.text.classifier import CATEGORIES, _unit_kernels
+from queryveil.text.classifier._word_kernels import ByteWords
 from queryveil.text.classifier.units import byte_words
 from queryveil.text.taxonomy.wordnet import WordNet, read_wordnet
 from queryveil.text.tokens import ENGLISH
@@ -48,6 +50,28 @@ PLACES = 0.8
 """Places mostly say where, not what: they count less than what is looked for there."""
 SEVERAL = 0.1
 """How often a unit of several words is met, for each time its rarest word is, where nobody has counted it."""
+
+
+@njit(nogil=True)
+def count_shapes(words: ByteWords, shares: Float32s, n_buckets: int) -> tuple[Float32s, Float32s]:
+    """Sum the shares of words by the buckets of their runs of letters, and all of them; what shapes are learnt from."""
+    data, _, starts, ends, _ = words
+    n_categories, mask = shares.shape[1], np.uint64(n_buckets - 1)
+    sums = np.zeros((n_buckets, n_categories), np.float32)
+    total = np.zeros(n_categories, np.float32)
+    for word in range(len(starts)):
+        start, end = starts[word], ends[word]
+        for i in range(start - 1, end - 1):
+            value = _unit_kernels.GRAM_START
+            for j in range(i, min(i + _unit_kernels.LONGEST_GRAM, end + 1)):
+                letter = _unit_kernels.BLANK if j < start or j >= end else np.uint64(data[j])
+                value = (value ^ letter) * _unit_kernels.GRAM_PRIME
+                if j - i + 1 >= _unit_kernels.SHORTEST_GRAM:
+                    bucket = (value ^ (value >> _unit_kernels.GRAM_FOLD)) & mask
+                    for c in range(n_categories):
+                        sums[bucket, c] += shares[word, c]
+                        total[c] += shares[word, c]
+    return sums, total
 
 
 def choose_units(
@@ -153,7 +177,7 @@ def learn_shapes(units: list[str], shares: Shares) -> Shares:
     singles = [i for i, unit in enumerate(units) if " " not in unit]
     words = byte_words(pl.Series([units[i] for i in singles]))
     own = np.ascontiguousarray(shares[singles][:, :N])
-    sums, total = count_shapes(words.data, words.starts, words.ends, own, N_BUCKETS)
+    sums, total = count_shapes(words, own, N_BUCKETS)
     rates = (sums + 2.0 * total / total.sum()) / total
     odds: Shares = np.log(rates / rates.mean(axis=1, keepdims=True)).astype(np.float32)
     return odds

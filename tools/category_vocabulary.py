@@ -116,7 +116,7 @@ def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
     for number, name in enumerate(CATEGORIES):
         for noun in roots[name]:
             word, _, sense = noun.partition("#")
-            nodes = wordnet.lexicon.senses(word)
+            nodes = wordnet.lexicon.all_senses(pl.Series([word])).values
             if len(nodes) < int(sense or 1):
                 raise SystemExit(f"WordNet has no {noun}")
             votes[nodes[int(sense or 1) - 1], number] = 1
@@ -133,7 +133,7 @@ def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
 
 def without_people(wordnet: WordNet, node_votes: Shares) -> Shares:
     """Give the votes with those of persons left out: a name is not about what its most famous bearer did."""
-    person = wordnet.lexicon.senses("person")[0]
+    person = wordnet.lexicon.find_all(pl.Series(["person"]))[0]
     is_person = np.zeros(len(node_votes), bool)
     is_person[person] = True
     for node in range(len(node_votes)):

@@ -23,18 +23,16 @@ _PLAIN: Mapping[str, type] = {"int": int, "float": float, "str": str, "bool": bo
 class Setting:
     """What is known of one setting; `name`, `kind`, `default` and `optional` are those of its field.
 
-    Parameters
-    ----------
-    help: one line for people, as the command's help has it
-    at_least, above, at_most, below: the range of a number
-    one_of: the values it may have, if they are few; those of an enumeration need not be listed
-    allowed: the range in words, where what follows from the above does not say it well
-    none: what None stands for, said after the range: "to keep every user"
-    option: the name of the command's option, if it is not that of the field
-    typed_none: what is typed for None where None is not the default: "none" or 0
-    typed_default: what the option has as its default, if it is not the field's: a word for what None stands for
-    metavar, panel: what the help shows for the value, and the box it stands in
-    recorded: whether manifests name it and plans may; a seed or a table is neither
+    - help: one line for people, as the command's help has it
+    - at_least, above, at_most, below: the range of a number
+    - one_of: the values it may have, if they are few; those of an enumeration need not be listed
+    - allowed: the range in words, where what follows from the above does not say it well
+    - none: what None stands for, said after the range: "to keep every user"
+    - option: the name of the command's option, if it is not that of the field
+    - typed_none: what is typed for None where None is not the default: "none" or 0
+    - typed_default: what the option has as its default, if it is not the field's: a word for what None stands for
+    - metavar, panel: what the help shows for the value, and the box it stands in
+    - recorded: whether manifests name it and plans may; a seed or a table is neither
     """
 
     help: str

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from queryveil.text.classifier import Classifier, Kind
-from queryveil.text.classifier._word_kernels import are_one_apart, find_nearby, index_deletions, n_slots
+from queryveil.text.classifier._word_kernels import Nearby, are_one_apart, find_nearby, index_deletions, n_slots
 from queryveil.text.classifier.tables import read_recommendations
 from queryveil.text.classifier.units import byte_words
 
@@ -42,9 +42,9 @@ def test_one_apart_means_a_distance_of_at_most_one(one: str, other: str) -> None
 def test_the_index_finds_what_comparing_with_every_word_finds(word: str, known: list[str]) -> None:
     table = byte_words(pl.Series(known))
     n_forms = int((table.ends - table.starts + 1).sum())
-    keys, values = index_deletions(table.data, table.starts, table.ends, n_slots(n_forms))
+    nearby = Nearby(*index_deletions(table, n_slots(n_forms)), table, np.arange(len(known), dtype=np.int32))
     data = np.frombuffer(word.encode(), np.uint8)
-    found = find_nearby(data, 0, len(data), keys, values, table.data, table.starts, table.ends)
+    found = find_nearby(data, 0, len(data), nearby)
     near = [i for i, other in enumerate(known) if other[0] == word[0] and distance(word, other) <= 1]
     assert found == min(near, default=-1)
 

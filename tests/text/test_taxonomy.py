@@ -108,7 +108,7 @@ def test_any_tree_is_numbered_so_that_its_arrays_agree_with_its_pairs(drawn: tup
     leaves = set(range(tree.n_nodes)) - set(tree.parent.tolist())
     below = [{node for node in range(tree.n_nodes) if top in paths[node]} for top in range(tree.n_nodes)]
     assert tree.n_leaves.tolist() == [len(nodes & leaves) for nodes in below]
-    assert [set(range(a, b + 1)) for a, b in zip(tree.first, tree.last, strict=True)] == below
+    assert [set(range(a, b + 1)) for a, b in enumerate(tree.last)] == below
     a, b = np.meshgrid(np.arange(tree.n_nodes), np.arange(tree.n_nodes), indexing="ij")
     assert tree.is_ancestor(a, b).tolist() == [[j in nodes for j in range(tree.n_nodes)] for nodes in below]
 

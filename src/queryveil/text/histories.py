@@ -19,14 +19,9 @@ _ROWS_AT_ONCE = 2_000_000
 class Histories:
     """The set of terms of each user.
 
-    Parameters
-    ----------
-    user_terms
-        The distinct terms of each user, ascending.
-    counts
-        How often the user's queries have each of them.
-    n_terms
-        The number of distinct terms of the whole log.
+    - user_terms: the distinct terms of each user, ascending
+    - counts: how often the user's queries have each of them
+    - n_terms: the number of distinct terms of the whole log
     """
 
     user_terms: Rows[np.int32]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Floats, Int32s
+from queryveil.data import Bytes, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, pointers
 from queryveil.errors import BadInput
 
@@ -30,6 +30,16 @@ def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
     return codes, pl.Series(encoded.dictionary).cast(pl.String)
 
 
+def text_bytes(texts: pl.Series) -> tuple[Bytes, Int64s]:
+    """Return the bytes of a column of texts (UTF-8), and where each begins; the last number is where they end."""
+    array: Any = texts.to_arrow().cast(pa.large_string())
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    _, offsets, letters = array.buffers()
+    ptr = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return (np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)), ptr
+
+
 # Differs: the paper keeps a list of Latin letters; we keep letters and digits of every script, and the marks that
 # letters carry, since Hindi or Thai words fall apart without them.
 _SEPARATORS = r"[^\p{L}\p{M}\p{Nd}]+"
@@ -39,16 +49,10 @@ _SEPARATORS = r"[^\p{L}\p{M}\p{Nd}]+"
 class Tokens:
     """The terms of a column of queries.
 
-    Parameters
-    ----------
-    row_query
-        The number of the distinct query that each row has.
-    queries
-        The texts of the distinct queries.
-    query_terms
-        The numbers of the terms of each distinct query, in their order.
-    vocabulary
-        The texts of the distinct terms.
+    - row_query: the number of the distinct query that each row has
+    - queries: the texts of the distinct queries
+    - query_terms: the numbers of the terms of each distinct query, in their order
+    - vocabulary: the texts of the distinct terms
     """
 
     row_query: Int32s
@@ -127,6 +131,13 @@ def normalise(texts: pl.Series) -> pl.Series:
     # Lower case may leave letters and marks that have a composed form, hence the form is taken again.
     lowered = texts.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
     return lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
+
+
+def encode_normalised(texts: pl.Series) -> tuple[Int32s, pl.Series]:
+    """Return a number for every text by its normal form, and the distinct normal forms by number."""
+    as_written, distinct = encode(texts)
+    number, forms = encode(normalise(distinct))
+    return (number[as_written] if len(distinct) else as_written), forms
 
 
 _LENGTH = 16

@@ -5,15 +5,13 @@ found; what was not is found by mistake in a few cases of a thousand at `BITS` b
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numba import njit
 
-from queryveil.data import Bytes, Int64s, UInt64s
-from queryveil.text.tokens import normalize
+from queryveil.data import Bytes, UInt64s
+from queryveil.text.tokens import normalize, text_bytes
 
 BITS = 12
 WORDS = 8
@@ -174,27 +172,17 @@ class IssuedPairs:
 
 def hash_users(users: pl.Series, *, key: UInt64s) -> UInt64s:
     """Return a keyed hash of each user."""
-    return hash_texts(*_bytes_of(users), _AS_IT_IS, key)
+    return hash_texts(*text_bytes(users), _AS_IT_IS, key)
 
 
 def hash_queries(queries: pl.Series, *, key: UInt64s) -> UInt64s:
     """Return a keyed hash of each query that is the same however it is typed: of its words in lower case."""
-    data, ptr = _bytes_of(queries)
+    data, ptr = text_bytes(queries)
     if data[ptr[0] : ptr[-1]].max(initial=0) >= _ASCII_END:
         is_other = queries.str.len_bytes() != queries.str.len_chars()
         composed = queries.filter(is_other).str.normalize("NFC")
-        data, ptr = _bytes_of(queries.clone().scatter(is_other.arg_true(), normalize(composed)))
+        data, ptr = text_bytes(queries.clone().scatter(is_other.arg_true(), normalize(composed)))
     return hash_texts(data, ptr, _WORDS, key)
-
-
-def _bytes_of(texts: pl.Series) -> tuple[Bytes, Int64s]:
-    array: Any = texts.to_arrow().cast(pa.large_string())
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    _, offsets, letters = array.buffers()
-    ptr = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    data = np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)
-    return data, ptr
 
 
 def _words() -> Bytes:

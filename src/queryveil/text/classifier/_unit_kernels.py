@@ -6,44 +6,51 @@ import numpy as np
 from numba import njit
 
 from queryveil.data import Bytes, Float32s, Int8s, Int32s, Int64s, UInt64s
-from queryveil.text.classifier._word_kernels import (
-    NEVER_A_UNIT,
-    NO_UNIT,
-    NOT_FOUND,
-    RECOMMENDED,
-    SINGULAR,
-    SPLIT,
-    UNKNOWN,
-    Vocabulary,
-    find_hash,
-    join_hashes,
-)
+from queryveil.text.classifier import _word_kernels
+from queryveil.text.classifier._word_kernels import NOT_FOUND, SPLIT, ByteWords, Reading, Vocabulary
+
+NO_CATEGORY = -1
+SHORTEST_GRAM, LONGEST_GRAM = 3, 5
+GRAM_START = np.uint64(14695981039346656037)
+GRAM_PRIME = np.uint64(1099511628211)
+GRAM_FOLD = np.uint64(29)
+BLANK = np.uint64(32)
+_LAST_DIGIT = 57
+
+
+class Units(NamedTuple):
+    """The units of texts: those of text t are `ptr[t]` to `ptr[t + 1]`.
+
+    Of each: the unit (-1 for a word that is none), its first word, its number of words and how it was read.
+    """
+
+    ptr: Int64s
+    unit: Int32s
+    first: Int64s
+    length: Int8s
+    how: Int8s
+    words: ByteWords
 
 
 @njit(cache=True, nogil=True)
 def _longest_unit(
-    i: int,
-    last: int,
-    as_read: UInt64s,
-    entry: Int32s,
-    singular: Int32s,
-    how: Int8s,
-    vocabulary: Vocabulary,
-    reads_corrected: bool,
+    i: int, last: int, as_read: UInt64s, reading: Reading, vocabulary: Vocabulary, reads_corrected: bool
 ) -> tuple[int, int]:
     """Return the longest unit of two or more words that begins at a word, and how many words it has; -1, 1 for none."""
+    entry, singular, _, how = reading
     found, n_words = NOT_FOUND, 1
-    if how[i] >= RECOMMENDED and not reads_corrected:
+    if how[i] >= _word_kernels.RECOMMENDED and not reads_corrected:
         return found, n_words
     phrase = as_read[i]
     for n in range(2, min(vocabulary.longest[entry[i]], last - i) + 1):
         j = i + n - 1
-        if how[j] >= RECOMMENDED and not reads_corrected:
+        if how[j] >= _word_kernels.RECOMMENDED and not reads_corrected:
             break
-        whole = join_hashes(phrase, as_read[j])
-        at = find_hash(vocabulary.keys, vocabulary.values, whole)
+        whole = _word_kernels.join_hashes(phrase, as_read[j])
+        at = _word_kernels.find_hash(vocabulary.keys, vocabulary.values, whole)
         if at == NOT_FOUND and singular[j] != NOT_FOUND:
-            at = find_hash(vocabulary.keys, vocabulary.values, join_hashes(phrase, vocabulary.hashes[singular[j]]))
+            whole_singular = _word_kernels.join_hashes(phrase, vocabulary.hashes[singular[j]])
+            at = _word_kernels.find_hash(vocabulary.keys, vocabulary.values, whole_singular)
         if at != NOT_FOUND and vocabulary.unit[at] < 0:
             at = vocabulary.meant[at]
         if at != NOT_FOUND and vocabulary.unit[at] >= 0:
@@ -53,25 +60,17 @@ def _longest_unit(
 
 
 @njit(cache=True, nogil=True)
-def match_units(
-    word_ptr: Int64s,
-    hashes: UInt64s,
-    entry: Int32s,
-    singular: Int32s,
-    second: Int32s,
-    how: Int8s,
-    vocabulary: Vocabulary,
-    reads_corrected: bool,
-) -> tuple[Int64s, Int32s, Int64s, Int8s, Int8s]:
-    """For each text, where its units begin, and each unit, its first word, its number of words, how it was read.
+def match_units(words: ByteWords, reading: Reading, vocabulary: Vocabulary, reads_corrected: bool) -> Units:
+    """Return the units of the texts.
 
     A word that is no unit is -1, read as unknown or as no unit; stop words are left out. With `reads_corrected`
     units of several words are found among corrected words, otherwise only among words as typed.
     """
-    n_words = len(hashes)
-    as_read = hashes.copy()
+    entry, singular, second, how = reading
+    word_ptr, n_words = words.ptr, len(words.hashes)
+    as_read = words.hashes.copy()
     for i in range(n_words):
-        if how[i] >= RECOMMENDED and how[i] < SPLIT:
+        if how[i] >= _word_kernels.RECOMMENDED and how[i] < SPLIT:
             as_read[i] = vocabulary.hashes[entry[i]]
     ptr = np.zeros(len(word_ptr), np.int64)
     unit, first = np.empty(2 * n_words, np.int32), np.empty(2 * n_words, np.int64)
@@ -82,13 +81,13 @@ def match_units(
         while i < last:
             found, n_taken = NOT_FOUND, 1
             if how[i] < SPLIT and vocabulary.longest[entry[i]] > 1:
-                found, n_taken = _longest_unit(i, last, as_read, entry, singular, how, vocabulary, reads_corrected)
-            if found == NOT_FOUND and how[i] != UNKNOWN:
-                at = singular[i] if how[i] == SINGULAR else entry[i]
+                found, n_taken = _longest_unit(i, last, as_read, reading, vocabulary, reads_corrected)
+            if found == NOT_FOUND and how[i] != _word_kernels.UNKNOWN:
+                at = singular[i] if how[i] == _word_kernels.SINGULAR else entry[i]
                 found = vocabulary.unit[at]
-            if found != NEVER_A_UNIT:
-                is_none = found == NOT_FOUND and how[i] != UNKNOWN
-                unit[n], first[n], length[n], read[n] = found, i, n_taken, NO_UNIT if is_none else how[i]
+            if found != _word_kernels.NEVER_A_UNIT:
+                is_none = found == NOT_FOUND and how[i] != _word_kernels.UNKNOWN
+                unit[n], first[n], length[n], read[n] = found, i, n_taken, _word_kernels.NO_UNIT if is_none else how[i]
                 n += 1
             if how[i] == SPLIT:
                 at = second[i]
@@ -97,29 +96,7 @@ def match_units(
                     n += 1
             i += n_taken
         ptr[text + 1] = n
-    return ptr, unit[:n], first[:n], length[:n], read[:n]
-
-
-NO_CATEGORY = -1
-SHORTEST_GRAM, LONGEST_GRAM = 3, 5
-_START = np.uint64(14695981039346656037)
-_PRIME = np.uint64(1099511628211)
-_FOLD = np.uint64(29)
-_BLANK = np.uint64(32)
-_LAST_DIGIT = 57
-
-
-class Units(NamedTuple):
-    """The units of texts as `match_units` gives them, and the words they are made of."""
-
-    ptr: Int64s
-    unit: Int32s
-    first: Int64s
-    length: Int8s
-    how: Int8s
-    data: Bytes
-    starts: Int64s
-    ends: Int64s
+    return Units(ptr, unit[:n], first[:n], length[:n], read[:n], words)
 
 
 class Trust(NamedTuple):
@@ -135,6 +112,14 @@ class Trust(NamedTuple):
     further_word: float
     last: float
     shape: float
+
+
+class Evidence(NamedTuple):
+    """What units say about each category, what runs of letters do, and how much that counts."""
+
+    weights: Float32s
+    shapes: Float32s
+    trust: Trust
 
 
 @njit(cache=True, nogil=True)
@@ -155,21 +140,21 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float,
     first, last = (0, shapes.shape[1]) if only < 0 else (only, only + 1)
     mask = np.uint64(len(shapes) - 1)
     for i in range(start - 1, end - 1):
-        value = _START
+        value = GRAM_START
         for j in range(i, min(i + LONGEST_GRAM, end + 1)):
-            letter = _BLANK if j < start or j >= end else np.uint64(data[j])
-            value = (value ^ letter) * _PRIME
+            letter = BLANK if j < start or j >= end else np.uint64(data[j])
+            value = (value ^ letter) * GRAM_PRIME
             if j - i + 1 >= SHORTEST_GRAM:
-                bucket = (value ^ (value >> _FOLD)) & mask
+                bucket = (value ^ (value >> GRAM_FOLD)) & mask
                 for c in range(first, last):
                     scores[c] += part * shapes[bucket, c]
     return True
 
 
 @njit(cache=True, nogil=True)
-def weigh_all(units: Units, weights: Float32s, shapes: Float32s, trust: Trust) -> tuple[Int8s, Int64s]:
+def weigh_all(units: Units, evidence: Evidence) -> tuple[Int8s, Int64s]:
     """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
-    n_texts, n_categories = len(units.ptr) - 1, weights.shape[1]
+    n_texts, n_categories = len(units.ptr) - 1, evidence.weights.shape[1]
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)
     scores = np.empty(n_categories, np.float32)
@@ -178,9 +163,9 @@ def weigh_all(units: Units, weights: Float32s, shapes: Float32s, trust: Trust) -
         scores[:] = 0
         # Verbs and the like are heard only where there is nothing else.
         hears_all = False
-        if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
+        if not _hear(units, first, last, hears_all, evidence, scores):
             hears_all = True
-            if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
+            if not _hear(units, first, last, hears_all, evidence, scores):
                 continue
         best = 0
         for c in range(1, n_categories):
@@ -191,50 +176,35 @@ def weigh_all(units: Units, weights: Float32s, shapes: Float32s, trust: Trust) -
         for i in range(first, last):
             scores[best] = 0
             is_last = i == last - 1 and last - first > 1
-            if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, best) and scores[best] > loudest:
+            if _speak(units, i, is_last, hears_all, evidence, scores, best) and scores[best] > loudest:
                 loudest, main[text] = scores[best], i
     return category, main
 
 
 @njit(cache=True, nogil=True)
-def _hear(
-    units: Units,
-    first: int,
-    last: int,
-    hears_all: bool,
-    weights: Float32s,
-    shapes: Float32s,
-    trust: Trust,
-    scores: Float32s,
-) -> bool:
+def _hear(units: Units, first: int, last: int, hears_all: bool, evidence: Evidence, scores: Float32s) -> bool:
     """Add what the units of a text say to the scores; False if that is nothing."""
     has_evidence = False
     for i in range(first, last):
         is_last = i == last - 1 and last - first > 1
-        if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, -1):
+        if _speak(units, i, is_last, hears_all, evidence, scores, -1):
             has_evidence = True
     return has_evidence
 
 
 @njit(cache=True, nogil=True)
 def _speak(
-    units: Units,
-    i: int,
-    is_last: bool,
-    hears_all: bool,
-    weights: Float32s,
-    shapes: Float32s,
-    trust: Trust,
-    scores: Float32s,
-    only: int,
+    units: Units, i: int, is_last: bool, hears_all: bool, evidence: Evidence, scores: Float32s, only: int
 ) -> bool:
     """Add what a unit says about one category or all (-1) to the scores; False if that is nothing."""
+    weights, shapes, trust = evidence
     unit = units.unit[i]
     if unit < 0:
-        if units.how[i] == NO_UNIT and not hears_all:
+        if units.how[i] == _word_kernels.NO_UNIT and not hears_all:
             return False
         word = units.first[i]
-        return add_shape(units.data, units.starts[word], units.ends[word], shapes, trust.shape, scores, only)
+        words = units.words
+        return add_shape(words.data, words.starts[word], words.ends[word], shapes, trust.shape, scores, only)
     worth = trust.by_reading[units.how[i]] * (1 + trust.further_word * (units.length[i] - 1))
     if is_last:
         worth *= 1 + trust.last
@@ -260,26 +230,3 @@ def take_rarest(units: Units, counts: Int64s, own_category: Int8s) -> tuple[Int8
         if main[text] >= 0:
             category[text] = own_category[units.unit[main[text]]]
     return category, main
-
-
-@njit(cache=True, nogil=True)
-def count_shapes(
-    data: Bytes, starts: Int64s, ends: Int64s, shares: Float32s, n_buckets: int
-) -> tuple[Float32s, Float32s]:
-    """Sum the shares of words by the buckets of their runs of letters, and all of them; what shapes are learnt from."""
-    n_categories, mask = shares.shape[1], np.uint64(n_buckets - 1)
-    sums = np.zeros((n_buckets, n_categories), np.float32)
-    total = np.zeros(n_categories, np.float32)
-    for word in range(len(starts)):
-        start, end = starts[word], ends[word]
-        for i in range(start - 1, end - 1):
-            value = _START
-            for j in range(i, min(i + LONGEST_GRAM, end + 1)):
-                letter = _BLANK if j < start or j >= end else np.uint64(data[j])
-                value = (value ^ letter) * _PRIME
-                if j - i + 1 >= SHORTEST_GRAM:
-                    bucket = (value ^ (value >> _FOLD)) & mask
-                    for c in range(n_categories):
-                        sums[bucket, c] += shares[word, c]
-                        total[c] += shares[word, c]
-    return sums, total

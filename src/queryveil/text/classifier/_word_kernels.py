@@ -19,6 +19,64 @@ _START = np.uint64(14695981039346656037)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 _SHIFT = np.uint64(32)
 NOT_FOUND = -1
+TYPED, SINGULAR, RECOMMENDED, NEARBY, SPLIT, UNKNOWN, NO_UNIT = 0, 1, 2, 3, 4, 5, 6
+NEVER_A_UNIT = -2
+_LETTER_A, _LETTER_E, _LETTER_I, _LETTER_S, _LETTER_Y, _LETTER_Z = 97, 101, 105, 115, 121, 122
+# Nobody means another word by a longer run of letters, and the search for it takes the square of its length.
+_MIN_NEARBY, _MAX_NEARBY = 5, 100
+_MIN_PART = 3
+_PRIME = np.uint64(1099511628211)
+
+
+class ByteWords(NamedTuple):
+    """The words of texts: those of text t are `ptr[t]` to `ptr[t + 1]`, word w is `data[starts[w]:ends[w]]`."""
+
+    data: Bytes
+    ptr: Int64s
+    starts: Int64s
+    ends: Int64s
+    hashes: UInt64s
+
+
+class Vocabulary(NamedTuple):
+    """Entries, which are words and units of several words, by hash.
+
+    keys, values   the table that finds an entry's place
+    hashes         of each entry
+    unit           the unit that an entry is, -1 for a word that is none, -2 for a stop word
+    longest        how many words the longest unit that begins with this word has
+    meant          the entry that is recommended instead, -1 for none
+    counts         how often it is referred to
+    """
+
+    keys: UInt64s
+    values: Int32s
+    hashes: UInt64s
+    unit: Int32s
+    longest: Int32s
+    meant: Int32s
+    counts: Int64s
+
+
+class Nearby(NamedTuple):
+    """The words that a misspelt one may be meant for, the most frequent first, and the entry of each."""
+
+    keys: UInt64s
+    values: Int32s
+    words: ByteWords
+    entry: Int32s
+
+
+class Reading(NamedTuple):
+    """What words stand for: their entry, that of their singular, the second part if one was split, and how it was read.
+
+    The entry is that of the word as typed or as recommended; each is -1 where there is none.
+    """
+
+    entry: Int32s
+    singular: Int32s
+    second: Int32s
+    how: Int8s
 
 
 @njit(cache=True, nogil=True)
@@ -38,8 +96,8 @@ def join_hashes(phrase: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> tuple[Int64s, Int64s, Int64s, UInt64s]:
-    """Return, for each text, where its words begin, where each word starts and ends, and the words' hashes."""
+def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> ByteWords:
+    """Return the words of the texts `data[ptr[t]:ptr[t + 1]]`."""
     n_texts = len(ptr) - 1
     word_ptr = np.zeros(n_texts + 1, np.int64)
     most = (len(data) + n_texts) // 2 + 1
@@ -61,12 +119,13 @@ def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> tuple[Int64s, Int6
             hashes[n] = value
             n += 1
         word_ptr[text + 1] = n
-    return word_ptr, starts[:n], ends[:n], hashes[:n]
+    return ByteWords(data, word_ptr, starts[:n], ends[:n], hashes[:n])
 
 
 @njit(cache=True, nogil=True)
-def hash_units(word_ptr: Int64s, hashes: UInt64s) -> UInt64s:
+def hash_units(words: ByteWords) -> UInt64s:
     """Return the hash of each text as one unit of all its words."""
+    word_ptr, hashes = words.ptr, words.hashes
     out = np.zeros(len(word_ptr) - 1, np.uint64)
     for text in range(len(out)):
         first, last = word_ptr[text], word_ptr[text + 1]
@@ -131,8 +190,9 @@ def _hash_without(data: Bytes, start: int, end: int, skipped: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def index_deletions(data: Bytes, starts: Int64s, ends: Int64s, size: int) -> tuple[UInt64s, Int32s]:
+def index_deletions(words: ByteWords, size: int) -> tuple[UInt64s, Int32s]:
     """Put the places of words into a table under all their forms; equal hashes stand in several slots."""
+    data, starts, ends = words.data, words.starts, words.ends
     keys = np.zeros(size, np.uint64)
     values = np.full(size, NOT_FOUND, np.int32)
     mask = size - 1
@@ -168,17 +228,9 @@ def are_one_apart(data: Bytes, start: int, end: int, other: Bytes, first: int, l
 
 
 @njit(cache=True, nogil=True)
-def find_nearby(
-    data: Bytes,
-    start: int,
-    end: int,
-    keys: UInt64s,
-    values: Int32s,
-    words: Bytes,
-    starts: Int64s,
-    ends: Int64s,
-) -> int:
+def find_nearby(data: Bytes, start: int, end: int, nearby: Nearby) -> int:
     """Return the first word of the table that is one step away and begins with the same letter, -1 where none is."""
+    keys, values, words, _ = nearby
     best, mask = NOT_FOUND, len(keys) - 1
     for skipped in range(start - 1, end):
         key = hash_bytes(data, start, end) if skipped < start else _hash_without(data, start, end, skipped)
@@ -186,51 +238,11 @@ def find_nearby(
         while values[slot] != NOT_FOUND:
             word = values[slot]
             if keys[slot] == key and (best == NOT_FOUND or word < best):
-                is_near = data[start] == words[starts[word]]
-                if is_near and are_one_apart(data, start, end, words, starts[word], ends[word]):
+                is_near = data[start] == words.data[words.starts[word]]
+                if is_near and are_one_apart(data, start, end, words.data, words.starts[word], words.ends[word]):
                     best = word
             slot = (slot + 1) & mask
     return best
-
-
-TYPED, SINGULAR, RECOMMENDED, NEARBY, SPLIT, UNKNOWN, NO_UNIT = 0, 1, 2, 3, 4, 5, 6
-NEVER_A_UNIT = -2
-_LETTER_A, _LETTER_E, _LETTER_I, _LETTER_S, _LETTER_Y, _LETTER_Z = 97, 101, 105, 115, 121, 122
-# Nobody means another word by a longer run of letters, and the search for it takes the square of its length.
-_MIN_NEARBY, _MAX_NEARBY = 5, 100
-_MIN_PART = 3
-_PRIME = np.uint64(1099511628211)
-
-
-class Vocabulary(NamedTuple):
-    """Entries, which are words and units of several words, by hash.
-
-    keys, values   the table that finds an entry's place
-    hashes         of each entry
-    unit           the unit that an entry is, -1 for a word that is none, -2 for a stop word
-    longest        how many words the longest unit that begins with this word has
-    meant          the entry that is recommended instead, -1 for none
-    counts         how often it is referred to
-    """
-
-    keys: UInt64s
-    values: Int32s
-    hashes: UInt64s
-    unit: Int32s
-    longest: Int32s
-    meant: Int32s
-    counts: Int64s
-
-
-class Nearby(NamedTuple):
-    """The words that a misspelt one may be meant for, the most frequent first, and the entry of each."""
-
-    keys: UInt64s
-    values: Int32s
-    words: Bytes
-    starts: Int64s
-    ends: Int64s
-    entry: Int32s
 
 
 @njit(cache=True, nogil=True)
@@ -292,19 +304,9 @@ def _split(data: Bytes, start: int, end: int, vocabulary: Vocabulary, min_count:
 
 
 @njit(cache=True, nogil=True)
-def resolve(
-    data: Bytes,
-    starts: Int64s,
-    ends: Int64s,
-    hashes: UInt64s,
-    vocabulary: Vocabulary,
-    nearby: Nearby,
-    min_split_count: int,
-) -> tuple[Int32s, Int32s, Int32s, Int8s]:
-    """Return for each word its entry, the entry of its singular, the second part if it was split, and how it was read.
-
-    The entry is that of the word as typed or as recommended; each is -1 where there is none.
-    """
+def resolve(words: ByteWords, vocabulary: Vocabulary, nearby: Nearby, min_split_count: int) -> Reading:
+    """Return what each word stands for."""
+    data, _, starts, ends, hashes = words
     n = len(starts)
     entry, singular = np.full(n, NOT_FOUND, np.int32), np.full(n, NOT_FOUND, np.int32)
     second, how = np.full(n, NOT_FOUND, np.int32), np.zeros(n, np.int8)
@@ -325,11 +327,11 @@ def resolve(
         how[i] = UNKNOWN
         if not _MIN_NEARBY <= end - start <= _MAX_NEARBY or not _is_plain(data, start, end):
             continue
-        word = find_nearby(data, start, end, nearby.keys, nearby.values, nearby.words, nearby.starts, nearby.ends)
+        word = find_nearby(data, start, end, nearby)
         if word != NOT_FOUND:
             entry[i], how[i] = nearby.entry[word], NEARBY
             continue
         left, right = _split(data, start, end, vocabulary, min_split_count)
         if left != NOT_FOUND:
             entry[i], second[i], how[i] = left, right, SPLIT
-    return entry, singular, second, how
+    return Reading(entry, singular, second, how)

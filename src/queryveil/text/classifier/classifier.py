@@ -13,7 +13,7 @@ import polars as pl
 
 from queryveil.data import Float32s, Int8s
 from queryveil.errors import BadParameter
-from queryveil.text.classifier._unit_kernels import NO_CATEGORY, Trust, take_rarest, weigh_all
+from queryveil.text.classifier._unit_kernels import NO_CATEGORY, Evidence, Trust, take_rarest, weigh_all
 from queryveil.text.classifier.tables import (
     CATEGORIES,
     UNCLASSIFIED,
@@ -108,7 +108,7 @@ class Classifier:
         """
         units = self.table.find(queries, reads_corrected=self.kind == Kind.EVIDENCE)
         if self.kind == Kind.EVIDENCE:
-            category, main = weigh_all(units, self.table.weights, shapes(), TRUST)
+            category, main = weigh_all(units, Evidence(self.table.weights, shapes(), TRUST))
         else:
             category, main = take_rarest(units, self.table.counts, self.table.category)
         return Classification(category=category, main_unit=self.table.texts(units, main))

@@ -18,28 +18,11 @@ from queryveil.errors import BadFile
 from queryveil.text.tokens import normalize
 
 CATEGORIES: Final = (
-    "Arts",
-    "Business",
-    "Computers",
-    "Games",
-    "Health",
-    "Home",
-    "Kids and Teens",
-    "News",
-    "Recreation",
-    "Reference",
-    "Regional",
-    "Science",
-    "Shopping",
-    "Society",
-    "Sports",
-    "World",
-)
-
-
+    "Arts", "Business", "Computers", "Games", "Health", "Home", "Kids and Teens", "News", "Recreation", "Reference",
+    "Regional", "Science", "Shopping", "Society", "Sports", "World",
+)  # fmt: skip
 UNCLASSIFIED: Final = "Unclassified"
 """What a query without a category is called where a name is needed."""
-
 
 _FREQUENCIES: Final = {"unit": pl.String, "count": pl.Int64}
 _RECOMMENDATIONS: Final = {"misspelt": pl.String, "correct": pl.String}

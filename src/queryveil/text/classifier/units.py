@@ -6,38 +6,16 @@ The table of recommendations comes first; this is for the misspellings that nobo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from queryveil.data import Bools, Bytes, Float32s, Int8s, Int32s, Int64s, UInt64s
+from queryveil.data import Bools, Bytes, Float32s, Int8s, Int32s, Int64s
+from queryveil.text.classifier import _word_kernels
 from queryveil.text.classifier._unit_kernels import Units, match_units
-from queryveil.text.classifier._word_kernels import (
-    NEVER_A_UNIT,
-    Nearby,
-    Vocabulary,
-    find_hashes,
-    find_words,
-    hash_units,
-    index_deletions,
-    n_slots,
-    place_hashes,
-    resolve,
-)
+from queryveil.text.classifier._word_kernels import ByteWords, Nearby, Vocabulary, find_hashes, n_slots
 from queryveil.text.classifier.tables import CATEGORIES
-from queryveil.text.tokens import ENGLISH, normalize
-
-
-class ByteWords(NamedTuple):
-    """The words of texts: those of text t are `ptr[t]` to `ptr[t + 1]`, word w is `data[starts[w]:ends[w]]`."""
-
-    data: Bytes
-    ptr: Int64s
-    starts: Int64s
-    ends: Int64s
-    hashes: UInt64s
+from queryveil.text.tokens import ENGLISH, normalize, text_bytes
 
 
 def byte_words(texts: pl.Series) -> ByteWords:
@@ -53,36 +31,14 @@ def byte_words(texts: pl.Series) -> ByteWords:
         frame = pl.DataFrame({"text": texts, "is_plain": is_plain})
         normal = frame.filter(~pl.col("is_plain"))["text"]
         texts = frame["text"].scatter((~is_plain).arg_true(), normalize(normal))
-    data, ptr = _bytes_of(texts)
-    return ByteWords(data, *find_words(data, ptr, _IS_LETTER))
+    data, ptr = text_bytes(texts)
+    return _word_kernels.find_words(_LOWER[data[ptr[0] : ptr[-1]]], ptr - ptr[0], _IS_LETTER)
 
 
-def _bytes_of(texts: pl.Series) -> tuple[Bytes, Int64s]:
-    """Return the bytes of texts in lower case (of ASCII), and where each begins."""
-    array: Any = texts.to_arrow().cast(pa.large_string())
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    _, offsets, letters = array.buffers()
-    ptr = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1].copy()
-    data = np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)
-    data = data[ptr[0] : ptr[-1]]
-    return _LOWER[data], ptr - ptr[0]
-
-
-def _letters() -> Bools:
-    codes = np.arange(256)
-    is_digit = (codes >= ord("0")) & (codes <= ord("9"))
-    return is_digit | ((codes >= ord("a")) & (codes <= ord("z"))) | (codes >= 128)
-
-
-def _lower() -> Bytes:
-    codes = np.arange(256)
-    return np.where((codes >= ord("A")) & (codes <= ord("Z")), codes + 32, codes).astype(np.uint8)
-
-
-_IS_LETTER = _letters()
-_LOWER = _lower()
-
+_CODES = np.arange(256)
+_IS_DIGIT, _IS_SMALL = (ord("0") <= _CODES) & (ord("9") >= _CODES), (ord("a") <= _CODES) & (ord("z") >= _CODES)
+_IS_LETTER: Bools = _IS_DIGIT | _IS_SMALL | (_CODES >= 128)
+_LOWER: Bytes = np.where((ord("A") <= _CODES) & (ord("Z") >= _CODES), _CODES + 32, _CODES).astype(np.uint8)
 
 SHORTEST = 4
 N_WORDS = 30_000
@@ -97,8 +53,7 @@ def nearby_words(entries: pl.Series, *, vocabulary: Vocabulary) -> Nearby:
     chosen: Int32s = fit[by_count].astype(np.int32)
     words = byte_words(entries.gather(chosen))
     n_forms = int((words.ends - words.starts + 1).sum())
-    keys, values = index_deletions(words.data, words.starts, words.ends, n_slots(n_forms))
-    return Nearby(keys, values, words.data, words.starts, words.ends, chosen)
+    return Nearby(*_word_kernels.index_deletions(words, n_slots(n_forms)), words, chosen)
 
 
 MIN_SPLIT_COUNT = 1_000_000
@@ -147,13 +102,8 @@ class UnitTable:
     def find(self, queries: pl.Series, *, reads_corrected: bool = True) -> Units:
         """Return the units of queries; see `match_units`."""
         words = byte_words(queries)
-        entry, singular, second, how = resolve(
-            words.data, words.starts, words.ends, words.hashes, self.vocabulary, self.nearby, MIN_SPLIT_COUNT
-        )
-        ptr, unit, first, length, read = match_units(
-            words.ptr, words.hashes, entry, singular, second, how, self.vocabulary, reads_corrected
-        )
-        return Units(ptr, unit, first, length, read, words.data, words.starts, words.ends)
+        reading = _word_kernels.resolve(words, self.vocabulary, self.nearby, MIN_SPLIT_COUNT)
+        return match_units(words, reading, self.vocabulary, reads_corrected)
 
     def texts(self, units: Units, chosen: Int64s) -> pl.Series:
         """Return the chosen units as texts, null for -1: as the table has them, or an unknown word itself."""
@@ -167,7 +117,7 @@ class UnitTable:
         if not len(unknown):
             return texts.rename("main_unit")
         word = units.first[at[unknown]]
-        data, starts, ends = units.data, units.starts[word], units.ends[word]
+        data, starts, ends = units.words.data, units.words.starts[word], units.words.ends[word]
         own = [bytes(data[a:b]).decode(errors="replace") for a, b in zip(starts, ends, strict=True)]
         return texts.scatter(unknown, own).rename("main_unit")
 
@@ -187,15 +137,14 @@ def _vocabulary(
     entries: pl.Series, *, names: pl.Series, frequencies: pl.DataFrame, recommendations: pl.DataFrame
 ) -> Vocabulary:
     words = byte_words(entries)
-    hashes = hash_units(words.ptr, words.hashes)
-    keys, values = place_hashes(hashes, n_slots(len(hashes)))
+    hashes = _word_kernels.hash_units(words)
+    keys, values = _word_kernels.place_hashes(hashes, n_slots(len(hashes)))
 
     def at(texts: pl.Series) -> Int32s:
-        each = byte_words(texts)
-        return find_hashes(keys, values, hash_units(each.ptr, each.hashes))
+        return find_hashes(keys, values, _word_kernels.hash_units(byte_words(texts)))
 
     unit, meant = np.full(len(entries), -1, np.int32), np.full(len(entries), -1, np.int32)
-    unit[at(pl.Series(sorted(ENGLISH)))] = NEVER_A_UNIT
+    unit[at(pl.Series(sorted(ENGLISH)))] = _word_kernels.NEVER_A_UNIT
     unit[at(names)] = np.arange(len(names), dtype=np.int32)
     meant[at(recommendations["misspelt"])] = at(recommendations["correct"])
     counts = np.zeros(len(entries), np.int64)

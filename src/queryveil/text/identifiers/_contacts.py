@@ -6,7 +6,7 @@ from functools import cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
 
-from queryveil.text.identifiers._kernels import FIRST, SURNAME, WORD
+from queryveil.text.identifiers import _kernels
 from queryveil.text.identifiers.table import Found, IdentifierKind, identifier_table
 
 _EMAIL = re.compile(
@@ -23,7 +23,7 @@ _HOST = re.compile(
     r"(?::\d{1,5})?([/?#][^\s\0\"'<>]{0,2000})?"
 )
 _LONGEST_LABEL = 30
-_NAMES = FIRST | SURNAME
+_NAMES = _kernels.FIRST | _kernels.SURNAME
 _FRONT_PAGES = ("", "/", "/index.html", "/index.htm", "/home", "/index.php")
 _OPEN_ENDINGS = ("gov", "mil", "edu", "ac", "gob", "gouv")
 _IPV4 = re.compile(
@@ -42,15 +42,13 @@ _MAC = re.compile(
 
 def emails(text: str) -> Iterator[Found]:
     """Find e-mail addresses, also spelt out with at and dot."""
-    if "@" in text:
-        for match in _EMAIL.finditer(text):
-            yield _found(match, IdentifierKind.EMAIL, "email")
-    if "at)" in text or "at]" in text:
-        for match in _BRACKETED.finditer(text):
-            yield _found(match, IdentifierKind.EMAIL, "email spelt out")
-    if "dot" in text:
-        for match in _SPELT_OUT.finditer(text):
-            yield _found(match, IdentifierKind.EMAIL, "email spelt out")
+    for may_be_there, pattern, rule in (
+        ("@" in text, _EMAIL, "email"),
+        ("at)" in text or "at]" in text, _BRACKETED, "email spelt out"),
+        ("dot" in text, _SPELT_OUT, "email spelt out"),
+    ):
+        for match in pattern.finditer(text) if may_be_there else ():
+            yield Found.of(match, IdentifierKind.EMAIL, rule)
 
 
 def urls(text: str) -> Iterator[Found]:
@@ -63,11 +61,11 @@ def urls(text: str) -> Iterator[Found]:
         for match in _WITH_SCHEME.finditer(text):
             host, path = _split(match.group(1))
             if not (_is_known(host) and path in _FRONT_PAGES):
-                yield _found(match, IdentifierKind.URL, "url")
+                yield Found.of(match, IdentifierKind.URL, "url")
     for match in _HOST.finditer(text):
         host, path = match.group(1), match.group(2) or ""
         if _is_host(host, is_sure=bool(path)) and not (_is_open(host) and path in _FRONT_PAGES and "@" not in match[0]):
-            yield _found(match, IdentifierKind.URL, "url with a path" if path else "host")
+            yield Found.of(match, IdentifierKind.URL, "url with a path" if path else "host")
 
 
 def ips(text: str) -> Iterator[Found]:
@@ -77,23 +75,19 @@ def ips(text: str) -> Iterator[Found]:
             if not match.group().startswith("0.") and not _VERSIONED.search(
                 text, max(0, match.start() - 14), match.start()
             ):
-                yield _found(match, IdentifierKind.IP, "ip v4")
+                yield Found.of(match, IdentifierKind.IP, "ip v4")
     if text.count(":") >= 2:
         for match in _IPV6.finditer(text):
             # Two short words with a double colon between them are code.
             is_long = match.group().count(":") >= 3 or re.search("[0-9a-f]{4}", match.group())
             if is_long and _is_ipv6(match.group()):
-                yield _found(match, IdentifierKind.IP, "ip v6")
+                yield Found.of(match, IdentifierKind.IP, "ip v6")
 
 
 def macs(text: str) -> Iterator[Found]:
     """Find the hardware addresses of network cards."""
     for match in _MAC.finditer(text):
-        yield _found(match, IdentifierKind.DEVICE, "mac address")
-
-
-def _found(match: re.Match[str], kind: IdentifierKind, rule: str) -> Found:
-    return Found(start=match.start(), end=match.end(), kind=kind, rule=rule)
+        yield Found.of(match, IdentifierKind.DEVICE, "mac address")
 
 
 def _is_ipv6(text: str) -> bool:
@@ -163,7 +157,7 @@ def _is_plain(label: str) -> bool:
 
 def _is_plain_word(word: str) -> bool:
     token = identifier_table().tokens.get(word.strip("-"), 0)
-    return bool(token & WORD) and not token & _NAMES and word != "family"
+    return bool(token & _kernels.WORD) and not token & _NAMES and word != "family"
 
 
 # Each kind: what says it all, and what needs to be followed by number, id, no or #.

@@ -8,17 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from queryveil.text.identifiers import _kernels
-from queryveil.text.identifiers._kernels import (
-    COMMON_SURNAME,
-    FIRST,
-    FIRST_WORD,
-    PARTICLE,
-    PERSON,
-    SURNAME,
-    SURNAME_WORD,
-    TITLE,
-    WORD,
-)
 from queryveil.text.identifiers.table import Found, IdentifierKind, Word, identifier_table
 
 _LONGEST = 4
@@ -31,18 +20,18 @@ _SURNAME_ENDS = (
     "mead", "more", "pool", "port", "rose", "shaw", "shire", "side", "smith", "son", "stead", "stein", "stone",
     "thorpe", "ton", "tree", "wall", "ward", "water", "waters", "way", "well", "wick", "wood", "worth", "wright",
 )  # fmt: skip
-_NAMES = FIRST | FIRST_WORD | SURNAME | SURNAME_WORD
+_NAMES = _kernels.FIRST | _kernels.FIRST_WORD | _kernels.SURNAME | _kernels.SURNAME_WORD
 
 
 def is_thing(words: Sequence[Word], first: int, last: int, *, person: bool) -> bool:
     """Return whether two words that look like a person are something else; `person`: the query speaks of people."""
     table = identifier_table()
-    is_sure = words[first].token & FIRST and words[last].token & SURNAME
+    is_sure = words[first].token & _kernels.FIRST and words[last].token & _kernels.SURNAME
     # Initials and particles between the two may be left out.
     pair = f"{words[first].key} {words[last].key}"
     if pair in table.phrases or _begins(words, first, past=last):
         # Privacy: people are called like characters and firms, too.
-        return not (person and is_sure and words[last].token & COMMON_SURNAME)
+        return not (person and is_sure and words[last].token & _kernels.COMMON_SURNAME)
     if pair in table.cities or is_institution(words, last + 1):
         return True
     if first and (words[first - 1].key in table.before or _is_in_phrase(words, first, past=last)):
@@ -77,7 +66,7 @@ def is_institution(words: Sequence[Word], at: int) -> bool:
 
 
 def _is_compound(word: Word) -> bool:
-    return not word.token & (_NAMES | WORD) and is_compound(word.key)
+    return not word.token & (_NAMES | _kernels.WORD) and is_compound(word.key)
 
 
 def is_compound(key: str) -> bool:
@@ -88,7 +77,8 @@ def is_compound(key: str) -> bool:
     """
     tokens = identifier_table().tokens
     return not key.endswith(_SURNAME_ENDS) and any(
-        tokens.get(key[:at], 0) & WORD and tokens.get(key[at:], 0) & (WORD | SURNAME) == WORD
+        tokens.get(key[:at], 0) & _kernels.WORD
+        and tokens.get(key[at:], 0) & (_kernels.WORD | _kernels.SURNAME) == _kernels.WORD
         for at in range(_SHORTEST_PART, len(key) - _SHORTEST_PART + 1)
     )
 
@@ -105,9 +95,9 @@ _OF = frozenset(("van", "von", "der", "den", "bin"))
 _ABBREVIATIONS = frozenset(("us", "uk", "la", "dc", "ny", "sf", "am", "pm", "tv", "er"))
 _TRADES = frozenset(("judge", "nurse", "attorney", "doctor", "pastor", "coach"))
 _MOST_INITIALS, _SHORT = 4, 3
-_ANY_FIRST = FIRST | FIRST_WORD
-_ANY_SURNAME = SURNAME | SURNAME_WORD
-_MAY_BEGIN = _ANY_FIRST | _ANY_SURNAME | TITLE | PARTICLE
+_ANY_FIRST = _kernels.FIRST | _kernels.FIRST_WORD
+_ANY_SURNAME = _kernels.SURNAME | _kernels.SURNAME_WORD
+_MAY_BEGIN = _ANY_FIRST | _ANY_SURNAME | _kernels.TITLE | _kernels.PARTICLE
 
 is_name = _kernels.is_name.py_func
 is_name_alone = _kernels.is_name_alone.py_func
@@ -117,7 +107,7 @@ is_reversed = _kernels.is_reversed.py_func
 
 def names(text: str, words: Sequence[Word]) -> Iterator[Found]:
     """Find names of people."""
-    person = any(word.token & PERSON for word in words)
+    person = any(word.token & _kernels.PERSON for word in words)
     at = 0
     while at < len(words) - 1:
         token = words[at].token
@@ -159,7 +149,7 @@ def _initialled(text: str, words: Sequence[Word], at: int) -> tuple[int, int, st
         last += 1
     is_written = last - at >= 2 or (last > at and text[words[at].end] == ".")
     # Two initials with dots are a person's, whoever bears the surname.
-    wanted = SURNAME if last - at >= 2 and text[words[at].end] == "." else COMMON_SURNAME
+    wanted = _kernels.SURNAME if last - at >= 2 and text[words[at].end] == "." else _kernels.COMMON_SURNAME
     is_written = is_written and "".join([word.key for word in words[at:last]]) not in _ABBREVIATIONS
     if not is_written or not words[last].token & wanted or is_thing(words, at, last, person=False):
         return None
@@ -174,7 +164,7 @@ def next_word(text: str, words: Sequence[Word], at: int) -> int | None:
         # A hyphen joins two first names or two surnames, not one of each.
         if j == at + 1 and text[words[at].end : words[j].start] == "-":
             return None
-        if not words[j].token & PARTICLE or (j + 1 == len(words) and len(words[j].key) > 1):
+        if not words[j].token & _kernels.PARTICLE or (j + 1 == len(words) and len(words[j].key) > 1):
             return j
     return None
 
@@ -182,7 +172,7 @@ def next_word(text: str, words: Sequence[Word], at: int) -> int | None:
 def _named(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
     last = next_word(text, words, at)
     # A first name before makes a middle name of a word.
-    person = person or bool(at and words[at - 1].token & FIRST and next_word(text, words, at - 1) == at)
+    person = person or bool(at and words[at - 1].token & _kernels.FIRST and next_word(text, words, at - 1) == at)
     if last is None or (last == at + 2 and _is_case(text, words, at, last)):
         return None
     person = person or (last > at + 1 and not _OF.isdisjoint([word.key for word in words[at + 1 : last]]))
@@ -220,7 +210,7 @@ def _titled(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple
     if words[at].key == "ms" and text[words[at].end] != ".":
         return None
     # What is a trade first is a title only before a plain surname: judge ottinger, but nurse practitioner.
-    is_trade = words[at].key in _TRADES and words[last].token & SURNAME_WORD
+    is_trade = words[at].key in _TRADES and words[last].token & _kernels.SURNAME_WORD
     if is_trade or is_thing(words, at, last, person=person):
         return None
     # The surname may well be the first name of a whole one.
@@ -238,8 +228,8 @@ def _reversed(text: str, words: Sequence[Word], at: int, *, person: bool) -> tup
     if _COMMA.fullmatch(text, last.end, first.start):
         return at, end, "surname, first name"
     alone = _is_all(text, words, at, end)
-    is_plain = last.token & SURNAME and not last.token & _ANY_FIRST
-    is_first = first.token & FIRST and not first.token & SURNAME
+    is_plain = last.token & _kernels.SURNAME and not last.token & _ANY_FIRST
+    is_first = first.token & _kernels.FIRST and not first.token & _kernels.SURNAME
     is_said = (alone or person) and is_plain and is_first and len(last.key) > 2
     if is_said and text[last.end : first.start].isspace() and not is_thing(words, at, at + 1, person=person):
         return at, end, "surname and first name"
@@ -256,17 +246,21 @@ def _grow(text: str, words: Sequence[Word], first: int, last: int) -> tuple[int,
     """Take in more first names before, a title before those, and a second surname behind."""
     while (
         first
-        and words[first - 1].token & (_ANY_FIRST | TITLE)
+        and words[first - 1].token & (_ANY_FIRST | _kernels.TITLE)
         and _GAP.fullmatch(text, words[first - 1].end, words[first].start)
     ):
         first -= 1
     # Couples share a surname.
-    if first > 1 and words[first - 2].token & FIRST and _AND.fullmatch(text, words[first - 2].end, words[first].start):
+    if (
+        first > 1
+        and words[first - 2].token & _kernels.FIRST
+        and _AND.fullmatch(text, words[first - 2].end, words[first].start)
+    ):
         first -= 2
     after = words[last + 1] if last + 1 < len(words) else None
     if after is not None:
         is_joined = text[words[last].end : after.start] == "-"
-        is_middle = (words[last].token & _ANY_FIRST or not words[last].token) and after.token & SURNAME
+        is_middle = (words[last].token & _ANY_FIRST or not words[last].token) and after.token & _kernels.SURNAME
         if is_joined or (is_middle and _GAP.fullmatch(text, words[last].end, after.start)):
             last += 1
     return first, last

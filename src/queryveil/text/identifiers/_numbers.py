@@ -61,23 +61,23 @@ def checked_numbers(text: str) -> Iterator[Found]:
     from stdnum import iban, luhn  # noqa: PLC0415
 
     for match in _SSN.finditer(text):
-        yield _found(match, IdentifierKind.SSN, "ssn")
+        yield Found.of(match, IdentifierKind.SSN, "ssn")
     for match in _CARD.finditer(text):
         digits = re.sub("[ -]", "", match.group())
         if luhn.is_valid(digits) and not (len(digits) == 15 and digits[:2] not in ("34", "37")):
-            yield _found(match, IdentifierKind.ACCOUNT, "card")
+            yield Found.of(match, IdentifierKind.ACCOUNT, "card")
     for match in _IBAN.finditer(text):
         if iban.is_valid(match.group(), check_country=False):
-            yield _found(match, IdentifierKind.ACCOUNT, "iban")
+            yield Found.of(match, IdentifierKind.ACCOUNT, "iban")
     for match in _VIN.finditer(text):
         n_digits = sum(map(str.isdigit, match.group()))
         # Cars that were not made for America have no check digit, but end in digits all the same.
         is_shaped = 5 <= n_digits <= 14 and match.group()[-4:].isdigit()
         if is_shaped or (n_digits >= 5 and is_vin(match.group())):
-            yield _found(match, IdentifierKind.VEHICLE, "vin")
+            yield Found.of(match, IdentifierKind.VEHICLE, "vin")
     for match in _IMEI.finditer(text):
         if luhn.is_valid(match.group().replace("-", "")):
-            yield _found(match, IdentifierKind.DEVICE, "imei")
+            yield Found.of(match, IdentifierKind.DEVICE, "imei")
     shapes = (
         (_MBI, IdentifierKind.PLAN, "medicare number"),
         (_UUID, IdentifierKind.DEVICE, "uuid"),
@@ -87,7 +87,7 @@ def checked_numbers(text: str) -> Iterator[Found]:
     for pattern, kind, rule in shapes:
         for match in pattern.finditer(text):
             if sum(map(str.isdigit, match.group())) >= 5:
-                yield _found(match, kind, rule)
+                yield Found.of(match, kind, rule)
 
 
 def long_numbers(text: str) -> Iterator[Found]:
@@ -96,18 +96,18 @@ def long_numbers(text: str) -> Iterator[Found]:
         return
     for match in _RUN.finditer(text):
         if not _is_explained(text, match):
-            yield _found(match, IdentifierKind.NUMBER, "long number")
+            yield Found.of(match, IdentifierKind.NUMBER, "long number")
     for match in _GROUPS.finditer(text):
         groups = re.split("[ -]", match.group())
         n_digits = sum(map(len, groups))
         are_years = all(re.fullmatch(r"(?:1[5-9]|20)\d\d", group) for group in groups)
         is_spaced = " " in match.group()
         if n_digits >= (12 if is_spaced else 9) and not are_years and not _is_explained(text, match):
-            yield _found(match, IdentifierKind.NUMBER, "grouped number")
+            yield Found.of(match, IdentifierKind.NUMBER, "grouped number")
     for match in _MIXED.finditer(text):
         is_other = match.group().isdigit() or match.group().startswith(_CATALOGUES) or _is_explained(text, match)
         if not is_other:
-            yield _found(match, IdentifierKind.NUMBER, "number with letters")
+            yield Found.of(match, IdentifierKind.NUMBER, "number with letters")
 
 
 def is_vin(text: str) -> bool:
@@ -125,10 +125,6 @@ def _is_explained(text: str, match: re.Match[str]) -> bool:
     is_round = digits.isdigit() and digits.endswith("000")
     before = _EXPLAINED.search(text, max(0, match.start() - 20), match.start())
     return is_round or before is not None or _UNIT.match(text, match.end()) is not None
-
-
-def _found(match: re.Match[str], kind: IdentifierKind, rule: str) -> Found:
-    return Found(start=match.start(), end=match.end(), kind=kind, rule=rule)
 
 
 _EXTENSION = r"(?: ?,? ?(?:ext|x|extension)\.? ?\d{1,6})?"
@@ -241,9 +237,9 @@ def dates(text: str) -> Iterator[Found]:
     for pattern, rule in ((_DAY_MONTH, "day and month"), (_MONTH_DAY, "month and day")):
         for match in pattern.finditer(text):
             if not _is_known(match.group()):
-                yield _found_date(match, rule)
+                yield Found.of(match, IdentifierKind.DATE, rule)
     for match in _ISO.finditer(text):
-        yield _found_date(match, "year, month, day")
+        yield Found.of(match, IdentifierKind.DATE, "year, month, day")
     for match in _NUMBERS.finditer(text):
         first, second, year = int(match[1]), int(match[3]), match[4]
         fits = 1 <= min(first, second) <= 12 and 1 <= max(first, second) <= 31
@@ -251,16 +247,12 @@ def dates(text: str) -> Iterator[Found]:
         # Two dots and two digits are a version or a time of day, three times the same number a fertiliser.
         is_other = (match[2] == "." and len(year) == 2) or match[1] == match[3] == year
         if fits and not is_other and (first, second, year[-2:]) != (9, 11, "01"):
-            yield _found_date(match, "numbers of a date")
+            yield Found.of(match, IdentifierKind.DATE, "numbers of a date")
     for match in _COMPACT.finditer(text):
-        yield _found_date(match, "eight digits of a date")
+        yield Found.of(match, IdentifierKind.DATE, "eight digits of a date")
     for match in _LIFE.finditer(text):
         start, end = match.span(1)
         yield Found(start=start, end=end, kind=IdentifierKind.DATE, rule="month of a life")
-
-
-def _found_date(match: re.Match[str], rule: str) -> Found:
-    return Found(start=match.start(), end=match.end(), kind=IdentifierKind.DATE, rule=rule)
 
 
 def _is_known(date: str) -> bool:

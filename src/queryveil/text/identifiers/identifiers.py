@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,21 +24,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from queryveil.data import UInt64s
-from queryveil.text.identifiers import _contacts, _places
-from queryveil.text.identifiers._contacts import numbers_after_cues
-from queryveil.text.identifiers._kernels import (
-    CONTACTS,
-    EVERYTHING,
-    NAMES,
-    NUMBERS,
-    PLACES,
-    fill,
-    hash_words,
-    screen_rows,
-)
-from queryveil.text.identifiers._names import names
+from queryveil.text.identifiers import _contacts, _kernels, _names, _places
 from queryveil.text.identifiers._numbers import books, checked_numbers, dates, long_numbers, phones
 from queryveil.text.identifiers.table import GONE, Found, Word, fold_text, identifier_table, without_runs, words_of
+from queryveil.text.tokens import text_bytes
 
 _TOKEN_BITS, _SITE_BITS = 19, 14
 
@@ -47,19 +35,10 @@ _TOKEN_BITS, _SITE_BITS = 19, 14
 def screen(queries: pl.Series) -> NDArray[np.uint8]:
     """Return for every query the groups of rules that may find something in it.
 
-    >>> screen(pl.Series(["red shoes", "myspace.com", "call 212-555-0143"])).tolist() == [0, 0, NUMBERS]
+    >>> screen(pl.Series(["red shoes", "myspace.com", "call 212-555-0143"])).tolist() == [0, 0, _kernels.NUMBERS]
     True
     """
-    array: Any = queries.to_arrow()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    array = array.cast(pa.large_string())
-    if not len(array):
-        return np.zeros(0, dtype=np.uint8)
-    _, offsets, data = array.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-    letters = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
-    return screen_rows(letters, bounds, *_slots())
+    return _kernels.screen_rows(*text_bytes(queries), *_slots()) if len(queries) else np.zeros(0, np.uint8)
 
 
 @cache
@@ -73,12 +52,12 @@ def _slots() -> tuple[UInt64s, UInt64s]:
 
 def _fill(words: Iterable[str], tokens: NDArray[np.uint16], *, n_bits: int) -> UInt64s:
     letters = np.frombuffer("\n".join(words).encode("ascii"), dtype=np.uint8)
-    return fill(hash_words(letters, len(tokens)), tokens, n_bits)
+    return _kernels.fill(_kernels.hash_words(letters, len(tokens)), tokens, n_bits)
 
 
 _CONTACT_RULES = (_contacts.emails, _contacts.urls, _contacts.macs, _contacts.ips)
-_NUMBER_RULES = (numbers_after_cues, checked_numbers, dates, _places.streets, phones)
-_RULES_FOR_FEW_DIGITS = (numbers_after_cues, dates, _places.streets)
+_NUMBER_RULES = (_contacts.numbers_after_cues, checked_numbers, dates, _places.streets, phones)
+_RULES_FOR_FEW_DIGITS = (_contacts.numbers_after_cues, dates, _places.streets)
 _DIGIT = re.compile(r"\d")
 _MANY_DIGITS = re.compile(r"(?:\d\D*){5}")
 _BOOK = "\1"
@@ -111,7 +90,7 @@ def find_identifiers(query: str) -> list[Found]:
     >>> [(each.kind.value, each.start, each.end) for each in find_identifiers("call 212-555-0143 now")]
     [('phone', 5, 17)]
     """
-    return _find(query, EVERYTHING)
+    return _find(query, _kernels.EVERYTHING)
 
 
 def remove_identifiers(queries: pl.Series) -> Cleaned:
@@ -184,27 +163,27 @@ def _find_folded(text: str, groups: int) -> list[Found]:
             words, read = words_of(text), text
         take(lambda text: rule(text, words))
 
-    if groups & CONTACTS:
+    if groups & _kernels.CONTACTS:
         for rule in _CONTACT_RULES:
             take(rule)
-    many_digits = bool(groups & NUMBERS and _MANY_DIGITS.search(text))
-    if groups & NUMBERS:
+    many_digits = bool(groups & _kernels.NUMBERS and _MANY_DIGITS.search(text))
+    if groups & _kernels.NUMBERS:
         for start, end in books(text) if many_digits else ():
             text = text[:start] + _BOOK * (end - start) + text[end:]
         for rule in _NUMBER_RULES if many_digits else _RULES_FOR_FEW_DIGITS:
             # A query rarely has a second number.
             if _DIGIT.search(text):
                 take(rule)
-    if groups & PLACES:
+    if groups & _kernels.PLACES:
         take_words(_places.cities)
     if many_digits and _MANY_DIGITS.search(text):
         take_words(_places.zip_codes)
         take(long_numbers)
-    if groups & PLACES:
+    if groups & _kernels.PLACES:
         take_words(_places.counties)
-    if groups & NAMES:
-        take_words(names)
-    if groups & PLACES:
+    if groups & _kernels.NAMES:
+        take_words(_names.names)
+    if groups & _kernels.PLACES:
         take_words(_places.small_towns)
     return sorted(found, key=_start)
 

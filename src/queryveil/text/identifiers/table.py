@@ -1,5 +1,7 @@
 """The words, names and places that identifiers are found by, read from the package."""
 
+from __future__ import annotations
+
 import re
 import tomllib
 import unicodedata
@@ -11,23 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from queryveil.text.identifiers._kernels import (
-    COMMON_SURNAME,
-    CONTACT_CUE,
-    CUE,
-    FIRST,
-    FIRST_WORD,
-    PARTICLE,
-    PERSON,
-    PLACE_CUE,
-    SMALL_TOWN,
-    STATE_END,
-    SURNAME,
-    SURNAME_ENDS,
-    SURNAME_WORD,
-    TITLE,
-    WORD,
-)
+from queryveil.text.identifiers import _kernels
 
 TABLE = "identifiers.npz"
 """Made by tools/build_names.py.
@@ -39,7 +25,7 @@ things          things that are called like people
 """
 WORDS = "identifier_words.toml"
 """Written by hand."""
-_NAMES = FIRST | FIRST_WORD | SURNAME | SURNAME_WORD | COMMON_SURNAME
+_NAMES = _kernels.FIRST | _kernels.FIRST_WORD | _kernels.SURNAME | _kernels.SURNAME_WORD | _kernels.COMMON_SURNAME
 SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
 
 
@@ -108,34 +94,33 @@ def _lines(letters: Any) -> list[str]:
     return letters.tobytes().decode("ascii").split("\n")  # type: ignore[no-any-return]
 
 
+_BY_HAND = {
+    "first_word": (_kernels.FIRST, _kernels.FIRST_WORD),
+    "first": (_kernels.FIRST_WORD, _kernels.FIRST),
+    "not_town": (_kernels.SMALL_TOWN, _kernels.WORD),
+    "not_first": (_kernels.FIRST | _kernels.FIRST_WORD, _kernels.WORD),
+    "surname": (_kernels.SURNAME_WORD, _kernels.SURNAME),
+    "common": (_kernels.SURNAME_WORD, _kernels.SURNAME | _kernels.COMMON_SURNAME),
+    "surname_word": (_kernels.SURNAME | _kernels.COMMON_SURNAME, _kernels.SURNAME_WORD),
+    "word": (_NAMES, _kernels.WORD),
+    "title": (0, _kernels.TITLE),
+    "person": (0, _kernels.PERSON),
+    "particle": (0, _kernels.PARTICLE),
+    "place_cue": (0, _kernels.PLACE_CUE),
+    "contact_cue": (0, _kernels.CONTACT_CUE),
+    "cue": (0, _kernels.CUE),
+}
+"""The lists written by hand, in the order in which they count: the classes that their words lose and get."""
+
+
 def _add_by_hand(tokens: dict[str, int], by_hand: dict[str, str], *, states: list[list[str]]) -> None:
-    """Add and correct classes; what was written by hand counts."""
-    for word in by_hand["first_word"].split():
-        tokens[word] = tokens.get(word, 0) & ~FIRST | FIRST_WORD
-    for word in by_hand["first"].split():
-        tokens[word] = tokens.get(word, 0) & ~FIRST_WORD | FIRST
-    for word in by_hand["not_town"].split():
-        tokens[word] = tokens.get(word, 0) & ~SMALL_TOWN | WORD
-    for word in by_hand["not_first"].split():
-        tokens[word] = tokens.get(word, 0) & ~(FIRST | FIRST_WORD) | WORD
-    for word in by_hand["surname"].split():
-        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME
-    for word in by_hand["common"].split():
-        tokens[word] = tokens.get(word, 0) & ~SURNAME_WORD | SURNAME | COMMON_SURNAME
-    for word in by_hand["surname_word"].split():
-        tokens[word] = tokens.get(word, 0) & ~(SURNAME | COMMON_SURNAME) | SURNAME_WORD
-    for word in by_hand["word"].split():
-        tokens[word] = tokens.get(word, 0) & ~_NAMES | WORD
-    classes = {
-        "title": TITLE, "person": PERSON, "particle": PARTICLE,
-        "place_cue": PLACE_CUE, "contact_cue": CONTACT_CUE, "cue": CUE,
-    }  # fmt: skip
-    for name, token in classes.items():
+    """Add and correct classes."""
+    for name, (lost, gained) in _BY_HAND.items():
         for word in by_hand[name].split():
-            tokens[word] = tokens.get(word, 0) | token
+            tokens[word] = tokens.get(word, 0) & ~lost | gained
     for state in states:
         for word in state[-2:]:
-            tokens[word] = tokens.get(word, 0) | STATE_END
+            tokens[word] = tokens.get(word, 0) | _kernels.STATE_END
 
 
 class IdentifierKind(StrEnum):
@@ -171,6 +156,11 @@ class Found:
     end: int
     kind: IdentifierKind
     rule: str
+
+    @classmethod
+    def of(cls, match: re.Match[str], kind: IdentifierKind, rule: str) -> Found:
+        """Return what a rule has matched."""
+        return cls(start=match.start(), end=match.end(), kind=kind, rule=rule)
 
 
 _SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2010": "-",
@@ -228,11 +218,11 @@ def words_of(text: str) -> list[Word]:
         key = match.group().removesuffix("'s").replace("'", "")
         token = tokens.get(key, 0)
         if len(key) == 1:
-            token = PARTICLE
+            token = _kernels.PARTICLE
         elif not key.isascii() or (not token and len(key) < _SHORT):
             # Privacy: short unknown words are abbreviations far more often than names.
-            token = WORD
-        elif not token and key.endswith(SURNAME_ENDS):
-            token = SURNAME
+            token = _kernels.WORD
+        elif not token and key.endswith(_kernels.SURNAME_ENDS):
+            token = _kernels.SURNAME
         found.append(Word(match.start(), match.end(), key, token))
     return found

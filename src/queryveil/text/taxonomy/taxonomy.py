@@ -14,18 +14,8 @@ import polars as pl
 from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
-from queryveil.text.taxonomy._pairs import Linked, Pair, link, read_pairs
-from queryveil.text.taxonomy.tree import (
-    depth_first,
-    fold_all,
-    last_below,
-    leaves_below,
-    levels,
-    places,
-    renumber,
-    sort_items,
-    split_ranges,
-)
+from queryveil.text.taxonomy import tree
+from queryveil.text.taxonomy.tree import Linked, Pair, depth_first, fold_all, last_below, link, read_pairs
 from queryveil.text.taxonomy.wordnet import Lexicon, read_wordnet
 
 
@@ -38,8 +28,6 @@ class Taxonomy:
     `loss` is (n_leaves - 1) / (n_leaves of the root - 1), and 0 in a tree of one leaf (LM in the paper).
     `names` are distinct. The arrays are read-only.
 
-    Examples
-    --------
     >>> food = Taxonomy.from_pairs([("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("milk", "food")])
     >>> food
     Taxonomy(n_nodes=5, n_leaves=3, depth=3)
@@ -83,16 +71,16 @@ class Taxonomy:
         if fan_out < 2:
             raise BadParameter("fan_out", fan_out, allowed="2 or more")
         texts = items if isinstance(items, pl.Series) else pl.Series([str(item) for item in items], dtype=pl.String)
-        leaves = sort_items(texts)
+        leaves = tree.sort_items(texts)
         if not len(leaves):
             raise BadParameter("items", "none", allowed="at least one item")
-        tree = split_ranges(len(leaves), fan_out=fan_out)
-        first, last = leaves.gather(tree.first), leaves.gather(tree.last)
-        is_inner = pl.Series(tree.first < tree.last)
+        ranges = tree.split_ranges(len(leaves), fan_out=fan_out)
+        first, last = leaves.gather(ranges.first), leaves.gather(ranges.last)
+        is_inner = pl.Series(ranges.first < ranges.last)
         names = pl.select(pl.when(is_inner).then(first + ".." + last).otherwise(first))[:, 0]
         if fold_all(names).n_unique() < len(names):
             raise BadParameter("items", "an item named like a range of others", allowed="names without two dots")
-        return _grow(tree.parent, names=names, lexicon=Lexicon.of_names(names))
+        return _grow(ranges.parent, names=names, lexicon=Lexicon.of_names(names))
 
     @classmethod
     def wordnet(cls) -> Taxonomy:
@@ -120,14 +108,9 @@ class Taxonomy:
         """The number of nodes."""
         return len(self.parent)
 
-    @property
-    def first(self) -> Int32s:
-        """The first node of each subtree, which is its top."""
-        return np.arange(self.n_nodes, dtype=np.int32)
-
     def find(self, word: str) -> int:
         """Return the node of a word (of its first sense), -1 where there is none."""
-        return self.lexicon.find(word)
+        return int(self.find_all(pl.Series([word]))[0])
 
     def find_all(self, words: pl.Series) -> Int32s:
         """Return the node of every word of a column, -1 where there is none."""
@@ -135,7 +118,7 @@ class Taxonomy:
 
     def senses(self, word: str) -> Int32s:
         """Return the nodes of all senses of a word, the first first."""
-        return self.lexicon.senses(word)
+        return self.all_senses(pl.Series([word])).values
 
     def all_senses(self, words: pl.Series) -> Rows[np.int32]:
         """Return the nodes of all senses of every word of a column, the first first."""
@@ -143,7 +126,7 @@ class Taxonomy:
 
     def named(self, names: pl.Series) -> Int32s:
         """Return the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
-        return places(names, table=self.names)
+        return tree.places(names, table=self.names)
 
     def hypernyms(self, node: int) -> Int32s:
         """Return all parents of a node, that of the tree first."""
@@ -177,13 +160,13 @@ class Taxonomy:
         kept = np.flatnonzero(is_kept)
         hypernyms = self.node_hypernyms.take(kept)
         hypernyms = hypernyms.keep(is_kept[hypernyms.values])
-        tree = _grow(
+        restricted = _grow(
             np.append(number, np.int32(-1))[self.parent[kept]],
             names=self.names.gather(kept),
             lexicon=self.lexicon.with_nodes(number),
             hypernyms=Rows(hypernyms.ptr, number[hypernyms.values]),
         )
-        return tree, number
+        return restricted, number
 
     def __repr__(self) -> str:
         return f"Taxonomy(n_nodes={self.n_nodes}, n_leaves={self.n_leaves[0]}, depth={self.level.max()})"
@@ -191,11 +174,11 @@ class Taxonomy:
 
 def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows[np.int32] | None = None) -> Taxonomy:
     last = last_below(parent)
-    n_leaves = leaves_below(parent, last)
+    n_leaves = tree.leaves_below(parent, last)
     hypernyms = hypernyms or Rows(np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
     arrays: dict[str, Any] = {
         "parent": parent,
-        "level": levels(parent),
+        "level": tree.levels(parent),
         "last": last,
         "n_leaves": n_leaves,
         "loss": (n_leaves - 1) / max(1, n_leaves[0] - 1),
@@ -208,7 +191,7 @@ def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows
 def _of_linked(linked: Linked) -> Taxonomy:
     order = depth_first(linked.parent)
     names = linked.names.gather(order)
-    return _grow(renumber(linked.parent, order=order), names=names, lexicon=Lexicon.of_names(names))
+    return _grow(tree.renumber(linked.parent, order=order), names=names, lexicon=Lexicon.of_names(names))
 
 
 @cache

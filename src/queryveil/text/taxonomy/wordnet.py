@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, NamedTuple
@@ -12,19 +11,12 @@ import polars as pl
 
 from queryveil.data import Int32s
 from queryveil.data.rows import Rows, pointers
-from queryveil.text.taxonomy.tree import fold, fold_all, place, places
+from queryveil.text.taxonomy.tree import fold_all, places
 
 # In this order: the first that leads to a known word counts.
 _ENDINGS = (
-    ("s", ""),
-    ("ses", "s"),
-    ("xes", "x"),
-    ("zes", "z"),
-    ("ches", "ch"),
-    ("shes", "sh"),
-    ("men", "man"),
-    ("ies", "y"),
-)
+    ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
+)  # fmt: skip
 _PARTS = r"[ -]|[^ -]+"
 
 
@@ -38,15 +30,6 @@ class Plurals:
 
     irregular: pl.Series
     nouns: Int32s
-
-    def singular(self, word: str, *, table: pl.Series) -> int:
-        """Return the place in the table of a word's singular, -1 where there is none."""
-        at = self._base(word, table=table)
-        parts = re.findall(_PARTS, word)
-        if at >= 0 or len(parts) < 2:
-            return at
-        bases = [self._base(part, table=table) for part in parts]
-        return place("".join(table[b] if b >= 0 else part for b, part in zip(bases, parts, strict=True)), table=table)
 
     def singulars(self, words: pl.Series, *, table: pl.Series) -> Int32s:
         """Return the place in the table of every word's singular, -1 where there is none."""
@@ -65,20 +48,6 @@ class Plurals:
 
     def __repr__(self) -> str:
         return f"Plurals(n_irregular={len(self.irregular)})"
-
-    def _base(self, word: str, *, table: pl.Series) -> int:
-        if (at := place(word, table=self.irregular)) >= 0:
-            return int(self.nouns[at])
-        stem = word.removesuffix("ful")
-        ful = word[len(stem) :]
-        if not ful and (word.endswith("ss") or len(word) <= 2):
-            return -1
-        for ending, singular in _ENDINGS:
-            if stem.endswith(ending):
-                at = place(stem.removesuffix(ending) + singular + ful, table=table)
-                if at >= 0:
-                    return at
-        return -1
 
     def _bases(self, words: pl.Series, *, table: pl.Series) -> Int32s:
         at = places(words, table=self.irregular)
@@ -104,14 +73,9 @@ class Plurals:
 class Lexicon:
     """Words and the nodes of each.
 
-    Parameters
-    ----------
-    words
-        The words in lower case, sorted and distinct.
-    word_nodes
-        The nodes of each word, its first sense first. A node that has been cut off its tree is -1.
-    plurals
-        If given, a word that is not in the table is looked up again by its singular.
+    - words: the words in lower case, sorted and distinct
+    - word_nodes: the nodes of each word, its first sense first; a node that has been cut off its tree is -1
+    - plurals: if given, a word that is not in the table is looked up again by its singular
     """
 
     words: pl.Series
@@ -127,17 +91,6 @@ class Lexicon:
             words=folded.gather(order),
             word_nodes=Rows(np.arange(len(names) + 1), order.to_numpy().astype(np.int32)),
         )
-
-    def find(self, word: str) -> int:
-        """Return the first sense of a word, -1 where it has none."""
-        at = self._place(word)
-        return int(self.word_nodes.row(at)[0]) if at >= 0 else -1
-
-    def senses(self, word: str) -> Int32s:
-        """Return all senses of a word, the first first."""
-        at = self._place(word)
-        nodes = self.word_nodes.row(at) if at >= 0 else self.word_nodes.values[:0]
-        return nodes[nodes >= 0]
 
     def find_all(self, words: pl.Series) -> Int32s:
         """Return the first sense of every word of a column, -1 where it has none."""
@@ -167,11 +120,6 @@ class Lexicon:
             unknown = np.flatnonzero(at < 0)
             at[unknown] = self.plurals.singulars(folded.gather(unknown), table=self.words)
         return at
-
-    def _place(self, word: str) -> int:
-        folded = fold(word)
-        at = place(folded, table=self.words)
-        return at if at >= 0 or self.plurals is None else self.plurals.singular(folded, table=self.words)
 
 
 TABLE = "wordnet.npz"
