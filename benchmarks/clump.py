@@ -14,7 +14,7 @@ from tests.support.plain_clump import plain_clump
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
 from queryveil.data.rows import Rows, pointers
-from queryveil.methods.clump._greedy import Clustering, clump, cost, without_duplicates
+from queryveil.methods.clump._clustering import Algorithm, Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
 from queryveil.text.taxonomy import Taxonomy
 
@@ -36,14 +36,12 @@ class Transactions:
     def clump(self, k: int, *, refine: bool = True) -> Clustering:
         tree = self.tree
         rng = np.random.default_rng(SEED)
-        return clump(self.items, tree.parent, tree.loss, k=k, refine=refine, rng=rng)
+        return clump(self.items, tree.parent, tree.loss, k=k, algorithm=Algorithm(refine=refine), rng=rng)
 
     def paper(self, k: int) -> Clustering:
-        tree = self.tree
-        return clump(
-            self.items, tree.parent, tree.loss,
-            k=k, lcg="paper", rule="least", refine=False, rng=np.random.default_rng(SEED),
-        )  # fmt: skip
+        tree, rng = self.tree, np.random.default_rng(SEED)
+        papers = Algorithm(lcg="paper", rule="least", refine=False)
+        return clump(self.items, tree.parent, tree.loss, k=k, algorithm=papers, rng=rng)
 
     def partition(self, k: int) -> Clustering:
         return partition(self.items, self.tree.parent, self.tree.loss, k=k)
@@ -128,7 +126,7 @@ def quality(name: str, data: Transactions, *, ks: tuple[int, ...]) -> None:
             rows.append((k, way, *_measures(data, found, papers), f"{took:.2f} s"))
             if way in ("paper", "default"):
                 rows.append((k, f"{way}, no duplicates", *_measures(data, _deduplicated(found), papers), ""))
-    header = ["k", "", "GGD", "of paper", "NCP", "NCP of sets", "length", "level", "time"]
+    header = ["k", "", "GGD", "of paper", "NCP", "length", "level", "time"]
     print_table(header, rows, title=f"{name}: {data.n:,} transactions of {len(data.items.values) / data.n:.1f}")
     print()
 
@@ -139,9 +137,9 @@ def _deduplicated(found: Clustering) -> Clustering:
 
 def _measures(data: Transactions, found: Clustering, papers: float) -> tuple[str, ...]:
     tree = data.tree
-    c = cost(found, data.items, parent=tree.parent, loss=tree.loss, level=tree.level)
+    c = cost(found, data.items, loss=tree.loss, level=tree.level)
     return (
-        f"{c.distortion:,.0f}", f"{c.distortion / papers:.3f}", f"{c.ncp:.4f}", f"{c.set_ncp:.4f}",
+        f"{c.distortion:,.0f}", f"{c.distortion / papers:.3f}", f"{c.ncp:.4f}",
         f"{c.average_length:.2f}", f"{c.average_level:.2f}",
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from tests.support.plain_km import paper_delete
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
 from queryveil.methods import Target
-from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.km._search import Objective, choose
 from queryveil.synthesis import synthesize
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
@@ -33,8 +33,8 @@ def histories_of(users: int | None) -> Histories:
 
 def anonymize(histories: Histories, *, k: int, m: int, restore: bool = True) -> np.ndarray:
     """Choose what stays: the whole work between reading and writing."""
-    wish = Wish(target=Target.LOG_SIZE, worth=np.ones(histories.n_terms), restore=restore)
-    return choose(histories, wish, k=k, m=m, rng=np.random.default_rng(SEED))
+    objective = Objective(target=Target.LOG_SIZE, worth=np.ones(histories.n_terms), restore=restore)
+    return choose(histories, objective, k=k, m=m, rng=np.random.default_rng(SEED))
 
 
 def against_plain_python(*, users: int = 1500, k: int = 5, m: int = 3) -> None:

@@ -71,7 +71,7 @@ def test_every_setting_of_a_method_is_an_option_and_a_line_of_its_docstring(name
         assert about.help
         assert about.flag in flags
     for field in fields(kind):
-        assert f"\n    {field.name}: " in (kind.__doc__ or ""), field.name
+        assert f"\n    - {field.name}: " in (kind.__doc__ or ""), field.name
 
 
 def test_the_pools_have_the_same_defaults_wherever_they_run() -> None:

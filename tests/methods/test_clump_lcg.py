@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.support.plain_clump import ancestors, losses, plain_ggd, plain_lcg
 
 from queryveil.data.rows import Rows
-from queryveil.methods.clump._greedy import lcg
-from queryveil.methods.clump._greedy_kernels import close
+from queryveil.methods.clump._greedy_kernels import close_upwards, lcg_rows
 
 NAMES = ["food", "fruit", "meat", "dairy", "apple", "orange", "banana", "chicken", "beef", "milk", "butter", "cheese"]
 PARENT = [-1, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
@@ -24,7 +23,9 @@ def bag(text: str) -> tuple[int, ...]:
 
 
 def lcg_of(bags: list[tuple[int, ...]], parent: list[int], mode: str) -> tuple[int, ...]:
-    return tuple(lcg(Rows.from_lists(bags), np.array(parent, np.int32), mode=mode).tolist())  # type: ignore[arg-type]
+    up, together = np.array(parent, np.int32), Rows(np.array([0, len(bags)]), np.arange(len(bags)))
+    closures = close_upwards(Rows.from_lists(bags), up)
+    return tuple(lcg_rows(together, closures, up, np.zeros(len(up)), mode == "carry").values.tolist())
 
 
 @st.composite
@@ -143,7 +144,7 @@ def test_under_every_node_a_carried_lcg_has_as_many_items_as_the_least_transacti
 @given(trees_with_bags())
 def test_a_closure_counts_the_items_at_and_below_each_ancestor(case: tuple[list[int], list[tuple[int, ...]]]) -> None:
     parent, bags = case
-    ptr, nodes, own, under = close(Rows.from_lists(bags), np.array(parent, np.int32))
+    ptr, nodes, own, under = close_upwards(Rows.from_lists(bags), np.array(parent, np.int32))
     for t, items in enumerate(bags):
         mine = slice(ptr[t], ptr[t + 1])
         assert nodes[mine].tolist() == sorted({a for item in items for a in ancestors(item, parent)}, reverse=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from queryveil.errors import BadParameter
 from queryveil.methods import Dp
 from queryveil.methods.dp import Choice
-from queryveil.methods.dp._bounding import Contributions, collect
+from queryveil.methods.dp.dp import Contributions, collect
 from queryveil.rng import generator
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 8)), max_size=60)

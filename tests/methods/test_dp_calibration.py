@@ -13,12 +13,12 @@ from tests.support.plain_dp import plain_chances, plain_delta
 
 from queryveil.methods.dp import Mechanism
 from queryveil.methods.dp._calibration import (
+    Divergence,
     gaussian,
     gaussian_divergence,
     half_count,
     keeps,
     release_chance,
-    spent,
     tail,
     top_chance,
 )
@@ -26,6 +26,13 @@ from queryveil.methods.dp._mechanisms import plan_for
 from queryveil.release import Noise
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
+
+
+def spent(divergence: Divergence, *, appears: float, n_new: int, max_items: int, epsilon: float) -> float:
+    """Return the delta at epsilon if `n_new` of a person's counts appear with them and the others grow."""
+    loss = n_new * log1p(-appears)
+    seen = -expm1(loss) + exp(loss) * divergence(max_items - n_new, epsilon - loss)
+    return max(seen, divergence(max_items - n_new, epsilon + loss))
 
 
 @pytest.mark.parametrize("n_items", [1, 2])

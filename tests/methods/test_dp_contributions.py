@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queryveil.methods.dp._bounding import take_largest
+from queryveil.methods.dp.dp import take_largest
 
 
 def taken(rows: list[list[int]], *, most: int) -> list[list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from queryveil.checks._dp_noise import delta_of
 from queryveil.errors import BadParameter
 from queryveil.methods.dp import Mechanism
 from queryveil.methods.dp._calibration import half_count, release_chance
-from queryveil.methods.dp._mechanisms import choose, plan_for, plans_for
+from queryveil.methods.dp._mechanisms import plan_for, plans_for
+from queryveil.methods.settings import DpSettings
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]
 LAPLACE = {1: 13, 2: 25, 5: 64, 10: 133}
@@ -103,7 +105,7 @@ def test_truncated_geometric_noise_is_within_its_budget_in_exact_arithmetic(
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("max_items", [1, 2, 5, 10, 100])
 def test_the_choice_lets_the_smallest_counts_leave(epsilon: float, delta: float, max_items: int) -> None:
-    chosen = choose(epsilon=epsilon, delta=delta, max_items=max_items)
+    chosen = plan_for(epsilon=epsilon, delta=delta, max_items=max_items)
     assert chosen.mechanism == ("truncated-geometric" if max_items <= 2 else "gaussian")
     for kind in KINDS:
         other = plan_for(mechanism=kind, epsilon=epsilon, delta=delta, max_items=max_items)
@@ -124,10 +126,10 @@ def test_zealous_needs_more_people_than_laplace_and_has_two_thresholds() -> None
     clicks=st.floats(0.05, 0.9) | st.just(0.0),
 )
 def test_the_parts_never_add_up_to_more_than_the_whole(
-    epsilon: float, delta: float, rounds: int, clicks: float
+    epsilon: float, delta: float, rounds: Literal[1, 2], clicks: float
 ) -> None:
     plans = plans_for(
-        epsilon=epsilon, delta=delta, mechanism="auto", rounds=rounds, max_queries=1, clicks=clicks, max_clicks=2
+        DpSettings(epsilon=epsilon, delta=delta, rounds=rounds, max_queries=1, clicks=clicks, max_clicks=2)
     )
     assert [plan.what for plan in plans] == ["queries"] * rounds + ["clicks"] * (clicks > 0)
     for name, whole in (("epsilon", epsilon), ("delta", delta)):

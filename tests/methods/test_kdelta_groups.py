@@ -110,12 +110,8 @@ def test_swaps_save_what_they_say_and_leave_sizes(counts: Users, k: int, order: 
     papers = form(have, k=k)
     group_of, found = papers.group_of.copy(), papers.centroids
     turns = np.array([user for user in order if user < len(counts)])
-    member_ptr, of_group = group(group_of, found.group_cells.n_rows)
-    post_ptr, post_group, post_count = by_cell(found, n_cells=N_CELLS)
-    saved = swap_users(
-        turns, group_of, member_ptr, of_group, *have.user_cells, have.counts, have.n_rows,
-        *found.group_cells, found.counts, post_ptr, post_group, post_count,
-    )  # fmt: skip
+    members = group(group_of, found.group_cells.n_rows)
+    saved = swap_users(turns, group_of, members, have, have.n_rows, found, *by_cell(found, n_cells=N_CELLS))
     swapped = Grouping(group_of=group_of, centroids=found)
     assert (np.bincount(group_of) == np.bincount(papers.group_of)).all()
     before, after = (n_edits(have, _groups.exact_counts(have, grouping)) for grouping in (papers, swapped))

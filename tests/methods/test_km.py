@@ -19,7 +19,7 @@ from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Target
 from queryveil.methods.km._deletion import delete, label, restore
-from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.km._search import Objective, choose
 from queryveil.release import ColumnPolicy
 from queryveil.testing import log_of
 from queryveil.testing.strategies import logs
@@ -60,9 +60,9 @@ def test_our_greedy_deletion_by_value_gives_7_2_too_and_restore_adds_to_it() -> 
     labelled = label(histories, k=2)
     value = np.array([WORTH[tokens.vocabulary[int(t)]] for t in labelled.label_term])
     alive = delete(labelled, value, k=2, m=2, rng=np.random.default_rng(0))
-    assert round(float(value[labelled.terms[alive == 1]].sum()), 6) == 7.2
+    assert round(float(value[labelled.index.terms[alive == 1]].sum()), 6) == 7.2
     back = restore(labelled, alive, value, k=2, m=2)
-    assert round(float(value[labelled.terms[back == 1]].sum()), 6) == 9.2
+    assert round(float(value[labelled.index.terms[back == 1]].sum()), 6) == 9.2
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -173,8 +173,8 @@ def test_with_restore_a_log_is_never_worth_less_to_its_target(
     value = np.random.default_rng(seed).random(tokens.n_terms) if target is Target.BID else np.ones(tokens.n_terms)
 
     def outcome(*, restore: bool) -> float:
-        wish = Wish(target=target, worth=value, restore=restore)
-        marks = choose(histories, wish, k=k, m=m, rng=np.random.default_rng(seed))
+        objective = Objective(target=target, worth=value, restore=restore)
+        marks = choose(histories, objective, k=k, m=m, rng=np.random.default_rng(seed))
         if target is Target.USERS:
             return len(set(histories.entry_user[marks].tolist()))
         return float((histories.counts * value[histories.terms])[marks].sum())

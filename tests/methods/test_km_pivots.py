@@ -38,9 +38,10 @@ def compressed(sets: list[frozenset[str]]) -> Histories:
 
 def sets_of(labelled: Labelled, alive: np.ndarray) -> list[frozenset[str]]:
     found = []
-    for user in range(len(labelled.row_ptr) - 1):
-        row = slice(labelled.row_ptr[user], labelled.row_ptr[user + 1])
-        labels = labelled.terms[row][alive[row] == 1]
+    row_ptr, terms, *_ = labelled.index
+    for user in range(len(row_ptr) - 1):
+        row = slice(row_ptr[user], row_ptr[user + 1])
+        labels = terms[row][alive[row] == 1]
         found.append(frozenset(TERMS[labelled.label_term[t]] for t in labels))
     return found
 
@@ -67,9 +68,9 @@ def test_building_up_gives_each_term_to_the_largest_set_of_users(
 def test_deleting_ends_in_histories_that_keep_the_promise(
     sets: list[frozenset[str]], order: list[str], k: int, m: int, at_random: bool
 ) -> None:
-    liking = np.array([order.index(term) for term in TERMS], np.float64)
+    scores = np.array([order.index(term) for term in TERMS], np.float64)
     labelled = label(compressed(sets), k=k)
-    alive = delete(labelled, liking[labelled.label_term], k=k, m=m, rng=np.random.default_rng(1), at_random=at_random)
+    alive = delete(labelled, scores[labelled.label_term], k=k, m=m, rng=np.random.default_rng(1), at_random=at_random)
     kept = sets_of(labelled, alive)
     assert violations(kept, k=k, m=m) == []
     assert all(after <= before for after, before in zip(kept, sets, strict=True))
@@ -80,9 +81,9 @@ def test_restoring_adds_and_keeps_the_promise_and_leaves_nothing_restorable(
     sets: list[frozenset[str]], order: list[str], k: int, m: int
 ) -> None:
     labelled = label(compressed(sets), k=k)
-    liking = np.array([order.index(term) for term in TERMS], np.float64)[labelled.label_term]
-    alive = delete(labelled, liking, k=k, m=m, rng=np.random.default_rng(1))
-    before, after = sets_of(labelled, alive), sets_of(labelled, restore(labelled, alive, liking, k=k, m=m))
+    scores = np.array([order.index(term) for term in TERMS], np.float64)[labelled.label_term]
+    alive = delete(labelled, scores, k=k, m=m, rng=np.random.default_rng(1))
+    before, after = sets_of(labelled, alive), sets_of(labelled, restore(labelled, alive, scores, k=k, m=m))
     assert all(less <= more for less, more in zip(before, after, strict=True))
     assert violations(after, k=k, m=m) == []
     for term in {term for history in sets for term in history}:
@@ -96,30 +97,19 @@ def test_the_set_that_can_come_back_is_the_largest_one(sets: list[frozenset[str]
     labelled = label(compressed(sets), k=k)
     if pivot >= labelled.n_labels:
         return
-    start = restore(labelled, np.zeros(len(labelled.terms), np.int8), np.zeros(labelled.n_labels), k=k, m=m)
+    start = restore(labelled, np.zeros(len(labelled.index.terms), np.int8), np.zeros(labelled.n_labels), k=k, m=m)
     rng = np.random.default_rng(3)
     # Take the pivot away from some users: what is left still keeps the promise only if it is gone for all below k.
-    mine = labelled.terms == pivot
+    mine = labelled.index.terms == pivot
     start[mine & (rng.random(len(start)) < 0.5)] = 0
     kept = sets_of(labelled, start)
     term = TERMS[labelled.label_term[pivot]]
     lost = {user for user, history in enumerate(sets) if term in history and term not in kept[user]}
     fixed = {user for user in range(len(sets)) if term in kept[user]}
     work = np.zeros((2, labelled.n_labels), np.int32)
-    entries = restorable(
-        pivot,
-        labelled.row_ptr,
-        labelled.terms,
-        labelled.entry_user,
-        labelled.posting_ptr,
-        labelled.postings,
-        start,
-        k,
-        m,
-        work,
-    )
+    entries = restorable(pivot, labelled.index, start, k, m, work)
     expected = largest_set(term, lost, [set(h) for h in kept], fixed=fixed, k=k, m=m)
-    assert set(labelled.entry_user[entries].tolist()) == expected
+    assert set(labelled.index.entry_user[entries].tolist()) == expected
     assert not work.any()
 
 
@@ -128,9 +118,7 @@ def test_counts_in_frequent_combinations_equal_the_sum_of_their_supports(
     sets: list[frozenset[str]], k: int, m: int
 ) -> None:
     labelled = label(compressed(sets), k=k)
-    counts = count_in_frequent(
-        labelled.row_ptr, labelled.terms, labelled.entry_user, labelled.posting_ptr, labelled.postings, k, m
-    )
+    counts = count_in_frequent(labelled.index, k, m)
     support = Counter(c for history in sets for c in combinations_of(history, m=m))
     for i, number in enumerate(labelled.label_term):
         for size in range(1, m + 1):

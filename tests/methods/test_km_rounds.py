@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from queryveil.data import Bools, Int8s
-from queryveil.data.rows import Rows, group, pointers
+from queryveil.data.rows import Rows, pointers
 from queryveil.methods.km._deletion import build
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
+from queryveil.methods.km.combinations import index_terms
 from queryveil.text.histories import Histories
 
 N_TERMS = 8
@@ -61,8 +62,7 @@ def decide(
     kept = before[mine].copy()
     pivots = np.array([p for p in range(shard, N_TERMS, n_shards) if is_open[p]], np.int32)
     work = np.zeros((2, N_TERMS), np.int32)
-    entry_row = rows.row_of_entry.astype(np.int32)
-    settle_labels(pivots, *rows, entry_row, *group(rows.values, N_TERMS), kept, k, m, work)
+    settle_labels(pivots, index_terms(rows, n_terms=N_TERMS), kept, k, m, work)
     own = rows.values % n_shards == shard
     after[mine[own]] = kept[own]
 

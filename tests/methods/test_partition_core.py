@@ -10,7 +10,7 @@ from tests.support.plain_clump import ancestors, losses, plain_partition
 
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
-from queryveil.methods.clump._greedy import Clustering
+from queryveil.methods.clump._clustering import Clustering
 from queryveil.methods.clump._partition import balance, partition
 
 Bags = list[tuple[int, ...]]

@@ -5,7 +5,7 @@ import pytest
 
 from queryveil.data import QueryLog
 from queryveil.methods import Km, Target
-from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.km._search import Objective, choose
 from queryveil.papers._km_runs import FOCUS, KS, MS, Material, Measure, Run, Runs, dominated, gather
 from queryveil.progress import watch
 from queryveil.rng import generator
@@ -108,8 +108,8 @@ def test_other_logs_give_other_figures(km_runs: Runs) -> None:
 
 def test_random_is_the_average_of_two_runs(km_runs: Runs) -> None:
     histories = km_runs.material.histories
-    wish = Wish(target=Target.RANDOM, worth=km_runs.material.worth[Target.RANDOM], restore=False)
-    kept = [histories.counts[choose(histories, wish, k=2, m=2, rng=generator(seed))].sum() for seed in (7, 8)]
+    objective = Objective(target=Target.RANDOM, worth=km_runs.material.worth[Target.RANDOM], restore=False)
+    kept = [histories.counts[choose(histories, objective, k=2, m=2, rng=generator(seed))].sum() for seed in (7, 8)]
     assert kept[0] != kept[1]
     average = 100 * (kept[0] + kept[1]) / 2 / histories.counts.sum()
     seven = Runs(km_runs.material, seed=7)

@@ -29,18 +29,6 @@ __getattr__ = lazy_names(
 )
 
 __all__ = [
-    "Choice",
-    "Clump",
-    "Dp",
-    "Grouping",
-    "Kdelta",
-    "Km",
-    "Mechanism",
-    "Partition",
-    "Plink",
-    "Pseudonymise",
-    "QueryThreshold",
-    "Swap",
-    "Target",
-    "TokenHash",
-]
+    "Choice", "Clump", "Dp", "Grouping", "Kdelta", "Km", "Mechanism", "Partition", "Plink", "Pseudonymise",
+    "QueryThreshold", "Swap", "Target", "TokenHash",
+]  # fmt: skip

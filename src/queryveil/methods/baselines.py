@@ -1,7 +1,9 @@
-"""What the baselines share: releases that promise nothing, to compare with what the methods do."""
+"""The baselines: releases that promise nothing, to compare with what the methods do."""
+
+from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,59 +11,50 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog
-from queryveil.errors import BadInput, BadParameter
+from queryveil.errors import BadParameter
 from queryveil.guarantees import NoPromise
-from queryveil.methods.bots import caveats
+from queryveil.methods.bots import caveats, check_queries
 from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Counts, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
-from queryveil.text.tokens import encode, hash_queries, normalise
+from queryveil.text.tokens import encode, encode_normalised, hash_queries
 
 
-def check_queries(log: QueryLog, *, method: str) -> None:
-    """Raise if the log is of transactions, which have neither users nor queries that people type."""
-    if log.terms_are_items:
-        raise BadInput(f"{method} is for logs of queries; for transactions there are km, clump and partition")
-
-
-def baseline_manifest(
+def _release(
+    method: Pseudonymise | QueryThreshold | TokenHash,
     log: QueryLog,
     out: pl.DataFrame,
     *,
-    method: str,
-    promise: NoPromise,
-    columns: ColumnPolicy,
-    seeded: bool,
-    parameters: Mapping[str, str | int | float | bool | None] | None = None,
-    removed: Mapping[str, int] | None = None,
-    changed: Mapping[str, int] | None = None,
-    warnings: tuple[str, ...] = (),
-) -> Manifest:
-    """Return the manifest of a release that promises nothing, and says so first."""
-    report = columns.report(log.columns)
-    n_users = out["user"].n_unique()
-    return Manifest(
-        method=method,
-        promise=promise,
-        parameters=dict(parameters or {}),
+    name: str,
+    removed: dict[str, int] | None = None,
+    changed: dict[str, int] | None = None,
+    warnings: Sequence[str] = (),
+) -> Release:
+    """Return a release that promises nothing, and says so first."""
+    report, n_users = method.columns.report(log.columns), out["user"].n_unique()
+    manifest = Manifest(
+        method=name,
+        promise=method.promise,
+        parameters=parameters_of(method),
         counts=Counts(
             n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
         ),
         removed={"bad_rows_skipped": log.reading.n_bad_rows_skipped}
-        | dict(removed or {})
+        | (removed or {})
         | {"users_left_empty": log.n_users - n_users},
-        changed=dict(changed or {}),
+        changed=changed or {},
         columns=report,
         warnings=(
-            f"promises nothing: {promise.reason}; it is there to compare with, not to be handed out",
+            f"promises nothing: {method.promise.reason}; it is there to compare with, not to be handed out",
             # No promise covers any column, so none is named as not covered.
-            *columns.warnings(log.columns, protected=report.kept),
+            *method.columns.warnings(log.columns, protected=report.kept),
             *warnings,
-            *caveats(log.reading, seeded=seeded, shuffled="users and rows", cannot_tell_bots=False),
+            *caveats(log.reading, seeded=method.seed is not None, shuffled="users and rows", cannot_tell_bots=False),
         ),
     )
+    return Release(data=log.with_frame(out), manifest=manifest)
 
 
 AS_AOL_DID = ColumnPolicy(time=TimeDetail.KEEP, keep=("rank", "url"))
@@ -76,13 +69,9 @@ class Pseudonymise(PseudonymiseSettings):
     Not promised: anything. All queries of a person stay together, as they were typed; a name and a town among them are
     enough to find the person.
 
-    Parameters
-    ----------
-    columns: what else leaves; by default exact times, and ranks and clicked URLs where the log has them
-    seed: repeat a run; not for releases
+    - columns: what else leaves; by default exact times, and ranks and clicked URLs where the log has them
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> from queryveil.testing import tiny_log
     >>> release = Pseudonymise().anonymize(tiny_log())
     >>> print(release.promise.in_words())
@@ -106,10 +95,7 @@ class Pseudonymise(PseudonymiseSettings):
         check_queries(log, method="pseudonymise")
         owners, _ = encode(log.frame["user"])
         out = columns.apply(log.frame, owners, rng=generator(self.seed))
-        manifest = baseline_manifest(
-            log, out, method="pseudonymise", promise=self.promise, columns=columns, seeded=self.seed is not None
-        )
-        return Release(data=log.with_frame(out), manifest=manifest)
+        return _release(replace(self, columns=columns), log, out, name="pseudonymise")
 
     def _columns(self, log: QueryLog) -> ColumnPolicy:
         """Return the policy; by default what there is of ranks and URLs leaves, and a log need not have them."""
@@ -128,14 +114,10 @@ class QueryThreshold(QueryThresholdSettings):
 
     Queries are released in lower case with single blanks, as they are counted. An empty query is left out.
 
-    Parameters
-    ----------
-    k: users who must have asked a query, 2 or more
-    columns: which other columns leave, and how ids and times change
-    seed: repeat a run; not for releases
+    - k: users who must have asked a query, 2 or more
+    - columns: which other columns leave, and how ids and times change
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> from queryveil.testing import tiny_log
     >>> release = QueryThreshold(k=2).anonymize(tiny_log())
     >>> release.log.frame["query"].to_list()
@@ -159,35 +141,19 @@ class QueryThreshold(QueryThresholdSettings):
         self.columns.check(log.columns)
         check_queries(log, method="query-threshold")
         owners, _ = encode(log.frame["user"])
-        query, texts = _queries(log.frame["query"])
+        query, texts = encode_normalised(log.frame["query"])
         is_text = (texts != "").to_numpy()
         is_common = is_text & (_n_users(query, owners, n_queries=len(texts)) >= self.k)
         stays = is_common[query]
         frame = log.frame.with_columns(query=texts.gather(query)).filter(stays)
         out = self.columns.apply(frame, owners[stays], rng=generator(self.seed))
         n_empty = int((~is_text[query]).sum())
-        manifest = baseline_manifest(
-            log,
-            out,
-            method="query_threshold",
-            promise=self.promise,
-            columns=self.columns,
-            seeded=self.seed is not None,
-            parameters=parameters_of(self),
-            removed={
-                "rows_without_query": n_empty,
-                "rows_of_rare_queries": log.n_rows - n_empty - out.height,
-                "distinct_queries": int(is_text.sum() - is_common.sum()),
-            },
-        )
-        return Release(data=log.with_frame(out), manifest=manifest)
-
-
-def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
-    """Number the queries of the rows by their normal form; each distinct one is looked at once."""
-    as_asked, distinct = encode(asked)
-    normal, texts = encode(normalise(distinct))
-    return (normal[as_asked] if len(distinct) else as_asked), texts
+        removed = {
+            "rows_without_query": n_empty,
+            "rows_of_rare_queries": log.n_rows - n_empty - out.height,
+            "distinct_queries": int(is_text.sum() - is_common.sum()),
+        }
+        return _release(self, log, out, name="query_threshold", removed=removed)
 
 
 def _n_users(query: Int32s, user: Int32s, *, n_queries: int) -> Int64s:
@@ -208,14 +174,10 @@ class TokenHash(TokenHashSettings):
     Not promised: anything. Equal terms have equal hashes, so a log of the same kind tells which hash is which common
     term, and that tells more.
 
-    Parameters
-    ----------
-    key: 16 secret bytes or more; the same key gives the same hashes in every release, None draws one and forgets it
-    columns: which other columns leave, and how ids and times change
-    seed: repeat a run; not for releases
+    - key: 16 secret bytes or more; the same key gives the same hashes in every release, None draws one and forgets it
+    - columns: which other columns leave, and how ids and times change
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> from queryveil.testing import log_of
     >>> release = TokenHash(key=b"sixteen bytes or more").anonymize(log_of({"u1": ["Jaguar price"]}))
     >>> release.log.frame["query"].item()
@@ -249,18 +211,15 @@ class TokenHash(TokenHashSettings):
         owners, _ = encode(log.frame["user"])
         stays = n_terms > 0
         out = self.columns.apply(log.frame.with_columns(texts).filter(stays), owners[stays], rng=rng)
-        manifest = baseline_manifest(
+        return _release(
+            self,
             log,
             out,
-            method="token_hash",
-            promise=self.promise,
-            columns=self.columns,
-            seeded=self.seed is not None,
+            name="token_hash",
             removed={"rows_without_terms_before": log.n_rows - out.height},
             changed={"term_occurrences_hashed": int(n_terms.sum())},
-            warnings=tuple(self._warnings(log)),
+            warnings=self._warnings(log),
         )
-        return Release(data=log.with_frame(out), manifest=manifest)
 
     def _secret(self, rng: np.random.Generator) -> bytes:
         if self.key is not None:

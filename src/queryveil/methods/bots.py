@@ -1,9 +1,10 @@
-"""Detect users who are programs by the number of queries in a session."""
+"""What methods do before and after: refuse transactions, leave out users who are programs, add warnings."""
 
 import polars as pl
 
 from queryveil import progress
 from queryveil.data import QueryLog, Reading
+from queryveil.errors import BadInput
 
 IDLE_MINUTES = 30
 
@@ -41,6 +42,12 @@ def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int
     people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
     removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
     return people
+
+
+def check_queries(log: QueryLog, *, method: str) -> None:
+    """Raise if the log is of transactions, which have neither users nor queries that people type."""
+    if log.terms_are_items:
+        raise BadInput(f"{method} is for logs of queries; for transactions there are km, clump and partition")
 
 
 def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: bool) -> list[str]:

@@ -10,9 +10,9 @@ import numpy as np
 from queryveil.data import QueryLog
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
-from queryveil.methods.clump._greedy import Clustering, Cost, clump, cost, without_duplicates
+from queryveil.methods.clump._clustering import Algorithm, Clustering, Cost, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
-from queryveil.methods.clump.bags import bags_of
+from queryveil.methods.clump.clump import bags_of
 from queryveil.methods.settings import Unit
 from queryveil.papers import driver
 from queryveil.progress import step, watch
@@ -143,7 +143,7 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
         start = perf_counter()
         found = self._cluster(setting, replace(self.material, nodes=nodes))
         seconds = perf_counter() - start
-        return cost(found, nodes, parent=taxonomy.parent, loss=taxonomy.loss, level=taxonomy.level), seconds
+        return cost(found, nodes, loss=taxonomy.loss, level=taxonomy.level), seconds
 
     def _cluster(self, run: Run, part: Material) -> Clustering:
         arrays = (part.nodes, part.taxonomy.parent, part.taxonomy.loss)
@@ -152,10 +152,9 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
         if run.method is Method.PARTITION:
             return partition(*arrays, k=run.k)
         if run.method is Method.REFINED:
-            return clump(*arrays, k=run.k, r=run.r, rng=rng)
-        found = clump(
-            *arrays, k=run.k, r=run.r, lcg="carry" if run.carry else "paper", rule="least", refine=False, rng=rng
-        )
+            return clump(*arrays, k=run.k, algorithm=Algorithm(r=run.r), rng=rng)
+        papers = Algorithm(r=run.r, lcg="carry" if run.carry else "paper", rule="least", refine=False)
+        found = clump(*arrays, k=run.k, algorithm=papers, rng=rng)
         if run.method is Method.CLUMP1:
             return found
         return replace(found, released=without_duplicates(found.released))

@@ -11,7 +11,7 @@ from queryveil.errors import BadInput
 from queryveil.methods import Target
 from queryveil.methods.km._deletion import check_values
 from queryveil.methods.km._deletion import term_values as worth_of_terms
-from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.km._search import Objective, choose
 from queryveil.papers import driver
 from queryveil.progress import step
 from queryveil.rng import generator
@@ -148,10 +148,10 @@ class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
             raise BadInput(
                 f"no term of the log has a value for {', '.join(empty)}; give a table of term values with some"
             )
-        wish = Wish(target=setting.target, worth=worth[setting.target], restore=setting.restore)
+        objective = Objective(target=setting.target, worth=worth[setting.target], restore=setting.restore)
         seeds = [self.seed, self.seed + 1] if setting.target is Target.RANDOM else [self.seed]
         parts = [
-            _amounts(histories.keep(choose(histories, wish, k=setting.k, m=setting.m, rng=generator(seed))), worth)
+            _amounts(histories.keep(choose(histories, objective, k=setting.k, m=setting.m, rng=generator(seed))), worth)
             for seed in seeds
         ]
         return {m: 100 * sum(part[m] for part in parts) / len(parts) / whole[m] for m in Measure}

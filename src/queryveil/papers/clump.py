@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from queryveil.methods.clump._greedy import COMPARE_UP_TO
+from queryveil.methods.clump._clustering import COMPARE_UP_TO
 from queryveil.papers._clump_runs import KS, Curves, Method, R, Run, Runs, gather
 from queryveil.papers.driver import DRAWN_NOTE, Cell, Cells, Table, at_each, claim, falls, ours_row, theirs_row
 

@@ -193,7 +193,7 @@ def distances(have: Holdings, grouping: Grouping) -> Floats:
     """Return D between each user's shares and those of its centroid.
 
     >>> from queryveil.data.rows import Rows
-    >>> from queryveil.methods.kdelta._groups import Centroids
+    >>> from queryveil.methods.kdelta._objects import Centroids
     >>> users = Holdings(user_cells=Rows.from_lists([[0], [0, 1]]), counts=np.array([4, 1, 3]), n_cells=2)
     >>> centroid = Centroids(group_cells=Rows.from_lists([[0]]), counts=np.array([1]))
     >>> distances(users, Grouping(group_of=np.array([0, 0]), centroids=centroid)).tolist()

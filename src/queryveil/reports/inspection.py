@@ -9,10 +9,9 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import QueryLog
-from queryveil.data.rows import group
 from queryveil.errors import BadParameter
 from queryveil.html_tables import Cell, facts, percent
-from queryveil.methods.km.combinations import mark_alone, relabel
+from queryveil.methods.km.combinations import index_terms, mark_alone, relabel
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode
@@ -110,13 +109,13 @@ def count_alone(histories: Histories, *, k: int, m: int) -> dict[int, int]:
     order = np.argsort(histories.support(), kind="stable")
     labels = np.empty(histories.n_terms, np.int32)
     labels[order] = np.arange(histories.n_terms, dtype=np.int32)
-    row_ptr, terms, entry_user, _ = relabel(*histories.user_terms, labels)
-    posting_ptr, postings = group(terms, histories.n_terms)
+    rows, _ = relabel(histories.user_terms, labels)
+    index = index_terms(rows, n_terms=histories.n_terms)
     work = np.zeros((numba.get_num_threads(), histories.n_terms), np.int32)
     alone = np.zeros(histories.n_users, np.int8)
     found: dict[int, int] = {}
     for size in range(1, m + 1):
         progress.step("counting users who stand alone", (size - 1) / m)
-        mark_alone(row_ptr, terms, entry_user, posting_ptr, postings, k, size, work, alone)
+        mark_alone(index, k, size, work, alone)
         found[size] = int(alone.sum())
     return found

@@ -12,7 +12,7 @@ from queryveil.data import Int32s
 from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
 from queryveil.methods.km._deletion import term_values
-from queryveil.methods.km._search import Wish, orders
+from queryveil.methods.km._search import Objective, orders
 from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator
 from queryveil.spark._column_release import release_rows
@@ -160,12 +160,14 @@ def _best(
     """Return the terms that each user keeps in the best outcome, how many terms are left, and notes on it."""
     words = strip_windows(vocabulary.terms, window=method.window)
     worth, n_without = term_values(words, target=method.target, values=method.values)
-    wish = Wish(target=method.target, worth=worth)
-    liking = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
+    objective = Objective(target=method.target, worth=worth)
+    scores = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
     _, ordering = generator(method.seed).spawn(2)
     outcomes = [
-        _outcome(method, order, histories, vocabulary, wish, spark=spark, scratch=f"{scratch}/order-{number}")
-        for number, order in enumerate(orders(liking, frequency=vocabulary.frequency, wish=wish, rng=ordering))
+        _outcome(method, order, histories, vocabulary, objective, spark=spark, scratch=f"{scratch}/order-{number}")
+        for number, order in enumerate(
+            orders(scores, frequency=vocabulary.frequency, objective=objective, rng=ordering)
+        )
     ]
     _, kept, n_terms = max(outcomes, key=lambda outcome: outcome[0])
     notes = [f"terms of k users without a value in the table, worth nothing to the target: {n_without}"]
@@ -177,7 +179,7 @@ def _outcome(
     order: Int32s,
     histories: DataFrame,
     vocabulary: Vocabulary,
-    wish: Wish,
+    objective: Objective,
     *,
     spark: SparkSession,
     scratch: str,
@@ -199,12 +201,12 @@ def _outcome(
         F.count("*").alias("n"), F.sum("entry.counts").alias("occurrences")
     )
     counted = left.toArrow()
-    n_users = entries.select("uid").distinct().count() if wish.target is Target.USERS else 0
+    n_users = entries.select("uid").distinct().count() if objective.target is Target.USERS else 0
     kept = order[counted["label"].to_numpy()]
-    if wish.target is Target.USERS:
+    if objective.target is Target.USERS:
         # Among outcomes with the same users the one with more terms.
         worth = n_users + float(np.sum(counted["n"].to_numpy())) / (vocabulary.n_entries + 1)
     else:
-        worth = float(np.sum(counted["occurrences"].to_numpy() * wish.worth[kept]))
+        worth = float(np.sum(counted["occurrences"].to_numpy() * objective.worth[kept]))
     left_words = strip_windows(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
     return worth, kept_terms(state, terms, window=method.window), left_words.n_unique()

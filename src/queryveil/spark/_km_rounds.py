@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int8s, Int32s, Int64s
-from queryveil.data.rows import Rows, group, pointers
+from queryveil.data.rows import Rows, pointers
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
+from queryveil.methods.km.combinations import index_terms
 from queryveil.spark._executors import Batches, map_batches, map_groups
 from queryveil.spark._km_histories import LABELLED
 
@@ -136,14 +137,14 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     n_labels = len(is_open.value)
     mine = np.arange(shard, n_labels, n_shards)
     pivots = mine[is_open.value[mine] == 1].astype(np.int32)
-    entry_row = rows.by_history.row_of_entry.astype(np.int32)
+    index = index_terms(rows.by_history, n_terms=n_labels)
     before = rows.kept.copy()
     # A longer combination than any history has is in none of them.
     m = max(1, min(m, int(rows.by_history.lengths.max(initial=1))))
     work = np.zeros((2, n_labels), np.int32)
-    settle_labels(pivots, *rows.by_history, entry_row, *group(rows.labels, n_labels), rows.kept, k, m, work)
+    settle_labels(pivots, index, rows.kept, k, m, work)
     changed = np.flatnonzero(rows.kept != before)
-    uid = table["uid"].to_numpy()[entry_row[changed]]
+    uid = table["uid"].to_numpy()[index.entry_user[changed]]
     return pa.table([pa.array(uid), pa.array(rows.labels[changed]), pa.array(rows.kept[changed])], schema=_CHANGES)
 
 

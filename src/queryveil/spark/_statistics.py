@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from queryveil import progress
 from queryveil.data import Int64s
 from queryveil.errors import NotYet
-from queryveil.methods.km.combinations import mark_alone
+from queryveil.methods.km.combinations import Index, mark_alone
 from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
 from queryveil.spark._executors import Batches, cached, map_batches, map_groups, suffixes, to_polars
@@ -117,11 +117,12 @@ def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: 
     mine = np.flatnonzero(items % n_shards == table["shard"][0].as_py())
     postings = mine[np.argsort(items[mine], kind="stable")].astype(np.int64)
     posting_ptr = np.append(0, np.cumsum(np.bincount(items[mine], minlength=n_items))).astype(np.int64)
+    index = Index(row_ptr, items, entry_row, posting_ptr, postings)
     work = np.zeros((numba.get_num_threads(), n_items), np.int32)
     smallest = np.zeros(len(lengths), np.int32)
     for size in range(2, m + 1):
         alone = (smallest > 0).astype(np.int8)
-        mark_alone(row_ptr, items, entry_row, posting_ptr, postings, k, size, work, alone)
+        mark_alone(index, k, size, work, alone)
         smallest[(alone == 1) & (smallest == 0)] = size
     found = smallest > 0
     return pa.table([pa.array(table["uid"].to_numpy()[found]), pa.array(smallest[found])], schema=_ALONE)

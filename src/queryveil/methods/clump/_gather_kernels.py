@@ -1,6 +1,6 @@
 """Gather near transactions into clusters of k: in each block the largest takes its best partners one by one.
 
-Vectors are as in `neighbourhoods`. What a cluster keeps is the weighted sum of the least counts of its members: with
+What a cluster keeps is the weighted sum of the least counts of its members: with
 left-overs carried up, the items of an LCG at or below a node are as many as the least of the members has there.
 
 A *vector* of a transaction says for each node how many of its items lie at or below it (`under`); its nodes are in
@@ -19,18 +19,11 @@ from queryveil.data.rows import Rows
 class Vectors(NamedTuple):
     """Transactions as sparse vectors over the nodes that count, as compressed rows.
 
-    Parameters
-    ----------
-    ptr
-        Where the entries of each transaction begin.
-    nodes
-        The nodes, numbered anew, in falling order.
-    under
-        How many of the transaction's items lie at or below each of them.
-    weight
-        What the loss falls from its parent to each node.
-    n_items
-        The number of items of all transactions.
+    - ptr: where the entries of each transaction begin
+    - nodes: the nodes, numbered anew, in falling order
+    - under: how many of the transaction's items lie at or below each of them
+    - weight: what the loss falls from its parent to each node
+    - n_items: the number of items of all transactions
     """
 
     ptr: Int64s
@@ -91,7 +84,7 @@ def gather(
 ) -> Int32s:
     """Return each transaction's cluster of exactly k; up to k-1 in the last block stay without one (-1).
 
-    The blocks are as `neighbourhoods.split` gives them in steps of k, in each the rows by falling size; `heads` are
+    The blocks are as `split` gives them in steps of k, in each the rows by falling size; `heads` are
     the weighted counts of each row at `head_nodes`, which rule out most partners at little cost; `work` is zeros, a
     number per node for each thread.
     """

@@ -25,7 +25,7 @@ class Closures(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def close(transactions: Rows[np.int32], parent: Int32s) -> Closures:
+def close_upwards(transactions: Rows[np.int32], parent: Int32s) -> Closures:
     """Return the closure of every transaction."""
     row_ptr, items = transactions
     ptr, rows_of, node_ptr = _rows_by_node(row_ptr, items, parent)
@@ -261,22 +261,3 @@ def assign_in_order(
             if after_it < n_clusters:
                 preceding[after_it] = before
     return cluster_of, turn
-
-
-@njit(cache=True, nogil=True)
-def covering_loss(
-    cluster_of: Int32s, released: Rows[np.int32], transactions: Rows[np.int32], parent: Int32s, loss: Floats
-) -> float:
-    """Sum over the items the loss of the lowest released item at or above each; 1 where there is none."""
-    row_ptr, items = transactions
-    mark = np.full(len(parent), -1, np.int64)
-    total = 0.0
-    for row in range(len(row_ptr) - 1):
-        for node in released.values[released.ptr[cluster_of[row]] : released.ptr[cluster_of[row] + 1]]:
-            mark[node] = row
-        for item in items[row_ptr[row] : row_ptr[row + 1]]:
-            node = item
-            while node >= 0 and mark[node] != row:
-                node = parent[node]
-            total += 1.0 if node < 0 else loss[node]
-    return total

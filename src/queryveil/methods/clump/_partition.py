@@ -24,9 +24,8 @@ from numba import njit
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, UInt64s
 from queryveil.data.rows import Rows, order_of
-from queryveil.errors import BadParameter
-from queryveil.methods.clump._greedy import Clustering, as_kernels_take, total_distortion
-from queryveil.methods.clump._greedy_kernels import Closures, close
+from queryveil.methods.clump._clustering import Clustering, as_kernels_take, check_k, total_distortion
+from queryveil.methods.clump._greedy_kernels import Closures, close_upwards
 
 
 @njit(cache=True, nogil=True)
@@ -164,10 +163,7 @@ def partition(items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) ->
     them.
     """
     n_rows = items.n_rows
-    if k < 2:
-        raise BadParameter("k", k, allowed="2 or more")
-    if k > n_rows:
-        raise BadParameter("k", k, allowed=f"at most the number of transactions, {n_rows}")
+    check_k(k, n_rows)
     items, parent, loss = as_kernels_take(items, parent, loss)
     splitter = _Splitter(items, parent, loss, k=k)
     finished = [_Class(rows=rows, open=frozenset(), done=frozenset()) for rows in splitter.without_items]
@@ -189,7 +185,7 @@ class _Splitter:
 
     def __init__(self, items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) -> None:
         self.k, self.loss = k, loss
-        self.ptr, self.nodes, self.up, self.behind = by_parent(close(items, parent), parent)
+        self.ptr, self.nodes, self.up, self.behind = by_parent(close_upwards(items, parent), parent)
         self.is_inner = np.zeros(len(parent), np.bool_)
         self.is_inner[parent[1:]] = True
         # Any numbers will do, since equal sums are compared in full: no need for a secret seed.

@@ -1,17 +1,30 @@
 """k-anonymous transactions by clustering and generalisation: Fard and Wang."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from queryveil.data import QueryLog, Transactions
+import numpy as np
+import polars as pl
+
+from queryveil import progress
+from queryveil.data import ROLES, Int32s, QueryLog, Transactions, with_own_texts
+from queryveil.data.rows import Rows, group
+from queryveil.errors import BadRow
+from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
-from queryveil.methods.clump._greedy import clump, without_duplicates
+from queryveil.methods.clump._clustering import Algorithm, Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
-from queryveil.methods.clump.bags import bags_of, no_clusters, release_of
-from queryveil.methods.settings import ClumpSettings, PartitionSettings
-from queryveil.release import Release
+from queryveil.methods.settings import ClumpSettings, PartitionSettings, Unit
+from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
 from queryveil.rng import generator
 from queryveil.settings import check_settings, parameters_of
+from queryveil.text import tokenize
 from queryveil.text.taxonomy import Taxonomy
+from queryveil.text.tokens import encode
+
+_SEEDED = "made with a seed: whoever knows it can undo the shuffling of rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,19 +34,15 @@ class Clump(ClumpSettings):
     Promise: every released transaction is identical, as a bag of items, to at least k-1 others.
     Not promised: that the k people of a cluster differ in anything else; what all of them share is told of each.
 
-    Parameters
-    ----------
-    k: transactions that must be identical, 2 or more
-    r: open clusters that the paper's algorithm compares
-    unit: a transaction is what one `user` asked for, or one `query`
-    distinct: take each item of a transaction once, not as often as it stands there
-    dedupe: release each item of a cluster once (Clump2 in the paper)
-    paper: the paper's algorithm to the letter
-    taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
-    seed: repeat a run; not for releases
+    - k: transactions that must be identical, 2 or more
+    - r: open clusters that the paper's algorithm compares
+    - unit: a transaction is what one `user` asked for, or one `query`
+    - distinct: take each item of a transaction once, not as often as it stands there
+    - dedupe: release each item of a cluster once (Clump2 in the paper)
+    - paper: the paper's algorithm to the letter
+    - taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> food = Taxonomy.from_pairs([("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("beef", "food")])
     >>> bags = Transactions.from_frame({"items": [["apple", "beef"], ["pear", "beef"]]})
     >>> Clump(k=2, taxonomy=food).anonymize(bags).transactions.frame["items"].to_list()
@@ -51,35 +60,13 @@ class Clump(ClumpSettings):
 
     def anonymize(self, data: QueryLog | Transactions) -> Release:
         """Return a release of the transactions that keeps the promise."""
-        taxonomy = self.taxonomy or Taxonomy.wordnet()
-        rng = generator(self.seed)
-        bags = bags_of(data, taxonomy, unit=self.unit, distinct=self.distinct)
-        clustering = no_clusters()
-        if bags.nodes.n_rows:
-            clustering = clump(
-                bags.nodes,
-                taxonomy.parent,
-                taxonomy.loss,
-                k=self.k,
-                r=self.r,
-                lcg="paper" if self.paper else "carry",
-                rule="least" if self.paper else "rise",
-                refine=not self.paper,
-                rng=rng,
-            )
-        if self.dedupe:
-            clustering = replace(clustering, released=without_duplicates(clustering.released))
-        return release_of(
-            data,
-            bags,
-            clustering,
-            taxonomy,
-            promise=self.promise,
-            method="clump",
-            parameters=parameters_of(self, taxonomy=taxonomy.source),
-            seeded=self.seed is not None,
-            rng=rng,
-        )
+        return _release(self, data, name="clump", distinct=self.distinct, cluster=self._cluster)
+
+    def _cluster(self, items: Rows[np.int32], taxonomy: Taxonomy, rng: np.random.Generator) -> Clustering:
+        paper = Algorithm(r=self.r, lcg="paper", rule="least", refine=False)
+        algorithm = paper if self.paper else Algorithm(r=self.r)
+        found = clump(items, taxonomy.parent, taxonomy.loss, k=self.k, algorithm=algorithm, rng=rng)
+        return replace(found, released=without_duplicates(found.released)) if self.dedupe else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,15 +76,11 @@ class Partition(PartitionSettings):
     Promise: every released transaction is identical, as a set of items, to at least k-1 others.
     Not promised: how many items of a kind there were; Partition keeps sets, not bags.
 
-    Parameters
-    ----------
-    k: transactions that must be identical, 2 or more
-    unit: a transaction is what one `user` asked for, or one `query`
-    taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
-    seed: repeat a run; not for releases
+    - k: transactions that must be identical, 2 or more
+    - unit: a transaction is what one `user` asked for, or one `query`
+    - taxonomy: the words that are items, and what they are kinds of; None: WordNet's nouns
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> food = Taxonomy.from_pairs([("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("beef", "food")])
     >>> bags = Transactions.from_frame({"items": [["apple", "beef"], ["pear", "beef"]]})
     >>> Partition(k=2, taxonomy=food).anonymize(bags).transactions.n_transactions
@@ -115,19 +98,123 @@ class Partition(PartitionSettings):
 
     def anonymize(self, data: QueryLog | Transactions) -> Release:
         """Return a release of the transactions that keeps the promise."""
-        taxonomy = self.taxonomy or Taxonomy.wordnet()
-        bags = bags_of(data, taxonomy, unit=self.unit, distinct=True)
-        clustering = no_clusters()
-        if bags.nodes.n_rows:
-            clustering = partition(bags.nodes, taxonomy.parent, taxonomy.loss, k=self.k)
-        return release_of(
-            data,
-            bags,
-            clustering,
-            taxonomy,
-            promise=self.promise,
-            method="partition",
-            parameters=parameters_of(self, taxonomy=taxonomy.source),
-            seeded=self.seed is not None,
-            rng=generator(self.seed),
+        return _release(self, data, name="partition", distinct=True, cluster=self._cluster)
+
+    def _cluster(self, items: Rows[np.int32], taxonomy: Taxonomy, _rng: np.random.Generator) -> Clustering:
+        return partition(items, taxonomy.parent, taxonomy.loss, k=self.k)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Bags:
+    """The nodes of each transaction that has one, and what was left out."""
+
+    nodes: Rows[np.int32]
+    removed: dict[str, int]
+
+
+def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, distinct: bool) -> Bags:
+    """Find the nodes of every transaction; words of a log that the taxonomy does not know are dropped and counted."""
+    progress.step("finding items in the taxonomy")
+    removed = {"bad_rows_skipped": data.reading.n_bad_rows_skipped}
+    if isinstance(data, Transactions):
+        owner, items = _exploded(data)
+        n_rows = data.n_transactions
+    else:
+        owner, items = _words(data, unit=unit)
+        n_rows = data.n_rows if unit is Unit.QUERY else data.n_users
+    codes, words = encode(items)
+    nodes = taxonomy.find_all(words)[codes] if len(words) else codes
+    if isinstance(data, Transactions) or data.terms_are_items:
+        _check_known(nodes, owner)
+    known = nodes >= 0
+    removed["words_outside_the_taxonomy"] = int((~known).sum())
+    owner, nodes = owner[known], nodes[known]
+    if distinct:
+        pairs = np.unique(owner.astype(np.int64) * taxonomy.n_nodes + nodes)
+        removed["duplicate_items"] = len(nodes) - len(pairs)
+        owner, nodes = (pairs // taxonomy.n_nodes).astype(np.int32), (pairs % taxonomy.n_nodes).astype(np.int32)
+    ptr, places = group(owner, n_rows)
+    bags = Rows(ptr, nodes[places].astype(np.int32))
+    there = np.flatnonzero(bags.lengths)
+    removed["transactions_without_items"] = n_rows - len(there)
+    return Bags(nodes=bags.take(there), removed=removed)
+
+
+def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
+    lists = data.frame["items"]
+    owner = np.repeat(np.arange(len(lists), dtype=np.int32), lists.list.len().to_numpy())
+    return owner, lists.explode(empty_as_null=False)
+
+
+def _words(log: QueryLog, *, unit: Unit) -> tuple[Int32s, pl.Series]:
+    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
+    terms = tokens.row_terms()
+    row = terms.row_of_entry.astype(np.int32)
+    owner = row if unit is Unit.QUERY else encode(log.frame["user"])[0][row]
+    return owner, tokens.vocabulary.gather(terms.values)
+
+
+def _check_known(nodes: Int32s, owner: Int32s) -> None:
+    unknown = np.flatnonzero(nodes < 0)
+    if len(unknown):
+        raise BadRow(
+            "the transactions",
+            int(owner[unknown[0]]) + 1,
+            reason=f"an item is outside the taxonomy ({len(unknown)} such in all); add them to it, or leave them out",
         )
+
+
+def _release(
+    method: Clump | Partition,
+    data: QueryLog | Transactions,
+    *,
+    name: str,
+    distinct: bool,
+    cluster: Callable[[Rows[np.int32], Taxonomy, np.random.Generator], Clustering],
+) -> Release:
+    """Cluster the bags of the data, and return the clusters as transactions in a new order, with what they cost."""
+    taxonomy = method.taxonomy or Taxonomy.wordnet()
+    rng = generator(method.seed)
+    bags = bags_of(data, taxonomy, unit=method.unit, distinct=distinct)
+    # An empty log is no failure.
+    clustering = Clustering(cluster_of=np.zeros(0, np.int32), released=Rows.from_lists([]), distortion=0.0)
+    if bags.nodes.n_rows:
+        clustering = cluster(bags.nodes, taxonomy, rng)
+    spent = cost(clustering, bags.nodes, loss=taxonomy.loss, level=taxonomy.level)
+    frame = _rows(clustering, taxonomy, rng)
+    n_released = int(frame["items"].list.len().sum())
+    columns = data.columns if isinstance(data, QueryLog) else []
+    n_users = data.n_users if isinstance(data, QueryLog) else data.n_transactions
+    manifest = Manifest(
+        method=name,
+        promise=method.promise,
+        parameters=parameters_of(method, taxonomy=taxonomy.source),
+        counts=Counts(
+            n_rows_before=data.n_rows, n_rows_after=frame.height, n_users_before=n_users, n_users_after=frame.height
+        ),
+        removed=bags.removed | {"items_suppressed": len(bags.nodes.values) - n_released},
+        measures={
+            "ggd": round(spent.distortion, 2),
+            "ncp": round(spent.ncp, 6),
+            "average_length": round(spent.average_length, 3),
+            "average_level": round(spent.average_level, 3),
+        },
+        columns=ColumnReport(
+            ids=Ids.FRESH,
+            time=TimeDetail.DROP,
+            dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
+            n_others_dropped=sum(name not in ROLES for name in columns),
+        ),
+        warnings=() if method.seed is None else (_SEEDED,),
+    )
+    made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)
+    return Release(data=made, manifest=manifest)
+
+
+def _rows(clustering: Clustering, taxonomy: Taxonomy, rng: np.random.Generator) -> pl.DataFrame:
+    released = clustering.released
+    lists = released.to_series(taxonomy.names.cast(pl.String).gather(released.values))
+    items = lists.gather(rng.permutation(clustering.cluster_of))
+    ids = pl.int_range(1, len(items) + 1, eager=True).cast(pl.String)
+    frame = pl.DataFrame({"id": ids, "items": items.cast(pl.List(pl.String))})
+    return with_own_texts(frame, but="id")

@@ -121,13 +121,6 @@ def _reach(delta: float) -> float:
     return sqrt(2 * (_NEGLIGIBLE - log(delta)))
 
 
-def spent(divergence: Divergence, *, appears: float, n_new: int, max_items: int, epsilon: float) -> float:
-    """Return the delta at epsilon if `n_new` of a person's counts appear with them and the others grow."""
-    loss = n_new * log1p(-appears)
-    seen = -expm1(loss) + exp(loss) * divergence(max_items - n_new, epsilon - loss)
-    return max(seen, divergence(max_items - n_new, epsilon + loss))
-
-
 def keeps(divergence: Divergence, *, appears: float, max_items: int, epsilon: float, delta: float) -> bool:
     """Return whether no number of appearing counts spends more than delta.
 

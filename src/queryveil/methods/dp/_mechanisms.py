@@ -3,21 +3,14 @@
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, sqrt
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from queryveil.errors import BadParameter
-from queryveil.methods.dp._calibration import (
-    SHIFTS,
-    gaussian_divergence,
-    half_count,
-    keeps,
-    laplace_tail,
-    tail,
-    top_chance,
-)
+from queryveil.methods.dp import _calibration
+from queryveil.methods.dp._calibration import SHIFTS, gaussian_divergence, top_chance
 from queryveil.methods.settings import DpSettings, Mechanism
 from queryveil.release import Noise
 from queryveil.settings import settings_of
@@ -33,90 +26,76 @@ _WIDEST = 2e5
 What = Literal["queries", "clicks"]
 
 
+class _Budget(NamedTuple):
+    """What one part of a release may spend on a person with `max_items` counts of `what`."""
+
+    epsilon: float
+    delta: float
+    max_items: int
+    what: What
+
+    def noise(self, mechanism: Any, scale: float, threshold: int, **others: Any) -> Noise:
+        """Return noise that spends this budget."""
+        return Noise(mechanism=mechanism, scale=scale, threshold=threshold, **self._asdict(), **others)
+
+
 @lru_cache(maxsize=256)
 def plan_for(
     *, mechanism: str = Mechanism.AUTO, epsilon: float, delta: float, max_items: int, what: What = "queries"
 ) -> Noise:
     """Return the noise and the threshold that spend at most (epsilon, delta) on a person with `max_items` counts.
 
+    The mechanism `auto` is the one by which the smallest counts leave with the chance 1/2; no data is looked at.
+
     >>> plan = plan_for(mechanism="laplace", epsilon=1.0, delta=1e-5, max_items=1)
     >>> plan.scale, plan.threshold
     (1.0, 13)
+    >>> [plan_for(epsilon=1.0, delta=1e-5, max_items=n).mechanism for n in (1, 5)]
+    ['truncated-geometric', 'gaussian']
     """
     if epsilon < LEAST_EPSILON:
         raise BadParameter("epsilon", epsilon, allowed=f"{LEAST_EPSILON} or more in each part of a release")
     if delta < LEAST_DELTA:
         raise BadParameter("delta", delta, allowed=f"{LEAST_DELTA} or more in each part of a release")
     chosen: Mechanism = settings_of(DpSettings)["mechanism"].check(mechanism)
+    budget = _Budget(epsilon, delta, max_items, what)
+    is_too_wide = _rough_scale(budget) * sqrt(max_items) > _WIDEST
     match chosen:
         case Mechanism.AUTO:
-            return choose(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
+            # Laplace noise is never better than truncated geometric, and zealous never better than Laplace.
+            plans = [_truncated_geometric(budget)] if is_too_wide else [_truncated_geometric(budget), _gaussian(budget)]
+            return min(plans, key=_calibration.half_count)
         case Mechanism.TRUNCATED_GEOMETRIC:
-            return _truncated_geometric(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
+            return _truncated_geometric(budget)
         case Mechanism.GAUSSIAN:
-            if _is_too_wide(epsilon=epsilon, delta=delta, max_items=max_items):
+            if is_too_wide:
                 raise BadParameter("epsilon", epsilon, allowed="larger for gaussian noise on so many counts")
-            return _gaussian(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
+            return _gaussian(budget)
         case Mechanism.LAPLACE:
-            return _laplace(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
+            scale = _scale(epsilon, max_items)
+            return budget.noise("laplace", scale, 1 + _distance(scale, _share(scale, budget)))
         case Mechanism.ZEALOUS:
-            return _zealous(epsilon=epsilon, delta=delta, max_items=max_items, what=what)
+            return _zealous(budget)
 
 
-def choose(*, epsilon: float, delta: float, max_items: int, what: What = "queries") -> Noise:
-    """Return the plan by which the smallest counts leave with the chance 1/2; no data is looked at.
-
-    Laplace noise is never better than truncated geometric, and zealous never better than Laplace.
-
-    >>> [choose(epsilon=1.0, delta=1e-5, max_items=n).mechanism for n in (1, 5)]
-    ['truncated-geometric', 'gaussian']
-    """
-    plans = [_truncated_geometric(epsilon=epsilon, delta=delta, max_items=max_items, what=what)]
-    if not _is_too_wide(epsilon=epsilon, delta=delta, max_items=max_items):
-        plans.append(_gaussian(epsilon=epsilon, delta=delta, max_items=max_items, what=what))
-    return min(plans, key=half_count)
-
-
-def _laplace(*, epsilon: float, delta: float, max_items: int, what: What) -> Noise:
-    scale = _scale(epsilon, max_items)
-    return Noise(
-        what=what,
-        mechanism="laplace",
-        max_items=max_items,
-        scale=scale,
-        threshold=1 + _distance(scale, _share(scale, delta, max_items)),
-        epsilon=epsilon,
-        delta=delta,
-    )
-
-
-def _zealous(*, epsilon: float, delta: float, max_items: int, what: What) -> Noise:
+def _zealous(budget: _Budget) -> Noise:
     """Götz et al.: counts below a first threshold never leave, the others get noise and a second threshold."""
     # Paper: noise of 2m/epsilon, and the first threshold that makes the second smallest.
     # Differs: the paper's second threshold has the number of users in it, which is itself a secret here; ours is
     # accounted for as that of the other kinds of noise.
-    scale = _scale(epsilon, 2 * max_items)
+    scale = _scale(budget.epsilon, 2 * budget.max_items)
     least = ceil(scale)
-    return Noise(
-        what=what,
-        mechanism="zealous",
-        max_items=max_items,
-        scale=scale,
-        threshold=least + _distance(scale, _share(scale, delta, max_items)),
-        epsilon=epsilon,
-        delta=delta,
-        least=least,
-    )
+    return budget.noise("zealous", scale, least + _distance(scale, _share(scale, budget)), least=least)
 
 
-def _truncated_geometric(*, epsilon: float, delta: float, max_items: int, what: What) -> Noise:
+def _truncated_geometric(budget: _Budget) -> Noise:
     """Desfontaines et al.'s optimal selection, made by noise, so that the noisy count may leave at no extra cost.
 
     Laplace noise, pushed up by one with a chance that brings the chance of the top value to what delta allows.
     """
     # Paper: epsilon' = epsilon/L0, delta' = 1-(1-delta)^(1/L0).
-    scale = _scale(epsilon, max_items)
-    share = _share(scale, delta, max_items)
+    scale = _scale(budget.epsilon, budget.max_items)
+    share = _share(scale, budget)
     a = exp(-1 / scale)
     top = max(1, floor(scale * log((-expm1(-1 / scale) / share + a) / (1 + a))) - 1)
     while top_chance(scale, top, 0.0) > share:
@@ -125,57 +104,37 @@ def _truncated_geometric(*, epsilon: float, delta: float, max_items: int, what: 
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if top_chance(scale, top, middle / SHIFTS) <= share else (low, middle)
-    return Noise(
-        what=what,
-        mechanism="truncated-geometric",
-        max_items=max_items,
-        scale=scale,
-        threshold=top + 1,
-        epsilon=epsilon,
-        delta=delta,
-        top=top,
-        shift=low,
-    )
+    return budget.noise("truncated-geometric", scale, top + 1, top=top, shift=low)
 
 
-def _gaussian(*, epsilon: float, delta: float, max_items: int, what: What) -> Noise:
+def _gaussian(budget: _Budget) -> Noise:
+    epsilon, delta, max_items, _ = budget
     careful = delta * _CARE
-    low, high = 0.05, 2 * _rough_scale(epsilon=epsilon, delta=delta, max_items=max_items) + 1
+    low, high = 0.05, 2 * _rough_scale(budget) + 1
     while high - low > max(0.25 / _DIGITS, high * 1e-7):
         middle = (low + high) / 2
         fits = gaussian_divergence(middle, delta=delta)(max_items, epsilon) <= careful
         low, high = (low, middle) if fits else (middle, high)
     scale = ceil(high * _DIGITS) / _DIGITS
     divergence = gaussian_divergence(scale, delta=delta)
-    plan = Noise(
-        what=what,
-        mechanism="gaussian",
-        max_items=max_items,
-        scale=scale,
-        threshold=2,
-        epsilon=epsilon,
-        delta=delta,
-    )
+    plan = budget.noise("gaussian", scale, 2)
     # If all of a person's counts appear, nothing but the threshold protects; other mixtures are judged below.
     share = -expm1(log1p(-careful) / max_items)
     distances = np.arange(1, ceil(scale * sqrt(2 * (40 - log(share)))) + 3)
-    chances = tail(plan, distances)
+    chances = _calibration.tail(plan, distances)
     first = int(np.argmax(chances <= share))
     distance = next(
         distance
         for distance, appears in zip(distances[first:].tolist(), chances[first:].tolist(), strict=True)
-        if keeps(divergence, appears=appears, max_items=max_items, epsilon=epsilon, delta=careful)
+        if _calibration.keeps(divergence, appears=appears, max_items=max_items, epsilon=epsilon, delta=careful)
     )
     return msgspec.structs.replace(plan, threshold=distance + 1)
 
 
-def _rough_scale(*, epsilon: float, delta: float, max_items: int) -> float:
-    """Return a scale that is always enough, for where to look."""
+def _rough_scale(budget: _Budget) -> float:
+    """Return a scale that is always enough for Gaussian noise, for where to look."""
+    epsilon, delta, max_items, _ = budget
     return sqrt(max_items) * (sqrt(2 * log(2 / delta)) + sqrt(2 * epsilon)) / epsilon
-
-
-def _is_too_wide(*, epsilon: float, delta: float, max_items: int) -> bool:
-    return _rough_scale(epsilon=epsilon, delta=delta, max_items=max_items) * sqrt(max_items) > _WIDEST
 
 
 def _scale(epsilon: float, max_items: int) -> float:
@@ -186,19 +145,19 @@ def _scale(epsilon: float, max_items: int) -> float:
     return scale
 
 
-def _share(scale: float, delta: float, max_items: int) -> float:
+def _share(scale: float, budget: _Budget) -> float:
     """Return how much of delta one count may spend.
 
     A count that appears must not give away more by staying out than one that grows does, 1/scale; this matters only
     where delta is not far below epsilon.
     """
-    return min(-expm1(log1p(-delta) / max_items), -expm1(-1 / scale)) * _CARE
+    return min(-expm1(log1p(-budget.delta) / budget.max_items), -expm1(-1 / scale)) * _CARE
 
 
 def _distance(scale: float, share: float) -> int:
     """Return the smallest number, 1 or more, that Laplace noise reaches with no more than this chance."""
     distance = max(1, floor(-scale * log(share * (1 + exp(-1 / scale)))) - 1)
-    while laplace_tail(np.array([distance]), scale)[0] > share:
+    while _calibration.laplace_tail(np.array([distance]), scale)[0] > share:
         distance += 1
     return distance
 
@@ -207,39 +166,25 @@ FIRST_ROUND = 0.2
 """The part of the queries' budget that the first of two rounds spends."""
 
 
-def plans_for(
-    *,
-    epsilon: float,
-    delta: float,
-    mechanism: str,
-    rounds: int,
-    max_queries: int,
-    clicks: float,
-    max_clicks: int,
-) -> tuple[Noise, ...]:
-    """The noise of each part of a release, the queries' first; what they spend adds up to no more than the whole.
+def plans_for(settings: DpSettings) -> tuple[Noise, ...]:
+    """Return the noise of each part of a release, the queries' first; together they spend no more than the whole.
 
-    >>> plans = plans_for(
-    ...     epsilon=1.0, delta=1e-5, mechanism="auto", rounds=2, max_queries=1, clicks=0.5, max_clicks=5
-    ... )
+    >>> plans = plans_for(DpSettings(rounds=2, max_queries=1, clicks=0.5))
     >>> [(plan.what, round(plan.epsilon, 6)) for plan in plans]
     [('queries', 0.1), ('queries', 0.4), ('clicks', 0.5)]
     """
-    for_clicks, for_queries = _split((epsilon, delta), clicks)
+    whole, clicks = (settings.epsilon, settings.delta), settings.clicks
+    for_clicks, for_queries = _split(whole, clicks)
     if clicks:
-        _check_clicks(clicks, whole=(epsilon, delta), first=1.0 if rounds == 1 else FIRST_ROUND)
-    parts = [for_queries] if rounds == 1 else list(_split(for_queries, FIRST_ROUND))
-    plans = [
-        plan_for(mechanism=mechanism, epsilon=part[0], delta=part[1], max_items=max_queries, what="queries")
-        for part in parts
-    ]
+        _check_clicks(clicks, whole=whole, first=1.0 if settings.rounds == 1 else FIRST_ROUND)
+    rounds = [for_queries] if settings.rounds == 1 else list(_split(for_queries, FIRST_ROUND))
+    parts: list[tuple[tuple[float, float], int, What]] = [(part, settings.max_queries, "queries") for part in rounds]
     if clicks:
-        plans.append(
-            plan_for(
-                mechanism=mechanism, epsilon=for_clicks[0], delta=for_clicks[1], max_items=max_clicks, what="clicks"
-            )
-        )
-    return tuple(plans)
+        parts.append((for_clicks, settings.max_clicks, "clicks"))
+    return tuple(
+        plan_for(mechanism=settings.mechanism, epsilon=epsilon, delta=delta, max_items=most, what=what)
+        for (epsilon, delta), most, what in parts
+    )
 
 
 def _check_clicks(clicks: float, *, whole: tuple[float, float], first: float) -> None:

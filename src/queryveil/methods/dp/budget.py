@@ -19,6 +19,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from queryveil.errors import BadFile, BadParameter, NotWritten, OverBudget
+from queryveil.formats.atomic_folders import sync_to_disk
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.settings import is_number, is_utf8
 
@@ -106,7 +107,7 @@ def spend(path: str | Path, promise: DifferentialPrivacy, *, release: str, total
         lines = [spending] if there else [ledger.total, spending]
         _append(handle, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), name=name)
     if there is None:
-        _to_disk(Path(path).absolute().parent)
+        sync_to_disk(Path(path).absolute().parent)
     return Ledger(total=ledger.total, spent=(*ledger.spent, spending))
 
 
@@ -256,11 +257,3 @@ def _append(handle: int, text: bytes, *, name: str) -> None:
         with suppress(OSError):
             os.ftruncate(handle, size)
         raise NotWritten(name, error.strerror, so="nothing was released") from None
-
-
-def _to_disk(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

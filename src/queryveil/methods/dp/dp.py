@@ -1,24 +1,40 @@
-"""Differentially private queries with counts, and what was clicked for them."""
+"""Differentially private queries with counts, and what was clicked for them.
+
+The contribution of each person is bounded: at most so many queries or clicks, once each.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numba import njit
 
 from queryveil import progress
-from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Bools, Int32s, Int64s, QueryLog, Tallies, with_own_texts
+from queryveil.data import (
+    CLICKS_SCHEMA,
+    TALLIES_SCHEMA,
+    Bools,
+    Int32s,
+    Int64s,
+    QueryLog,
+    Tallies,
+    UInt64s,
+    with_own_texts,
+)
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods.bots import bots_of
-from queryveil.methods.dp._bounding import Contributions, collect
 from queryveil.methods.dp._mechanisms import plans_for
 from queryveil.methods.dp._noise import check_extra, draw
-from queryveil.methods.settings import DpSettings
+from queryveil.methods.settings import Choice, DpSettings
 from queryveil.release import SEEDED_NOISE, ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail, versions
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
-from queryveil.text.tokens import encode, normalise
+from queryveil.text.tokens import encode, encode_normalised
 
 _MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
 _MUCH_DELTA = (
@@ -35,21 +51,17 @@ class Dp(DpSettings):
 
     Without a seed noise is OpenDP's, which needs the extra `dp`.
 
-    Parameters
-    ----------
-    epsilon: the factor of the promise is exp(epsilon); above 0 and at most 100, less is safer
-    delta: the part for which it does not hold; above 0, well below 1 in the number of users
-    max_queries: queries that each person counts for, 1 to 1000
-    mechanism: the noise: auto, truncated-geometric, gaussian, laplace or zealous
-    rounds: 1, or 2: people pick again, among what the first round has not released
-    choose: what a person counts for: random queries, or those that the person asked most often (frequent)
-    clicks: the part of epsilon and delta that is spent on the URLs clicked for released queries, below 1
-    max_clicks: pairs of a query and a URL that each person counts for, 1 to 1000
-    bot_threshold: users with more queries in a session are left out; None keeps every user
-    seed: repeat a run; never for releases, since whoever knows it takes the noise away
+    - epsilon: the factor of the promise is exp(epsilon); above 0 and at most 100, less is safer
+    - delta: the part for which it does not hold; above 0, well below 1 in the number of users
+    - max_queries: queries that each person counts for, 1 to 1000
+    - mechanism: the noise: auto, truncated-geometric, gaussian, laplace or zealous
+    - rounds: 1, or 2: people pick again, among what the first round has not released
+    - choose: what a person counts for: random queries, or those that the person asked most often (frequent)
+    - clicks: the part of epsilon and delta that is spent on the URLs clicked for released queries, below 1
+    - max_clicks: pairs of a query and a URL that each person counts for, 1 to 1000
+    - bot_threshold: users with more queries in a session are left out; None keeps every user
+    - seed: repeat a run; never for releases, since whoever knows it takes the noise away
 
-    Examples
-    --------
     >>> from queryveil.testing import log_of
     >>> log = log_of({f"persona{i}": ["red wine", f"wine {i}"] for i in range(400)})
     >>> release = Dp(epsilon=1.0, delta=1e-5, max_queries=2, seed=7).anonymize(log)
@@ -72,15 +84,7 @@ class Dp(DpSettings):
     @property
     def noise(self) -> tuple[Noise, ...]:
         """How noise will be added: one entry for each round, and one for clicks. No data is needed to say this."""
-        return plans_for(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            mechanism=self.mechanism,
-            rounds=self.rounds,
-            max_queries=self.max_queries,
-            clicks=self.clicks,
-            max_clicks=self.max_clicks,
-        )
+        return plans_for(self)
 
     def check(self, log: QueryLog) -> None:
         """Raise if no release can be made of such a log here, before anything of a budget is spent."""
@@ -179,11 +183,9 @@ def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
 
 def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
     """Number the queries of the rows by their normal form, each distinct one looked at once; an empty one is -1."""
-    as_asked, distinct = encode(asked)
-    normal, texts = encode(normalise(distinct))
-    numbers = np.where(may_leave(texts).to_numpy(), np.arange(len(texts)), -1)
-    by_text = numbers.astype(np.int32)[normal]
-    return (by_text[as_asked] if len(distinct) else as_asked), texts
+    codes, texts = encode_normalised(asked)
+    numbers = np.where(may_leave(texts).to_numpy(), np.arange(len(texts)), -1).astype(np.int32)
+    return (numbers[codes] if len(texts) else codes), texts
 
 
 def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) -> tuple[Int32s, pl.DataFrame]:
@@ -215,3 +217,78 @@ def by_count(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows in an order that tells nothing but what stands in them, with no text of others."""
     texts = frame.columns[:-1]
     return with_own_texts(frame.sort(["count", *texts], descending=[True, *(False for _ in texts)]))
+
+
+@njit(cache=True, nogil=True)
+def take_largest(row_ptr: Int64s, keys: UInt64s, most: int) -> Bools:
+    """Mark the `most` largest keys of each row; of equal ones the first."""
+    taken = np.zeros(len(keys), np.bool_)
+    best = np.empty(most, np.int64)
+    for row in range(len(row_ptr) - 1):
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin <= most:
+            taken[begin:end] = True
+            continue
+        n_best = 0
+        for place in range(begin, end):
+            key = keys[place]
+            if n_best == most:
+                if key <= keys[best[most - 1]]:
+                    continue
+                n_best -= 1
+            slot = n_best
+            while slot > 0 and keys[best[slot - 1]] < key:
+                best[slot] = best[slot - 1]
+                slot -= 1
+            best[slot] = place
+            n_best += 1
+        for slot in range(most):
+            taken[best[slot]] = True
+    return taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contributions:
+    """The distinct items of each person, and beside them how often each is there."""
+
+    items: Rows[np.int32]
+    times: Int32s
+
+    def without(self, is_out: Bools) -> Contributions:
+        """Return what is left of everybody's without some items."""
+        stays = ~is_out[self.items.values]
+        return Contributions(items=self.items.keep(stays), times=self.times[stays])
+
+    def counts(self, *, n_items: int, most: int, choose: Choice, rng: np.random.Generator) -> Int64s:
+        """Count for each item the people who picked it among their `most`.
+
+        Privacy: what a person picks depends on the person's own rows and on chance alone, never on what others ask.
+        """
+        ptr, items = self.items
+        keys = rng.integers(0, 2**64, len(items), dtype=np.uint64)
+        if choose is Choice.FREQUENT:
+            keys >>= np.uint64(32)
+            keys |= self.times.astype(np.uint64) << np.uint64(32)
+        return np.bincount(items[take_largest(ptr, keys, most)], minlength=n_items)
+
+
+def collect(owners: Int32s, items: Int32s) -> Contributions:
+    """Gather the rows of each person; a negative item is none.
+
+    >>> gathered = collect(np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 2], np.int32))
+    >>> gathered.items.to_lists(), gathered.times.tolist()
+    ([[2], [0, 2]], [1, 1, 2])
+    """
+    there = items >= 0
+    pairs: UInt64s = owners[there].astype(np.uint64)
+    pairs <<= np.uint64(32)
+    pairs |= items[there].astype(np.uint64)
+    pairs.sort()
+    is_first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.zeros(0, np.bool_)
+    starts = np.flatnonzero(is_first)
+    times = np.diff(np.append(starts, len(pairs))).astype(np.int32)
+    pairs = pairs[is_first]
+    owner = (pairs >> np.uint64(32)).astype(np.int64)
+    n_owners = int(owner[-1]) + 1 if len(owner) else 0
+    item = (pairs & np.uint64(0xFFFFFFFF)).astype(np.int32)
+    return Contributions(items=Rows.from_entries(owner, item, n_rows=n_owners), times=times)

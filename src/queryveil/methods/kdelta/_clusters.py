@@ -7,6 +7,7 @@ so it goes on until no cell is split. A cluster that falls apart between its cel
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,26 +20,27 @@ _EPSILON = 1e-12
 _SCALE = 2**31
 
 
-@njit(cache=True, nogil=True)
-def grow_clusters(
-    ptr: Int64s,
-    urls: Int32s,
-    within: Int32s,
-    order: Int64s,
-    post_ptr: Int64s,
-    posts: Int32s,
-    similarity: float,
-) -> Int32s:
-    """Return each set's cluster: its sets, two and two, share at least `similarity` of their URLs (Jaccard).
+class Sets(NamedTuple):
+    """Sets of URLs that get together only if they have the same `within` and share `similarity` (above 0, Jaccard).
 
-    The sets take turns by `order` as seeds, their URLs stand by falling rarity; `posts` are the sets with each URL by
-    rising size. Only sets with the same `within` get together. Sets are not empty, `similarity` is above 0.
+    No set is empty. The URLs of each stand by falling rarity; `url_sets` are the sets with each URL by rising size.
     """
+
+    urls: Rows[np.int32]
+    within: Int32s
+    url_sets: Rows[np.int32]
+    similarity: float
+
+
+@njit(cache=True, nogil=True)
+def grow_clusters(sets: Sets, order: Int64s) -> Int32s:
+    """Return each set's cluster, any two sets of which are similar; the sets take turns by `order` as seeds."""
+    ptr, urls = sets.urls
     n_sets = len(ptr) - 1
     rank = np.empty(n_sets, np.int64)
     rank[order] = np.arange(n_sets)
     cluster_of = np.full(n_sets, -1, np.int32)
-    is_seeds = np.full(len(post_ptr) - 1, -1, np.int64)
+    is_seeds = np.full(len(sets.url_sets.ptr) - 1, -1, np.int64)
     seen = np.full(n_sets, -1, np.int64)
     found, keys = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
     taken = np.empty(n_sets, np.int64)
@@ -50,15 +52,13 @@ def grow_clusters(
         for i in range(ptr[seed], ptr[seed + 1]):
             is_seeds[urls[i]] = seed
         seen[seed] = seed
-        n_found = _near(
-            seed, ptr, urls, within, post_ptr, posts, similarity, cluster_of, rank, is_seeds, seen, found, keys
-        )
+        n_found = _near(seed, sets, cluster_of, rank, is_seeds, seen, found, keys)
         n_taken = 0
         for place in order_of(keys[:n_found]):
             other = found[place]
             fits = True
             for i in range(n_taken):
-                if not _alike(taken[i], other, ptr, urls, similarity):
+                if not _alike(taken[i], other, ptr, urls, sets.similarity):
                     fits = False
                     break
             if fits:
@@ -72,12 +72,7 @@ def grow_clusters(
 @njit(cache=True, nogil=True)
 def _near(
     seed: int,
-    ptr: Int64s,
-    urls: Int32s,
-    within: Int32s,
-    post_ptr: Int64s,
-    posts: Int32s,
-    similarity: float,
+    sets: Sets,
     cluster_of: Int32s,
     rank: Int64s,
     is_seeds: Int64s,
@@ -90,6 +85,7 @@ def _near(
     Two sets of sizes a and b are near only if they share s / (1 + s) * (a + b) URLs, so one of the few rarest of the
     seed is among them: common URLs, whose lists are long, are looked up for the small sets alone.
     """
+    (ptr, urls), within, (post_ptr, posts), similarity = sets
     n_found = 0
     size = ptr[seed + 1] - ptr[seed]
     for i in range(size):
@@ -212,7 +208,7 @@ def _cluster_sets(urls: Rows[np.int32], *, within: Int32s, n_rows: Int64s, simil
     owner = urls.row_of_entry.astype(np.int32)
     posts = owner[np.lexsort((owner, urls.lengths[owner], urls.values))]
     order = np.argsort(-n_rows, kind="stable")
-    return grow_clusters(*urls, within, order, pointers(np.bincount(urls.values)), posts, similarity)
+    return grow_clusters(Sets(urls, within, Rows(pointers(np.bincount(urls.values)), posts), similarity), order)
 
 
 _MAX_ROUNDS = 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,44 +12,18 @@ from queryveil import progress
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
+from queryveil.methods.kdelta import _groups, _shared_kernels
 from queryveil.methods.kdelta._clusters import Repair
-from queryveil.methods.kdelta._groups import (
-    Centroids,
-    Grouping,
-    distances_left,
-    edits_between,
-    exact_counts,
-    form,
-    improve,
-    matching,
-    multiply,
-    rounded_counts,
-)
-from queryveil.methods.kdelta._objects import Holdings, Objects, cells_of, hold
-from queryveil.methods.kdelta._shared_kernels import (
-    choose_profiles,
-    gather_by_cell,
-    gather_sharing,
-    join_fitting,
-    times_of_all,
-)
+from queryveil.methods.kdelta._groups import Grouping, edits_between, matching
+from queryveil.methods.kdelta._objects import Centroids, Holdings, Objects, cells_of, hold
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReleasedRows:
+class ReleasedRows(NamedTuple):
     """Rows to release: the user of each, and the row of the log that it shows and the one its time is from."""
 
     user: Int32s
     source: Int64s
     time_source: Int64s
-
-    def joined(self, other: ReleasedRows) -> ReleasedRows:
-        """Return these rows and others."""
-        return ReleasedRows(
-            user=np.concatenate([self.user, other.user]),
-            source=np.concatenate([self.source, other.source]),
-            time_source=np.concatenate([self.time_source, other.time_source]),
-        )
 
 
 def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> Bools:
@@ -90,30 +65,27 @@ def share_groups(holdings: Holdings, *, k: int) -> Int32s:
     h = holdings
     order = np.argsort(-h.n_rows, kind="stable")
     post_ptr, posts = group(h.cells, h.n_cells)
-    group_of, n_groups = gather_sharing(order, *h.user_cells, h.counts, post_ptr, posts.copy(), k)
-    n_groups = gather_by_cell(group_of, n_groups, *h.user_cells, post_ptr, h.entry_user[posts], k)
+    group_of, n_groups = _shared_kernels.gather_sharing(order, h, Rows(post_ptr, posts.copy()), k)
+    cell_users = Rows(post_ptr, h.entry_user[posts])
+    n_groups = _shared_kernels.gather_by_cell(group_of, n_groups, h.user_cells, cell_users, k)
     if n_groups:
-        p = _profiles(h, group_of, n_groups)
-        by_first = group(p.cells[p.group_cells.ptr[:-1]], h.n_cells)
-        rest = np.flatnonzero(group_of < 0)
-        join_fitting(rest, group_of, *h.user_cells, h.counts, *p.group_cells, p.counts, *by_first)
+        profiles = _profiles(h, group_of, n_groups)
+        by_first = group(profiles.cells[profiles.group_cells.ptr[:-1]], h.n_cells)
+        _shared_kernels.join_fitting(np.flatnonzero(group_of < 0), group_of, h, profiles, by_first)
     return group_of
 
 
 def shared_counts(holdings: Holdings, group_of: Int32s) -> Holdings:
     """Return for each user its group's common profile as many times as it has it; nothing to users without a group."""
-    h = holdings
-    profiles = _profiles(h, group_of, int(group_of.max(initial=-1)) + 1)
-    times = times_of_all(group_of, *h.user_cells, h.counts, *profiles.group_cells, profiles.counts)
-    return multiply(profiles, group_of, times, n_cells=h.n_cells)
+    profiles = _profiles(holdings, group_of, int(group_of.max(initial=-1)) + 1)
+    times = _shared_kernels.times_of_all(group_of, holdings, profiles)
+    return _groups.multiply(profiles, group_of, times, n_cells=holdings.n_cells)
 
 
 def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Centroids:
-    h = holdings
     grouped: Int64s = np.flatnonzero(group_of >= 0)
-    member_ptr, members = group(group_of[grouped], n_groups)
-    ptr, cells, counts = choose_profiles(member_ptr, grouped[members], *h.user_cells, h.counts, h.n_cells)
-    return Centroids(group_cells=Rows(ptr, cells), counts=counts)
+    ptr, members = group(group_of[grouped], n_groups)
+    return _shared_kernels.choose_profiles(Rows(ptr, grouped[members]), holdings)
 
 
 def shared_texts(
@@ -134,7 +106,7 @@ def shared_texts(
     times = want.n_rows // grouping.centroids.n_rows[grouping.group_of]
     n_places = want.counts // times[want.entry_user]
     have = hold(user, cell, n_users=want.n_users, n_cells=want.n_cells)
-    places = replace(want, counts=n_places)
+    places = want._replace(counts=n_places)
     order = np.lexsort((rng.random(len(user)), cell, user))
     number = np.arange(len(user)) - np.repeat(np.cumsum(have.counts) - have.counts, have.counts)
     place = np.empty(len(user), np.int64)
@@ -205,10 +177,10 @@ def equal_by_edits(
     """
     table.check_enough(k)
     have = table.hold()
-    counts = rounded_counts if rounded else exact_counts
-    as_paper = form(have, k=k)
+    counts = _groups.rounded_counts if rounded else _groups.exact_counts
+    as_paper = _groups.form(have, k=k)
     papers = edits_between(have, counts(have, as_paper))
-    grouping = improve(have, as_paper, rng=rng) if best else as_paper
+    grouping = _groups.improve(have, as_paper, rng=rng) if best else as_paper
     want = counts(have, grouping)
     edits = edits_between(have, want)
     if edits.n_added + edits.n_suppressed > papers.n_added + papers.n_suppressed:
@@ -217,7 +189,8 @@ def equal_by_edits(
     progress.step("adding and suppressing rows")
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
     own = ReleasedRows(user=table.user[stay], source=stay, time_source=stay)
-    rows = own.joined(added_rows(table.user, table.cell, have, want, rng=rng))
+    added = added_rows(table.user, table.cell, have, want, rng=rng)
+    rows = ReleasedRows(*(np.concatenate([mine, new]) for mine, new in zip(own, added, strict=True)))
     before, cell = table.query[rows.source], table.cell[rows.source]
     if same_texts:
         part = np.arange(len(table.cluster))
@@ -234,7 +207,7 @@ def equal_by_edits(
         "suppressions_paper_centroids": papers.n_suppressed,
     }
     if rounded:
-        left = distances_left(want, have, grouping)
+        left = _groups.distances_left(want, have, grouping)
         measures |= {
             "largest_distance_left": round(float(left.max()), 6),
             "mean_distance_left": round(float(left.mean()), 6),

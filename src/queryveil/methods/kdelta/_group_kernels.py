@@ -4,7 +4,8 @@ import numpy as np
 from numba import njit
 
 from queryveil.data import Int32s, Int64s
-from queryveil.data.rows import order_of, sort_in_place
+from queryveil.data.rows import Rows, order_of, sort_in_place
+from queryveil.methods.kdelta._objects import Centroids, Holdings
 
 
 @njit(cache=True, nogil=True)
@@ -32,43 +33,43 @@ def steps_of(ptr: Int64s, counts: Int64s) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def spread(row: int, ptr: Int64s, cells: Int32s, counts: Int64s, dense: Int64s) -> int:
-    """Write the counts of a row into `dense`; give their sum."""
+def spread(row: int, rows: Rows[np.int32], counts: Int64s, dense: Int64s) -> int:
+    """Write the counts of a row into `dense`; return their sum."""
     step = 0
-    for i in range(ptr[row], ptr[row + 1]):
-        dense[cells[i]] = counts[i]
+    for i in range(rows.ptr[row], rows.ptr[row + 1]):
+        dense[rows.values[i]] = counts[i]
         step += counts[i]
     return step
 
 
 @njit(cache=True, nogil=True)
-def clear(row: int, ptr: Int64s, cells: Int32s, dense: Int64s) -> None:
+def clear(row: int, rows: Rows[np.int32], dense: Int64s) -> None:
     """Undo `spread`."""
-    for i in range(ptr[row], ptr[row + 1]):
-        dense[cells[i]] = 0
+    for cell in rows.values[rows.ptr[row] : rows.ptr[row + 1]]:
+        dense[cell] = 0
 
 
 @njit(cache=True, nogil=True)
-def edits(user: int, step: int, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s, dense: Int64s) -> int:
+def edits(user: int, step: int, held: Holdings, n_rows: Int64s, dense: Int64s) -> int:
     """Return the rows to add to and to suppress of a user, in `exact`, towards the centroid in `dense`."""
+    ptr, cells = held.user_cells
     times = multiple(n_rows[user], step)
     shared = 0
     for i in range(ptr[user], ptr[user + 1]):
-        shared += min(counts[i], times * dense[cells[i]])
+        shared += min(held.counts[i], times * dense[cells[i]])
     return int(n_rows[user] + times * step - 2 * shared)
 
 
 @njit(cache=True, nogil=True)
-def nearest_centroids(
-    users: Int64s, seeds: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s, n_cells: int
-) -> Int32s:
+def nearest_centroids(users: Int64s, seeds: Int64s, held: Holdings, n_rows: Int64s) -> Int32s:
     """Return the place of each user's nearest seed; of those equally near one with as many rows, then the first."""
+    (ptr, cells), counts, n_cells = held
     found = np.full(len(users), -1, np.int32)
     value, apart = np.zeros(len(users)), np.zeros(len(users), np.int64)
     dense = np.zeros(n_cells, np.int64)
     for group in range(len(seeds)):
         seed = seeds[group]
-        step = spread(seed, ptr, cells, counts, dense)
+        step = spread(seed, held.user_cells, counts, dense)
         for i in range(len(users)):
             user = users[i]
             shared = 0
@@ -78,7 +79,7 @@ def nearest_centroids(
             differs = abs(n_rows[user] - n_rows[seed])
             if found[i] < 0 or new < value[i] or (new == value[i] and differs < apart[i]):
                 found[i], value[i], apart[i] = group, new, differs
-        clear(seed, ptr, cells, dense)
+        clear(seed, held.user_cells, dense)
     return found
 
 
@@ -87,25 +88,23 @@ _N_TOTALS = 12
 
 
 @njit(cache=True, nogil=True)
-def choose_centroids(
-    member_ptr: Int64s, members: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_rows: Int64s
-) -> tuple[Int64s, Int32s, Int64s, Int64s]:
-    """Return each group's centroid as compressed rows of cells and counts, and the rows to add and to suppress for it.
+def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) -> tuple[Centroids, Int64s]:
+    """Return each group's centroid, and the rows to add and to suppress for it.
 
     Every user gets the multiple of the centroid that comes nearest to its rows. For a given sum of the centroid these
     multiples are known, and what another row in a cell adds to what users can keep becomes less with each one. So
     filling the cells by what they add, most first, keeps most; several sums are tried.
     """
-    n_groups = len(member_ptr) - 1
+    n_groups, n_entries = len(members.ptr) - 1, len(held.counts)
     out_ptr = np.zeros(n_groups + 1, np.int64)
     costs = np.empty(n_groups, np.int64)
-    out_cells, out_counts = np.empty(len(cells), np.int32), np.empty(len(cells), np.int64)
+    out_cells, out_counts = np.empty(n_entries, np.int32), np.empty(n_entries, np.int64)
     for group in range(n_groups):
-        mine = members[member_ptr[group] : member_ptr[group + 1]]
+        mine = members.values[members.ptr[group] : members.ptr[group + 1]]
         rows = np.empty(len(mine), np.int64)
         for i in range(len(mine)):
             rows[i] = n_rows[mine[i]]
-        owner, cell, count = _entries(mine, ptr, cells, counts)
+        owner, cell, count = _entries(mine, held)
         best, best_cost = np.zeros(len(cell), np.int64), -1
         for total in _totals(rows):
             found = _fill(total, rows, owner, cell, count)
@@ -120,12 +119,14 @@ def choose_centroids(
                 out_cells[n_out], out_counts[n_out] = cell[i], best[i]
                 n_out += 1
         out_ptr[group + 1], costs[group] = n_out, best_cost
-    return out_ptr, out_cells[: out_ptr[n_groups]].copy(), out_counts[: out_ptr[n_groups]].copy(), costs
+    n_out = out_ptr[n_groups]
+    return Centroids(Rows(out_ptr, out_cells[:n_out].copy()), out_counts[:n_out].copy()), costs
 
 
 @njit(cache=True, nogil=True)
-def _entries(mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def _entries(mine: Int64s, held: Holdings) -> tuple[Int64s, Int64s, Int64s]:
     """Return who of the group has how many rows in which cell, by cell."""
+    ptr, cells = held.user_cells
     n = 0
     for user in mine:
         n += ptr[user + 1] - ptr[user]
@@ -133,7 +134,7 @@ def _entries(mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s) -> tuple[
     n = 0
     for i in range(len(mine)):
         for j in range(ptr[mine[i]], ptr[mine[i] + 1]):
-            owner[n], cell[n], count[n] = i, cells[j], counts[j]
+            owner[n], cell[n], count[n] = i, cells[j], held.counts[j]
             n += 1
     order = order_of(cell)
     return owner[order], cell[order], count[order]
@@ -225,24 +226,21 @@ _N_TRIED = 4
 def swap_users(
     order: Int64s,
     group_of: Int32s,
-    member_ptr: Int64s,
-    members: Int64s,
-    ptr: Int64s,
-    cells: Int32s,
-    counts: Int64s,
+    group_members: Rows[np.int64],
+    held: Holdings,
     n_rows: Int64s,
-    centroid_ptr: Int64s,
-    centroid_cells: Int32s,
-    centroid_counts: Int64s,
-    post_ptr: Int64s,
-    post_group: Int32s,
+    centroids: Centroids,
+    cell_groups: Rows[np.int32],
     post_count: Int64s,
 ) -> int:
-    """Swap users between groups, in place, where that costs less; centroids stay. Give how many rows it saves.
+    """Swap users between groups, in place, where that costs less; centroids stay. Return how many rows it saves.
 
-    The posts are, for each cell, the groups whose centroid has it and its count there. By `order` each user is tried in
-    the groups whose centroids would cost it least, in the stead of each of their members.
+    `cell_groups` are the groups whose centroid has each cell, `post_count` its count there. By `order` each user is
+    tried in the groups whose centroids would cost it least, in the stead of each of their members.
     """
+    (ptr, cells), counts, _ = held
+    member_ptr, members = group_members
+    post_ptr, post_group = cell_groups
     n_groups = len(member_ptr) - 1
     place_of = np.empty(len(group_of), np.int64)
     place_of[members] = np.arange(len(members))
@@ -253,10 +251,10 @@ def swap_users(
     dense = np.zeros(len(post_ptr) - 1, np.int64)
     now = np.zeros(len(group_of), np.int64)
     for group in range(n_groups):
-        step[group] = spread(group, centroid_ptr, centroid_cells, centroid_counts, dense)
+        step[group] = spread(group, centroids.group_cells, centroids.counts, dense)
         for user in members[member_ptr[group] : member_ptr[group + 1]]:
-            now[user] = edits(user, step[group], ptr, cells, counts, n_rows, dense)
-        clear(group, centroid_ptr, centroid_cells, dense)
+            now[user] = edits(user, step[group], held, n_rows, dense)
+        clear(group, centroids.group_cells, dense)
 
     saved = 0
     for user in order:
@@ -288,7 +286,7 @@ def swap_users(
                 tried[place], tried_cost[place] = group, cost
         if n_best == 0:
             continue
-        spread(home, centroid_ptr, centroid_cells, centroid_counts, dense)
+        spread(home, centroids.group_cells, centroids.counts, dense)
         best, best_saved, best_cost, best_users = -1, 0, 0, 0
         for i in range(n_best):
             group = tried[i]
@@ -296,10 +294,10 @@ def swap_users(
                 gain = now[user] - tried_cost[i] + now[other]
                 if gain <= best_saved:
                     continue
-                cost = edits(other, step[home], ptr, cells, counts, n_rows, dense)
+                cost = edits(other, step[home], held, n_rows, dense)
                 if gain - cost > best_saved:
                     best, best_saved, best_cost, best_users = other, gain - cost, cost, tried_cost[i]
-        clear(home, centroid_ptr, centroid_cells, dense)
+        clear(home, centroids.group_cells, dense)
         if best >= 0:
             there = group_of[best]
             group_of[user], group_of[best] = there, home

@@ -1,6 +1,6 @@
 """Groups of at least k users with alike shares, and the centroid of each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -9,26 +9,21 @@ from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
-from queryveil.methods.kdelta._objects import Holdings, totals
+from queryveil.methods.kdelta._objects import Centroids, Holdings
 
 
 @njit(cache=True, nogil=True)
 def form_groups(
-    order: Int64s,
-    ptr: Int64s,
-    cells: Int32s,
-    counts: Int64s,
-    n_rows: Int64s,
-    post_ptr: Int64s,
-    posts: Int64s,
-    k: int,
+    order: Int64s, held: Holdings, n_rows: Int64s, cell_entries: Rows[np.int64], k: int
 ) -> tuple[Int32s, Int64s]:
     """Return each user's group and each group's seed; users left over, fewer than k, have the group -1.
 
     By falling number of rows, the `order`, each user that is still free is a seed and takes the k-1 free users nearest
     to it. Users who have no cell in common with the seed are equally far: of these it takes the ones with most rows,
-    which have no more than it has. `posts` are the places in `cells` of each cell and are used up.
+    which have no more than it has. `cell_entries` are the entries of each cell and are used up.
     """
+    (ptr, cells), counts, _ = held
+    post_ptr, posts = cell_entries
     n_users = len(order)
     entry_user = np.empty(len(cells), np.int64)
     for user in range(n_users):
@@ -109,24 +104,6 @@ _LEAST_PROGRESS = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Centroids:
-    """What the users of each group are made equal to: the cells of each group and the counts of these."""
-
-    group_cells: Rows[np.int32]
-    counts: Int64s
-
-    @property
-    def cells(self) -> Int32s:
-        """The cells of all groups, one after another."""
-        return self.group_cells.values
-
-    @property
-    def n_rows(self) -> Int64s:
-        """The sum of the counts of each."""
-        return totals(self.group_cells.ptr, self.counts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grouping:
     """The group of each user, and the centroid of each group."""
 
@@ -142,9 +119,9 @@ def form(holdings: Holdings, *, k: int) -> Grouping:
     progress.step("grouping users")
     h, n_rows = holdings, holdings.n_rows
     order = np.argsort(-n_rows, kind="stable")
-    group_of, seeds = form_groups(order, *h.user_cells, h.counts, n_rows, *group(h.cells, h.n_cells), k)
+    group_of, seeds = form_groups(order, h, n_rows, group(h.cells, h.n_cells), k)
     rest = np.flatnonzero(group_of < 0)
-    group_of[rest] = nearest_centroids(rest, seeds, *h.user_cells, h.counts, n_rows, h.n_cells)
+    group_of[rest] = nearest_centroids(rest, seeds, h, n_rows)
     return Grouping(group_of=group_of, centroids=users_as_centroids(h, seeds))
 
 
@@ -168,10 +145,7 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
     for n_round in range(_MAX_ROUNDS):
         progress.step("swapping users", n_round / _MAX_ROUNDS)
         before, order = cost, rng.permutation(h.n_users)
-        swap_users(
-            order, group_of, members.ptr, members.values, h.user_cells.ptr, h.cells, h.counts, n_rows,
-            best.group_cells.ptr, best.cells, best.counts, *by_cell(best, n_cells=h.n_cells),
-        )  # fmt: skip
+        swap_users(order, group_of, members, h, n_rows, best, *by_cell(best, n_cells=h.n_cells))
         best, cost = cheapest_centroids(h, members)
         if before - cost <= _LEAST_PROGRESS * before:
             break
@@ -180,16 +154,15 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
 
 def cheapest_centroids(holdings: Holdings, members: Rows[np.int64]) -> tuple[Centroids, int]:
     """Return the centroids for which the groups need fewest edits, and how many."""
-    h = holdings
-    ptr, cells, counts, costs = choose_centroids(*members, *h.user_cells, h.counts, h.n_rows)
-    return Centroids(group_cells=Rows(ptr, cells), counts=counts), int(costs.sum())
+    centroids, costs = choose_centroids(members, holdings, holdings.n_rows)
+    return centroids, int(costs.sum())
 
 
-def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Int64s, Int32s, Int64s]:
+def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Rows[np.int32], Int64s]:
     """Return for each cell the groups whose centroid has it, and its count there."""
     owner = centroids.group_cells.row_of_entry.astype(np.int32)
     ptr, places = group(centroids.cells, n_cells)
-    return ptr, owner[places], centroids.counts[places]
+    return Rows(ptr, owner[places]), centroids.counts[places]
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
@@ -211,7 +184,7 @@ def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
     step = centroids.n_rows[grouping.group_of]
     whole = multiply(centroids, grouping.group_of, holdings.n_rows, n_cells=holdings.n_cells)
     counts = -(-whole.counts // step[whole.entry_user])
-    return replace(whole, counts=counts)
+    return whole._replace(counts=counts)
 
 
 def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:

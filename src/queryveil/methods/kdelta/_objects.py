@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, pointers
-from queryveil.text.tokens import encode, normalise
+from queryveil.text.tokens import encode, encode_normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -31,15 +32,8 @@ class Objects:
 
     def keep(self, rows: Bools) -> Objects:
         """Return some of the rows."""
-        return Objects(
-            place=self.place[rows],
-            user=self.user[rows],
-            query=self.query[rows],
-            url=self.url[rows],
-            texts=self.texts,
-            urls=self.urls,
-            n_users=self.n_users,
-        )
+        places, users, queries, urls = self.place[rows], self.user[rows], self.query[rows], self.url[rows]
+        return replace(self, place=places, user=users, query=queries, url=urls)
 
     def n_users_by(self, numbers: Int32s, *, n_numbers: int) -> Int64s:
         """Return the number of distinct users with each of the numbers that the rows have."""
@@ -47,30 +41,8 @@ class Objects:
         return np.bincount(pairs // max(1, self.n_users), minlength=n_numbers)
 
 
-def totals(ptr: Int64s, counts: Int64s) -> Int64s:
-    """Return the sum of each of the compressed rows.
-
-    >>> totals(np.array([0, 2, 2]), np.array([3, 4])).tolist()
-    [7, 0]
-    """
-    total = pointers(counts)
-    out: Int64s = total[ptr[1:]] - total[ptr[:-1]]
-    return out
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Holdings:
-    """How many rows each user has in each cell.
-
-    Parameters
-    ----------
-    user_cells
-        The cells of each user, ascending.
-    counts
-        The number of the user's rows in each of them.
-    n_cells
-        The number of cells of the whole log.
-    """
+class Holdings(NamedTuple):
+    """How many rows each user has in each cell: the cells of each user, ascending, and the number of rows in each."""
 
     user_cells: Rows[np.int32]
     counts: Int64s
@@ -89,7 +61,7 @@ class Holdings:
     @property
     def n_rows(self) -> Int64s:
         """The number of rows of each user."""
-        return totals(self.user_cells.ptr, self.counts)
+        return _sums(self.user_cells, self.counts)
 
     @property
     def entry_user(self) -> Int64s:
@@ -97,11 +69,31 @@ class Holdings:
         return self.user_cells.row_of_entry
 
 
+class Centroids(NamedTuple):
+    """What the users of each group are made equal to: the cells of each group and the counts of these."""
+
+    group_cells: Rows[np.int32]
+    counts: Int64s
+
+    @property
+    def cells(self) -> Int32s:
+        """The cells of all groups, one after another."""
+        return self.group_cells.values
+
+    @property
+    def n_rows(self) -> Int64s:
+        """The sum of the counts of each."""
+        return _sums(self.group_cells, self.counts)
+
+
+def _sums(rows: Rows[np.int32], counts: Int64s) -> Int64s:
+    """Return the sum of the counts beside each row."""
+    return np.diff(pointers(counts)[rows.ptr])
+
+
 def read_objects(frame: pl.DataFrame) -> Objects:
     """Number the users, queries and URLs of the rows that have a query."""
-    as_asked, distinct = encode(frame["query"])
-    normal, texts = encode(normalise(distinct))
-    query = normal[as_asked] if len(distinct) else as_asked
+    query, texts = encode_normalised(frame["query"])
     url, urls = _clicked_urls(frame)
     user, users = encode(frame["user"])
     found = Objects(

@@ -1,27 +1,39 @@
 """Groups of users with cells in common, and what all of a group can keep if nothing may be added."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from queryveil.data import Int32s, Int64s
-from queryveil.data.rows import order_of
+from queryveil.data.rows import Rows, order_of
+from queryveil.methods.kdelta._objects import Centroids, Holdings
+
+
+class _Free(NamedTuple):
+    """The entries of each cell, `posts[post_ptr[c]:post_end[c]]`, without those of users who have a group for good."""
+
+    entry_user: Int64s
+    group_of: Int32s
+    post_ptr: Int64s
+    post_end: Int64s
+    posts: Int64s
 
 
 @njit(cache=True, nogil=True)
-def gather_sharing(
-    order: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, post_ptr: Int64s, posts: Int64s, k: int
-) -> tuple[Int32s, int]:
+def gather_sharing(order: Int64s, held: Holdings, cell_entries: Rows[np.int64], k: int) -> tuple[Int32s, int]:
     """Return each user's group of exactly k, -1 for those without one, and the number of groups.
 
     By `order` each free user is a seed; it takes the free user who shares most rows with what the group still has in
-    common, until there are k. `posts` are the places in `cells` of each cell and are used up.
+    common, until there are k. `cell_entries` are the entries of each cell and are used up.
     """
+    (ptr, cells), counts, _ = held
     n_users = len(order)
     entry_user = np.empty(len(cells), np.int64)
     for user in range(n_users):
         entry_user[ptr[user] : ptr[user + 1]] = user
-    post_end = post_ptr[1:].copy()
     group_of = np.full(n_users, -1, np.int32)
+    free = _Free(entry_user, group_of, cell_entries.ptr, cell_entries.ptr[1:].copy(), cell_entries.values)
     overlap = np.zeros(n_users, np.int64)
     touched, taken = np.empty(n_users, np.int64), np.empty(k, np.int64)
     n_groups = 0
@@ -34,12 +46,8 @@ def gather_sharing(
         common, least = cells[ptr[seed] : ptr[seed + 1]].copy(), counts[ptr[seed] : ptr[seed + 1]].copy()
         n_common = len(common)
         while n_taken < k:
-            n_common = _only_shared(
-                common, least, n_common, k - n_taken, n_groups, entry_user, group_of, post_ptr, post_end, posts
-            )
-            best = _most_sharing(
-                common, least, n_common, entry_user, group_of, counts, post_ptr, post_end, posts, overlap, touched
-            )
+            n_common = _only_shared(common, least, n_common, k - n_taken, n_groups, free)
+            best = _most_sharing(common, least, n_common, counts, free, overlap, touched)
             if best < 0:
                 break
             group_of[best] = n_groups
@@ -55,19 +63,9 @@ def gather_sharing(
 
 
 @njit(cache=True, nogil=True)
-def _only_shared(
-    common: Int32s,
-    least: Int64s,
-    n_common: int,
-    n_needed: int,
-    n_groups: int,
-    entry_user: Int64s,
-    group_of: Int32s,
-    post_ptr: Int64s,
-    post_end: Int64s,
-    posts: Int64s,
-) -> int:
-    """Keep the cells that enough free users have; a cell with fewer cannot stay in common. Gives how many are left."""
+def _only_shared(common: Int32s, least: Int64s, n_common: int, n_needed: int, n_groups: int, free: _Free) -> int:
+    """Keep the cells that enough free users have; a cell with fewer cannot stay in common. Returns how many stay."""
+    entry_user, group_of, post_ptr, post_end, posts = free
     n_left = 0
     for i in range(n_common):
         n_free, end = 0, post_ptr[common[i]]
@@ -87,19 +85,10 @@ def _only_shared(
 
 @njit(cache=True, nogil=True)
 def _most_sharing(
-    common: Int32s,
-    least: Int64s,
-    n_common: int,
-    entry_user: Int64s,
-    group_of: Int32s,
-    counts: Int64s,
-    post_ptr: Int64s,
-    post_end: Int64s,
-    posts: Int64s,
-    overlap: Int64s,
-    touched: Int64s,
+    common: Int32s, least: Int64s, n_common: int, counts: Int64s, free: _Free, overlap: Int64s, touched: Int64s
 ) -> int:
     """Return the free user who shares most rows with the cells in common, -1 if nobody shares any."""
+    entry_user, group_of, post_ptr, post_end, posts = free
     n_touched = 0
     for i in range(n_common):
         for j in range(post_ptr[common[i]], post_end[common[i]]):
@@ -121,7 +110,7 @@ def _most_sharing(
 
 @njit(cache=True, nogil=True)
 def _lower(common: Int32s, least: Int64s, n_common: int, theirs: Int32s, their_counts: Int64s) -> int:
-    """Lower the counts in common to those of one more user, both by ascending cell; give the number of cells left."""
+    """Lower the counts in common to those of one more user, both by ascending cell; return the number of cells left."""
     n_left, j = 0, 0
     for i in range(n_common):
         while j < len(theirs) and theirs[j] < common[i]:
@@ -134,12 +123,14 @@ def _lower(common: Int32s, least: Int64s, n_common: int, theirs: Int32s, their_c
 
 @njit(cache=True, nogil=True)
 def gather_by_cell(
-    group_of: Int32s, n_groups: int, ptr: Int64s, cells: Int32s, post_ptr: Int64s, posts: Int64s, k: int
+    group_of: Int32s, n_groups: int, user_cells: Rows[np.int32], cell_users: Rows[np.int64], k: int
 ) -> int:
-    """Put the users without a group together by the cell that most of them have, in place; give the number of groups.
+    """Put users without a group together by the cell that most of them have, in place; return the number of groups.
 
-    A cell that fewer than k of them have makes no group. `posts` are the users with each cell.
+    A cell that fewer than k of them have makes no group.
     """
+    ptr, cells = user_cells
+    post_ptr, posts = cell_users
     n_free = np.zeros(len(post_ptr) - 1, np.int64)
     for user in range(len(group_of)):
         if group_of[user] < 0:
@@ -159,74 +150,61 @@ def gather_by_cell(
 
 
 @njit(cache=True, nogil=True)
-def times_within(user: int, ptr: Int64s, cells: Int32s, counts: Int64s, profile: Int32s, amount: Int64s) -> int:
+def times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) -> int:
     """Return how many times a user has the whole of a profile."""
+    ptr, cells = held.user_cells
     times, i = 2**62, ptr[user]
     for j in range(len(profile)):
         while i < ptr[user + 1] and cells[i] < profile[j]:
             i += 1
         if i == ptr[user + 1] or cells[i] != profile[j]:
             return 0
-        times = min(times, int(counts[i] // amount[j]))
+        times = min(times, int(held.counts[i] // amount[j]))
     return times if len(profile) else 0
 
 
 @njit(cache=True, nogil=True)
 def join_fitting(
-    users: Int64s,
-    group_of: Int32s,
-    ptr: Int64s,
-    cells: Int32s,
-    counts: Int64s,
-    profile_ptr: Int64s,
-    profile: Int32s,
-    amount: Int64s,
-    by_first_ptr: Int64s,
-    by_first: Int64s,
+    users: Int64s, group_of: Int32s, held: Holdings, profiles: Centroids, by_first: Rows[np.int64]
 ) -> None:
     """Put each of the users into the group of whose profile it keeps most, in place, if it has one whole.
 
     `by_first` are the groups by the first cell of their profile.
     """
+    ptr, cells = held.user_cells
+    (profile_ptr, profile), amount = profiles
     for user in users:
         most = 0
         for i in range(ptr[user], ptr[user + 1]):
-            for group in by_first[by_first_ptr[cells[i]] : by_first_ptr[cells[i] + 1]]:
+            for group in by_first.values[by_first.ptr[cells[i]] : by_first.ptr[cells[i] + 1]]:
                 first, last = profile_ptr[group], profile_ptr[group + 1]
-                times = times_within(user, ptr, cells, counts, profile[first:last], amount[first:last])
+                times = times_within(user, held, profile[first:last], amount[first:last])
                 kept = times * amount[first:last].sum() if times else 0
                 if kept > most:
                     most, group_of[user] = kept, group
 
 
 @njit(cache=True, nogil=True)
-def times_of_all(
-    group_of: Int32s,
-    ptr: Int64s,
-    cells: Int32s,
-    counts: Int64s,
-    profile_ptr: Int64s,
-    profile: Int32s,
-    amount: Int64s,
-) -> Int64s:
+def times_of_all(group_of: Int32s, held: Holdings, profiles: Centroids) -> Int64s:
     """Return how many times each user has the whole of its group's profile; 0 without a group."""
+    (profile_ptr, profile), amount = profiles
     times = np.zeros(len(group_of), np.int64)
     for user in range(len(group_of)):
         if group_of[user] >= 0:
             first, last = profile_ptr[group_of[user]], profile_ptr[group_of[user] + 1]
-            times[user] = times_within(user, ptr, cells, counts, profile[first:last], amount[first:last])
+            times[user] = times_within(user, held, profile[first:last], amount[first:last])
     return times
 
 
 @njit(cache=True, nogil=True)
-def choose_profiles(
-    member_ptr: Int64s, members: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_cells: int
-) -> tuple[Int64s, Int32s, Int64s]:
-    """Return each group's profile, counts of cells that each member has once at least, as compressed rows.
+def choose_profiles(group_members: Rows[np.int64], held: Holdings) -> Centroids:
+    """Return each group's profile: counts of cells that each member has once at least.
 
     Of three ways it takes the one that keeps most rows: the least counts of the members, each of the cells that they
     have most of once, or one cell alone. A group without a cell in common has an empty profile.
     """
+    member_ptr, members = group_members
+    ptr, n_cells = held.user_cells.ptr, held.n_cells
     n_groups = len(member_ptr) - 1
     out_ptr = np.zeros(n_groups + 1, np.int64)
     longest = 0
@@ -239,7 +217,7 @@ def choose_profiles(
     for group in range(n_groups):
         mine = members[member_ptr[group] : member_ptr[group + 1]]
         if len(mine):
-            shared, table = _table(mine, ptr, cells, counts, n_sharing, place)
+            shared, table = _table(mine, held, n_sharing, place)
             if len(shared):
                 profile = _best_profile(table)
                 for j in range(len(shared)):
@@ -247,14 +225,13 @@ def choose_profiles(
                         out[n], amount[n] = shared[j], profile[j]
                         n += 1
         out_ptr[group + 1] = n
-    return out_ptr, out[:n].copy(), amount[:n].copy()
+    return Centroids(Rows(out_ptr, out[:n].copy()), amount[:n].copy())
 
 
 @njit(cache=True, nogil=True)
-def _table(
-    mine: Int64s, ptr: Int64s, cells: Int32s, counts: Int64s, n_sharing: Int64s, place: Int64s
-) -> tuple[Int32s, Int64s]:
+def _table(mine: Int64s, held: Holdings, n_sharing: Int64s, place: Int64s) -> tuple[Int32s, Int64s]:
     """Return the cells that all members have, ascending, and each member's counts there."""
+    (ptr, cells), counts, _ = held
     for user in mine:
         for i in range(ptr[user], ptr[user + 1]):
             n_sharing[cells[i]] += 1

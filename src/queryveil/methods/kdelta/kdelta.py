@@ -7,9 +7,9 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog
-from queryveil.errors import BadInput, BadParameter
+from queryveil.errors import BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
-from queryveil.methods.bots import bots_of, caveats
+from queryveil.methods.bots import bots_of, caveats, check_queries
 from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta._objects import Objects, read_objects
@@ -74,22 +74,18 @@ class Kdelta(KdeltaSettings):
     Not promised: anything about times and the number of a user's rows; nor that a query was asked by more than one
     person, unless `min_query_users` asks for it. Queries are released in lower case with single blanks.
 
-    Parameters
-    ----------
-    k: users who must have the same shares, 2 or more
-    delta: how far the clicked URLs of two queries of a cluster may differ, 0 (the same URLs) to 1
-    mode: `exact` keeps the promise; `paper` rounds as the paper does and promises nothing
-    additions: rows may be made up; without them users keep what their group shares
-    same_texts: a group shares the texts of its queries too, and that is promised
-    centroids: the shares that need fewest edits (`best`), or those of the users with most rows (`paper`)
-    min_cluster_users: clusters of queries that fewer users asked are left out first
-    min_query_users: queries that fewer users asked are left out first
-    bot_threshold: users with more queries in a session are left out; None keeps every user
-    columns: which other columns leave, and how ids and times change
-    seed: repeat a run; not for releases
+    - k: users who must have the same shares, 2 or more
+    - delta: how far the clicked URLs of two queries of a cluster may differ, 0 (the same URLs) to 1
+    - mode: `exact` keeps the promise; `paper` rounds as the paper does and promises nothing
+    - additions: rows may be made up; without them users keep what their group shares
+    - same_texts: a group shares the texts of its queries too, and that is promised
+    - centroids: the shares that need fewest edits (`best`), or those of the users with most rows (`paper`)
+    - min_cluster_users: clusters of queries that fewer users asked are left out first
+    - min_query_users: queries that fewer users asked are left out first
+    - bot_threshold: users with more queries in a session are left out; None keeps every user
+    - columns: which other columns leave, and how ids and times change
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> rows = {"user": ["u1", "u2", "u3"], "query": ["red wine", "wine", "wine"], "url": ["w.example"] * 3}
     >>> release = Kdelta(k=3).anonymize(QueryLog.from_frame(rows))
     >>> release.promise
@@ -124,8 +120,7 @@ class Kdelta(KdeltaSettings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
-        if log.terms_are_items:
-            raise BadInput("kdelta is for logs of queries; for transactions there are km, clump and partition")
+        check_queries(log, method="kdelta")
         rng = generator(self.seed)
         progress.step("reading queries")
         original = read_objects(log.frame)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.data import Bools, Floats, Int32s
 from queryveil.data.rows import Rows
 from queryveil.methods.km._deletion import delete, label
 from queryveil.text.histories import Histories
@@ -38,7 +37,7 @@ class Items:
 
 
 def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
-    """Return every term its place below the taxonomy."""
+    """Return the items of a vocabulary: every term at its place below the taxonomy."""
     nodes = taxonomy.find_all(vocabulary)
     names = pl.Series(taxonomy.names, dtype=pl.String)
     known = nodes > 0
@@ -73,9 +72,11 @@ def generalise(
 
     `start` has the item of each entry. Two orders of giving way are tried, and the outcome of less loss wins.
     """
+    # The item whose next step loses least moves first, or the one that is still most special.
+    costs = (_step(items), items.loss)
     outcomes = [
         _move_up(histories, start, items, cost, k=k, m=m, rng=stream)
-        for cost, stream in zip(_COSTS, rng.spawn(len(_COSTS)), strict=True)
+        for cost, stream in zip(costs, rng.spawn(len(costs)), strict=True)
     ]
     return min(outcomes, key=lambda standing: loss(standing, start, items))
 
@@ -88,36 +89,14 @@ def loss(standing: Int32s, start: Int32s, items: Items) -> float:
     return float(np.where(standing == start, 0.0, lost).mean())
 
 
-Cost = Callable[[Items, Int64s], Floats]
-
-
 def _step(items: Items) -> Floats:
-    """Return what the next step up costs."""
+    """Return what the next step up costs each item."""
     cost: Floats = items.loss[np.maximum(items.parent, 0)] - items.loss
     return cost
 
 
-def _fraction(support: Int64s) -> Floats:
-    """Return numbers in the order of the supports, too small to matter but among equals."""
-    ranks: Floats = support / (1e9 * (support.max(initial=0) + 1))
-    return ranks
-
-
-def _by_step(items: Items, support: Int64s) -> Floats:
-    """The item whose next step loses least gives way, then the rarer one."""
-    return _step(items) + _fraction(support)
-
-
-def _by_loss(items: Items, support: Int64s) -> Floats:
-    """The item that is still most special gives way, then the rarer one."""
-    return items.loss + _fraction(support)
-
-
-_COSTS: tuple[Cost, ...] = (_by_step, _by_loss)
-
-
 def _move_up(
-    histories: Histories, start: Int32s, items: Items, cost: Cost, *, k: int, m: int, rng: np.random.Generator
+    histories: Histories, start: Int32s, items: Items, cost: Floats, *, k: int, m: int, rng: np.random.Generator
 ) -> Int32s:
     """Find what cannot stay, move the cheaper half of it one step up, and look again until everything can stay."""
     standing = start.copy()
@@ -134,8 +113,9 @@ def _move_up(
         user_items = Rows.from_entries(owner, item, n_rows=histories.n_users)
         now = Histories(user_terms=user_items, counts=np.ones(len(released), np.int32), n_terms=n_items)
         labelled = label(now, k=k)
-        liking = cost(items, now.support())
-        alive = delete(labelled, liking[labelled.label_term], k=k, m=m, rng=rng)
+        # Among equals the rarer item gives way: the fraction is too small to matter otherwise.
+        scores = cost + now.support() / (1e9 * (now.support().max(initial=0) + 1))
+        alive = delete(labelled, scores[labelled.label_term], k=k, m=m, rng=rng)
         moving = here[~labelled.marks(alive, len(released))[place]]
         if len(moving) == 0:
             return standing

@@ -1,30 +1,26 @@
-"""Blocks around one term after another: delete from them, build them up, or give back to them.
+"""Blocks around one term after another: delete from them, build them up, or restore terms in them.
 
-The histories are compressed rows over *labels*, terms renumbered by some order. An *entry* is a place in `terms`,
-`entry_user` its user, `postings` lists the entries of each term, and `alive` marks those still there. `work` is
-zeroed work space, two numbers per term.
+The histories are an `Index` over *labels*, terms renumbered by some order. `alive` marks the entries that are still
+there. `work` is zeroed work space, two numbers per term.
 
-The histories are compressed rows over *labels*, terms numbered by the order in which they are granted. A term is kept
-by the users who can have it beside the earlier terms that they keep. So what is right for a label follows from the
-labels before it; whoever decides again from what others have decided, as long as anything changes, ends where one pass
-in order does (`pivots.build_up`).
+`settle_labels` and `share_out` are for a cluster: labels are numbered by the order in which they are granted, and a
+term is kept by the users who can have it beside the earlier terms that they keep. So what is right for a label follows
+from the labels before it; whoever decides again from what others have decided, as long as anything changes, ends where
+one pass in order does (`build_up`).
 """
 
 import numpy as np
 from numba import njit
 
 from queryveil.data import Int8s, Int32s, Int64s, UInt64s
-from queryveil.methods.km._settle_kernels import ROW_DEAD, ROW_FIXED, ROW_OPEN, settle
+from queryveil.methods.km._settle_kernels import ROW_DEAD, ROW_FIXED, ROW_OPEN, Block, Rule, settle
+from queryveil.methods.km.combinations import Index
 
 
 @njit(cache=True, nogil=True)
 def delete_around(
     pivots: Int32s,
-    row_ptr: Int64s,
-    terms: Int32s,
-    entry_user: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
+    index: Index,
     alive: Int8s,
     ranks: Int32s,
     k: int,
@@ -33,10 +29,11 @@ def delete_around(
     work: Int32s,
     unsettled: Int8s,
 ) -> int:
-    """Make the combinations of each pivot with terms of higher label frequent; give the number of deletions.
+    """Make the combinations of each pivot with terms of higher label frequent; return the number of deletions.
 
     `unsettled` marks the pivots that must be looked at again, because a combination of theirs lost a user.
     """
+    row_ptr, terms, entry_user, posting_ptr, postings = index
     graves = np.empty(len(terms), np.int64)
     n_deleted = 0
     for pivot in pivots:
@@ -44,9 +41,8 @@ def delete_around(
         if len(entries) == 0:
             continue
         row_state = np.full(len(entries), ROW_OPEN, np.int8)
-        first = entries + 1
-        last = row_ptr[entry_user[entries] + 1]
-        n = _settle_block(first, last, terms, row_state, alive, ranks, ranks[pivot], k, m, random_state, work, graves)
+        block = Block(entries + 1, row_ptr[entry_user[entries] + 1], terms, row_state, alive)
+        n = _settle_block(block, Rule(ranks, np.int64(ranks[pivot]), k, random_state), m, work, graves)
         for row in range(len(entries)):
             if row_state[row] == ROW_DEAD:
                 alive[entries[row]] = 0
@@ -64,32 +60,20 @@ def delete_around(
 
 @njit(cache=True, nogil=True)
 def build_up(
-    pivots: Int32s,
-    row_ptr: Int64s,
-    entry_user: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
-    k: int,
-    m: int,
-    built: Int32s,
-    length: Int32s,
-    work: Int32s,
-    kept: Int8s,
+    pivots: Int32s, index: Index, k: int, m: int, built: Int32s, length: Int32s, work: Int32s, kept: Int8s
 ) -> None:
-    """Return the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
+    """Grant the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
 
     User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far.
     """
+    row_ptr, _, entry_user, posting_ptr, postings = index
     alive = np.ones(len(built), np.int8)
-    graves = np.empty(0, np.int64)
-    no_random = np.zeros(1, np.uint64)
     for pivot in pivots:
         entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
         users = entry_user[entries]
         row_state = np.full(len(users), ROW_OPEN, np.int8)
         first = row_ptr[users]
-        # The pivot ranks below all others (zeros will do): it alone is given up, never a term that is there.
-        _settle_block(first, first + length[users], built, row_state, alive, work[1], -1, k, m, no_random, work, graves)
+        _settle_pivot(Block(first, first + length[users], built, row_state, alive), k, m, work)
         for row in range(len(users)):
             if row_state[row] == ROW_OPEN:
                 user = users[row]
@@ -99,26 +83,15 @@ def build_up(
 
 
 @njit(cache=True, nogil=True)
-def restore_around(
-    pivots: Int32s,
-    row_ptr: Int64s,
-    terms: Int32s,
-    entry_user: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
-    alive: Int8s,
-    k: int,
-    m: int,
-    work: Int32s,
-    unsettled: Int8s,
-) -> int:
-    """Return each pivot in turn back to as many users as can have it; give the number of entries restored.
+def restore_around(pivots: Int32s, index: Index, alive: Int8s, k: int, m: int, work: Int32s, unsettled: Int8s) -> int:
+    """Restore each pivot in turn for as many users as can have it; return the number of entries restored.
 
     `unsettled` marks the terms of the users who gained one: only those can have become restorable since.
     """
+    row_ptr, terms, entry_user, _, _ = index
     n_restored = 0
     for pivot in pivots:
-        for entry in restorable(pivot, row_ptr, terms, entry_user, posting_ptr, postings, alive, k, m, work):
+        for entry in restorable(pivot, index, alive, k, m, work):
             alive[entry] = 1
             n_restored += 1
             user = entry_user[entry]
@@ -128,23 +101,13 @@ def restore_around(
 
 
 @njit(cache=True, nogil=True)
-def restorable(
-    pivot: int,
-    row_ptr: Int64s,
-    terms: Int32s,
-    entry_user: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
-    alive: Int8s,
-    k: int,
-    m: int,
-    work: Int32s,
-) -> Int64s:
+def restorable(pivot: int, index: Index, alive: Int8s, k: int, m: int, work: Int32s) -> Int64s:
     """Return the largest set of the pivot's lost entries that can all come back without breaking the promise.
 
     All of them come back at first; a user with a combination below k leaves again, until nobody must. Supports
     only fall on the way, so the set is unique.
     """
+    row_ptr, terms, entry_user, posting_ptr, postings = index
     entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
     row_state = np.empty(len(entries), np.int8)
     n_lost = 0
@@ -155,11 +118,7 @@ def restorable(
     if n_lost == 0:
         return entries[:0]
     users = entry_user[entries]
-    graves = np.empty(0, np.int64)
-    no_random = np.zeros(1, np.uint64)
-    _settle_block(
-        row_ptr[users], row_ptr[users + 1], terms, row_state, alive, work[1], -1, k, m, no_random, work, graves
-    )
+    _settle_pivot(Block(row_ptr[users], row_ptr[users + 1], terms, row_state, alive), k, m, work)
     back: Int64s = entries[row_state == ROW_OPEN]
     return back
 
@@ -176,60 +135,38 @@ def _alive_entries(pivot: int, posting_ptr: Int64s, postings: Int64s, alive: Int
 
 
 @njit(cache=True, nogil=True)
-def _settle_block(
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    ranks: Int32s,
-    pivot_rank: int,
-    k: int,
-    m: int,
-    random_state: UInt64s,
-    work: Int32s,
-    graves: Int64s,
-) -> int:
-    """Settle singles and pairs in place, the rest on a small copy of what they leave; give the number of graves."""
-    n_graves = settle(
-        first, last, terms, row_state, alive, ranks, pivot_rank, k, min(m, 2), work[0], random_state, graves
-    )
+def _settle_pivot(block: Block, k: int, m: int, work: Int32s) -> None:
+    """Settle a block in which the pivot alone is given up: it ranks below all others, for which zeros will do."""
+    rule = Rule(work[1], np.int64(-1), k, np.zeros(1, np.uint64))
+    _settle_block(block, rule, m, work, np.empty(0, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _settle_block(block: Block, rule: Rule, m: int, work: Int32s, graves: Int64s) -> int:
+    """Settle singles and pairs in place, the rest on a small copy of what they leave; return the number of graves."""
+    n_graves = settle(block, rule, min(m, 2), work[0], graves)
     if m <= 2:
         return n_graves
-    rows, row_ptr, places, small_terms, meaning = _shrink(first, last, terms, row_state, alive, work[1])
+    rows, small, places, meaning = _shrink(block, work[1])
     if len(places) == 0:
         return n_graves
-    small_state = row_state[rows]
-    n_more = settle(
-        row_ptr[:-1],
-        row_ptr[1:],
-        small_terms,
-        small_state,
-        np.ones(len(places), np.int8),
-        ranks[meaning],
-        pivot_rank,
-        k,
-        m,
-        np.zeros(len(meaning), np.int32),
-        random_state,
-        graves[n_graves:],
-    )
-    row_state[rows] = small_state
+    small_rule = Rule(rule.ranks[meaning], rule.pivot_rank, rule.k, rule.random_state)
+    n_more = settle(small, small_rule, m, np.zeros(len(meaning), np.int32), graves[n_graves:])
+    block.row_state[rows] = small.row_state
     for i in range(n_graves, n_graves + n_more):
         graves[i] = places[graves[i]]
-        alive[graves[i]] = 0
+        block.alive[graves[i]] = 0
     return n_graves + n_more
 
 
 @njit(cache=True, nogil=True)
-def _shrink(
-    first: Int64s, last: Int64s, terms: Int32s, row_state: Int8s, alive: Int8s, number: Int32s
-) -> tuple[Int64s, Int64s, Int64s, Int32s, Int32s]:
+def _shrink(block: Block, number: Int32s) -> tuple[Int64s, Block, Int64s, Int32s]:
     """Leave out dead rows and every term that no open row has: no combination to be settled holds it.
 
-    Gives the rows that are left; as compressed rows, the places of their terms and these terms in numbers of their
-    own; and the terms that the numbers mean.
+    Returns the rows that are left, their block over numbers of its own, the places of its terms, and the terms that
+    the numbers mean.
     """
+    first, last, terms, row_state, alive = block
     size = 0
     for row in range(len(row_state)):
         if row_state[row] != ROW_DEAD:
@@ -259,35 +196,22 @@ def _shrink(
             row_ptr[n_rows] = n
     for i in range(n_terms):
         number[meaning[i]] = 0
-    return rows[:n_rows], row_ptr[: n_rows + 1], places[:n], small_terms[:n], meaning[:n_terms]
+    rows, ends = rows[:n_rows], row_ptr[1 : n_rows + 1]
+    small = Block(row_ptr[:n_rows], ends, small_terms[:n], row_state[rows], np.ones(n, np.int8))
+    return rows, small, places[:n], meaning[:n_terms]
 
 
 @njit(cache=True, nogil=True)
-def settle_labels(
-    pivots: Int32s,
-    row_ptr: Int64s,
-    labels: Int32s,
-    entry_row: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
-    kept: Int8s,
-    k: int,
-    m: int,
-    work: Int32s,
-) -> None:
+def settle_labels(pivots: Int32s, index: Index, kept: Int8s, k: int, m: int, work: Int32s) -> None:
     """Decide for each pivot, in ascending order, which rows keep it, and mark that in `kept`.
 
     The rows hold all users of the pivots, each with at least the kept labels before its last pivot.
     """
-    graves = np.empty(0, np.int64)
-    no_random = np.zeros(1, np.uint64)
+    row_ptr, labels, entry_row, posting_ptr, postings = index
     for pivot in pivots:
         entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
         row_state = np.full(len(entries), ROW_OPEN, np.int8)
-        # The pivot ranks below all others (zeros will do): it alone is given up, never a term that is there.
-        _settle_block(
-            row_ptr[entry_row[entries]], entries, labels, row_state, kept, work[1], -1, k, m, no_random, work, graves
-        )
+        _settle_pivot(Block(row_ptr[entry_row[entries]], entries, labels, row_state, kept), k, m, work)
         for row in range(len(entries)):
             kept[entries[row]] = row_state[row] == ROW_OPEN
 
@@ -298,8 +222,8 @@ def share_out(
 ) -> tuple[Int32s, Int64s, Int64s, Int64s]:
     """Return what each shard must be sent to decide its open labels; label l is decided by shard l % n_shards.
 
-    A row goes to a shard with an open label of its own: those labels, and all kept ones before the last of them. Gives
-    for each such message its shard and its row, where its places begin, and the places.
+    A row goes to a shard with an open label of its own: those labels, and all kept ones before the last of them.
+    Returns for each such message its shard and its row, where its places begin, and the places.
     """
     last = np.full(n_shards, -1, np.int64)
     n_messages, n_places = 0, 0

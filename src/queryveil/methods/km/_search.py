@@ -13,30 +13,32 @@ from queryveil.methods.settings import Target
 from queryveil.text.histories import Histories
 
 
-def delete_whole(labelled: Labelled, liking: Floats, *, k: int, rng: np.random.Generator) -> Int8s:
-    """Take the least liked term from every history that fewer than k users share, the longest first."""
+def delete_whole(labelled: Labelled, scores: Floats, *, k: int, rng: np.random.Generator) -> Int8s:
+    """Take the term of lowest score from every history that fewer than k users share, the longest first."""
     n = labelled.n_labels
     ranks = np.empty(n, np.int64)
-    ranks[np.lexsort((rng.permutation(n), liking))] = np.arange(n)
-    # Each row from its most to its least liked term: what is left of a history is always a head of its row.
-    by_liking = np.lexsort((-ranks[labelled.terms], labelled.entry_user))
-    heads = _heads(labelled, by_liking)
-    first, length = labelled.row_ptr[:-1], np.diff(labelled.row_ptr)
+    ranks[np.lexsort((rng.permutation(n), scores))] = np.arange(n)
+    # Each row from its highest to its lowest score: what is left of a history is always a head of its row.
+    index = labelled.index
+    by_score = np.lexsort((-ranks[index.terms], index.entry_user))
+    heads = _heads(labelled, by_score)
+    first, length = index.ptr[:-1], np.diff(index.ptr)
     for size in range(int(length.max(initial=0)), 0, -1):
         users = np.flatnonzero(length == size)
         _, group, n_sharing = np.unique(heads[first[users] + size - 1], return_inverse=True, return_counts=True)
         length[users[n_sharing[group] < k]] -= 1
-    alive = np.zeros(len(labelled.terms), np.int8)
-    place = np.arange(len(labelled.terms)) - first[labelled.entry_user]
-    alive[by_liking[place < length[labelled.entry_user]]] = 1
+    alive = np.zeros(len(index.terms), np.int8)
+    place = np.arange(len(index.terms)) - first[index.entry_user]
+    alive[by_score[place < length[index.entry_user]]] = 1
     return alive
 
 
-def _heads(labelled: Labelled, by_liking: Int64s) -> Int64s:
+def _heads(labelled: Labelled, by_score: Int64s) -> Int64s:
     """Number the heads of the rows: two places get one number if the rows agree up to there."""
-    terms = labelled.terms[by_liking].astype(np.int64)
+    row_ptr, terms, *_ = labelled.index
+    terms = terms[by_score].astype(np.int64)
     heads = np.full(len(terms), -1, np.int64)
-    first, length = labelled.row_ptr[:-1], np.diff(labelled.row_ptr)
+    first, length = row_ptr[:-1], np.diff(row_ptr)
     n_heads = 0
     for depth in range(int(length.max(initial=0))):
         places = first[length > depth] + depth
@@ -48,7 +50,8 @@ def _heads(labelled: Labelled, by_liking: Int64s) -> Int64s:
 
 
 def restore_whole(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, rng: np.random.Generator) -> Int8s:
-    """Return a term back to the users of one set who lost it, where both they and those left behind stay k or more."""
+    """Restore a term for the users of one set who lost it, where both they and those left behind stay k or more."""
+    _, _, entry_user, posting_ptr, postings = labelled.index
     alive = alive.copy()
     classes = _Classes(labelled, alive, k=k, rng=rng)
     order = np.argsort(-worth, kind="stable")
@@ -58,9 +61,9 @@ def restore_whole(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, rn
         for i, pivot in enumerate(order):
             if i % 1000 == 0:
                 progress.step(f"giving back, round {n_rounds}", i / len(order))
-            entries = labelled.postings[labelled.posting_ptr[pivot] : labelled.posting_ptr[pivot + 1]]
+            entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
             lost = entries[alive[entries] == 0]
-            chosen = classes.give_back(int(pivot), lost, labelled.entry_user[lost])
+            chosen = classes.give_back(int(pivot), lost, entry_user[lost])
             alive[chosen] = 1
             n_restored += len(chosen)
     return alive
@@ -74,10 +77,11 @@ class _Classes:
         self.sets: list[tuple[int, ...]] = []
         self.number: dict[tuple[int, ...], int] = {}
         self.size: list[int] = []
-        self.of_user = np.empty(len(labelled.row_ptr) - 1, np.int64)
+        row_ptr, terms, *_ = labelled.index
+        self.of_user = np.empty(len(row_ptr) - 1, np.int64)
         for user in range(len(self.of_user)):
-            row = slice(labelled.row_ptr[user], labelled.row_ptr[user + 1])
-            found = self.find(tuple(labelled.terms[row][alive[row] == 1].tolist()))
+            row = slice(row_ptr[user], row_ptr[user + 1])
+            found = self.find(tuple(terms[row][alive[row] == 1].tolist()))
             self.of_user[user] = found
             self.size[found] += 1
 
@@ -111,8 +115,8 @@ class _Classes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Wish:
-    """What should be kept: the target, what one occurrence of each term is worth to it, and whether to give back."""
+class Objective:
+    """What should be kept: the target, what one occurrence of each term is worth to it, and whether to restore."""
 
     target: Target
     worth: Floats
@@ -127,8 +131,8 @@ deleting as well would more than double the time.
 """
 
 
-def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.random.Generator) -> Bools:
-    """Say for each entry whether it stays, so that (k, m)-anonymity holds.
+def choose(histories: Histories, objective: Objective, *, k: int, m: int | None, rng: np.random.Generator) -> Bools:
+    """Return for each entry whether it stays, so that (k, m)-anonymity holds.
 
     Without `restore` the paper's greedy deletion decides; with it the best of several outcomes does.
     """
@@ -137,41 +141,42 @@ def choose(histories: Histories, wish: Wish, *, k: int, m: int | None, rng: np.r
         m = max(1, min(m, int(histories.user_terms.lengths.max(initial=1))))
     # One stream for the deletion, with and without restore: the same seed gives the same greedy outcome.
     deleting, ordering = rng.spawn(2)
-    liking = _liking(histories, wish.target, wish.worth, k=k, m=m)
+    scores = _scores_of(histories, objective.target, objective.worth, k=k, m=m)
     if m is None:
-        return _choose_whole(histories, liking, wish, k=k, deleting=deleting, ordering=ordering)
-    if not wish.restore:
-        return _delete(histories, liking, wish, k=k, m=m, rng=deleting)
+        return _choose_whole(histories, scores, objective, k=k, deleting=deleting, ordering=ordering)
+    if not objective.restore:
+        return _delete(histories, scores, objective, k=k, m=m, rng=deleting)
     frequency = histories.frequency()
     outcomes = [
-        build(histories, order, k=k, m=m) for order in orders(liking, frequency=frequency, wish=wish, rng=ordering)
+        build(histories, order, k=k, m=m)
+        for order in orders(scores, frequency=frequency, objective=objective, rng=ordering)
     ]
     if len(histories.terms) <= _COMPARE_UP_TO:
-        outcomes.append(_delete(histories, liking, wish, k=k, m=m, rng=deleting, give_back=True))
-    return max(outcomes, key=lambda kept: _value(histories, kept, wish))
+        outcomes.append(_delete(histories, scores, objective, k=k, m=m, rng=deleting, give_back=True))
+    return max(outcomes, key=lambda kept: _value(histories, kept, objective))
 
 
 def _choose_whole(
     histories: Histories,
-    liking: Floats,
-    wish: Wish,
+    scores: Floats,
+    objective: Objective,
     *,
     k: int,
     deleting: np.random.Generator,
     ordering: np.random.Generator,
 ) -> Bools:
     labelled = label(histories, k=k)
-    mine = deleting.random(labelled.n_labels) if wish.target is Target.RANDOM else liking[labelled.label_term]
+    mine = deleting.random(labelled.n_labels) if objective.target is Target.RANDOM else scores[labelled.label_term]
     alive = delete_whole(labelled, mine, k=k, rng=deleting)
-    if wish.restore:
+    if objective.restore:
         alive = restore_whole(labelled, alive, mine, k=k, rng=ordering)
     return labelled.marks(alive, len(histories.terms))
 
 
 def _delete(
     histories: Histories,
-    liking: Floats,
-    wish: Wish,
+    scores: Floats,
+    objective: Objective,
     *,
     k: int,
     m: int,
@@ -179,15 +184,15 @@ def _delete(
     give_back: bool = False,
 ) -> Bools:
     labelled = label(histories, k=k)
-    mine = liking[labelled.label_term]
-    alive = delete(labelled, mine, k=k, m=m, rng=rng, at_random=wish.target is Target.RANDOM)
+    mine = scores[labelled.label_term]
+    alive = delete(labelled, mine, k=k, m=m, rng=rng, at_random=objective.target is Target.RANDOM)
     if give_back:
         alive = restore(labelled, alive, mine, k=k, m=m)
     return labelled.marks(alive, len(histories.terms))
 
 
-def _liking(histories: Histories, target: Target, worth: Floats, *, k: int, m: int | None) -> Floats:
-    """Return how much each term is liked: the paper's target functions."""
+def _scores_of(histories: Histories, target: Target, worth: Floats, *, k: int, m: int | None) -> Floats:
+    """Return the score of each term: the paper's target functions."""
     if target is Target.USERS:
         return histories.support().astype(np.float64)
     if target is Target.FIS:
@@ -199,42 +204,34 @@ def _by_frequent_combinations(histories: Histories, *, k: int, m: int | None) ->
     """Rank the terms by how often they stand in frequent combinations of size m, then m-1, ... down to 1."""
     # Paper: example 10. Differs: it recounts after every deletion, we count once.
     labelled = label(histories, k=k)
-    counts = count_in_frequent(
-        labelled.row_ptr,
-        labelled.terms,
-        labelled.entry_user,
-        labelled.posting_ptr,
-        labelled.postings,
-        k,
-        1 if m is None else m,
-    )
+    counts = count_in_frequent(labelled.index, k, 1 if m is None else m)
     _, rank = np.unique(counts[:, ::-1], axis=0, return_inverse=True)
-    liking = np.zeros(histories.n_terms)
-    liking[labelled.label_term] = rank.reshape(-1) + 1.0
-    return liking
+    scores = np.zeros(histories.n_terms)
+    scores[labelled.label_term] = rank.reshape(-1) + 1.0
+    return scores
 
 
-def orders(liking: Floats, *, frequency: Int64s, wish: Wish, rng: np.random.Generator) -> Iterator[Int32s]:
+def orders(scores: Floats, *, frequency: Int64s, objective: Objective, rng: np.random.Generator) -> Iterator[Int32s]:
     """Return orders to build up by; ties are broken by the generator."""
-    shuffle = rng.permutation(len(liking)).astype(np.int32)
-    if wish.target is Target.RANDOM:
+    shuffle = rng.permutation(len(scores)).astype(np.int32)
+    if objective.target is Target.RANDOM:
         yield shuffle
         return
-    yield np.lexsort((shuffle, -liking)).astype(np.int32)
-    if wish.target is Target.USERS:
+    yield np.lexsort((shuffle, -scores)).astype(np.int32)
+    if objective.target is Target.USERS:
         # A user's first term is always granted while its other users can have it too: rare terms first leave fewer
         # users with nothing.
-        yield np.lexsort((shuffle, liking)).astype(np.int32)
-    if wish.target in VALUE_COLUMNS:
+        yield np.lexsort((shuffle, scores)).astype(np.int32)
+    if objective.target in VALUE_COLUMNS:
         # What a release is worth is the sum over the occurrences it keeps, so what one occurrence is worth is often
         # a better guide than the paper's value times frequency.
-        yield np.lexsort((shuffle, -frequency, -wish.worth)).astype(np.int32)
+        yield np.lexsort((shuffle, -frequency, -objective.worth)).astype(np.int32)
 
 
-def _value(histories: Histories, kept: Bools, wish: Wish) -> float:
+def _value(histories: Histories, kept: Bools, objective: Objective) -> float:
     """Return what the outcome is worth to the target."""
-    if wish.target is Target.USERS:
+    if objective.target is Target.USERS:
         n_kept = histories.user_terms.keep(kept).lengths
         # Among outcomes with the same users the one with more terms.
         return float((n_kept > 0).sum() + n_kept.sum() / (len(kept) + 1))
-    return float((histories.counts[kept] * wish.worth[histories.terms[kept]]).sum())
+    return float((histories.counts[kept] * objective.worth[histories.terms[kept]]).sum())

@@ -1,13 +1,14 @@
 """The heart of km: make every small combination with one given term frequent, or give the term up.
 
-A *block* is what is left of the histories of the users who have one term, the *pivot*: a row per user, that is
-the places `first[row]` to `last[row]` in `terms`, in one order for all rows. `settle` visits the combinations of
-the pivot with one or more of the others and, where fewer than k rows have one, deletes its least liked member from
-that row: the pivot (the row leaves the block) or one of the others. Deletions go on until none is needed.
+`settle` visits the combinations of the pivot of a block with one or more of the other terms and, where fewer than k
+rows have one, deletes its member of lowest rank from that row: the pivot (the row leaves the block) or one of the
+others. Deletions go on until none is needed.
 
 Counting goes depth first, one prefix at a time, in a dense array: what FP-growth and Eclat do for frequent
 sets, without storing any.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,27 +21,40 @@ ROW_FIXED = np.int8(2)
 """A row that counts but is never touched; an open one may lose the pivot or another term."""
 
 
+class Block(NamedTuple):
+    """What is left of the histories of the users who have one term, the *pivot*: a row per user.
+
+    Row r has the places `first[r]` to `last[r]` in `terms`, in one order for all rows, and the state `row_state[r]`;
+    `alive` marks the places of terms that are not deleted.
+    """
+
+    first: Int64s
+    last: Int64s
+    terms: Int32s
+    row_state: Int8s
+    alive: Int8s
+
+
+class Rule(NamedTuple):
+    """Which member of a combination of fewer than k rows is deleted.
+
+    The one of lowest rank, `ranks[t]` for term t; one drawn at random instead if `random_state[0]` is not 0.
+    """
+
+    ranks: Int32s
+    pivot_rank: np.int64
+    k: int
+    random_state: UInt64s
+
+
 @njit(cache=True, nogil=True)
-def settle(
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    ranks: Int32s,
-    pivot_rank: int,
-    k: int,
-    m: int,
-    count: Int32s,
-    random_state: UInt64s,
-    graves: Int64s,
-) -> int:
+def settle(block: Block, rule: Rule, m: int, count: Int32s, graves: Int64s) -> int:
     """Delete in place until every combination of up to m terms with the pivot has k rows.
 
-    `ranks[t]` says how much term t is liked, the lowest goes first; `random_state[0] != 0` asks for a random
-    victim instead. `count` is work space, a zero for each rank, and is zero again after. The places of deleted
-    terms go to `graves`; their number is the result.
+    `count` is work space, a zero for each rank, and is zero again after. The places of deleted terms go to `graves`;
+    their number is the result.
     """
+    row_state = block.row_state
     n_graves = 0
     rows = np.empty(len(row_state), np.int32)
     while True:
@@ -49,67 +63,36 @@ def settle(
             if row_state[row] != ROW_DEAD:
                 rows[n] = row
                 n += 1
-        if n < k:
+        if n < rule.k:
             for row in rows[:n]:
                 if row_state[row] == ROW_OPEN:
                     row_state[row] = ROW_DEAD
             return n_graves
         if m == 1:
             return n_graves
-        n_deleted, n_graves = _round(
-            rows[:n],
-            first,
-            last,
-            terms,
-            row_state,
-            alive,
-            ranks,
-            pivot_rank,
-            k,
-            m,
-            count,
-            random_state,
-            graves,
-            n_graves,
-        )
+        n_deleted, n_graves = _round(rows[:n], block, rule, m, count, graves, n_graves)
         if n_deleted == 0:
             return n_graves
 
 
 @njit(cache=True, nogil=True)
 def _round(
-    all_rows: Int32s,
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    ranks: Int32s,
-    pivot_rank: int,
-    k: int,
-    m: int,
-    count: Int32s,
-    random_state: UInt64s,
-    graves: Int64s,
-    n_graves: int,
+    all_rows: Int32s, block: Block, rule: Rule, m: int, count: Int32s, graves: Int64s, n_graves: int
 ) -> tuple[int, int]:
     """Visit every combination once, depth first; give the number of deletions and of graves.
 
     A loop over levels, since Numba cannot cache a function that calls itself.
     """
     prefix = np.full(m, -1, np.int32)
-    before = first[all_rows] - 1
-    n_deleted, n_graves = _check(
-        1, all_rows, before, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k, count, random_state,
-        graves, n_graves,
-    )  # fmt: skip
-    if m == 2 or _all_common(all_rows, first, last, terms, row_state, alive, k, m, count):
+    before = block.first[all_rows] - 1
+    n_deleted, n_graves = _check(1, all_rows, before, prefix, block, rule, count, graves, n_graves)
+    if m == 2 or _all_common(all_rows, block, rule.k, m, count):
         return n_deleted, n_graves
-    n_terms = len(ranks)
+    n_terms = len(rule.ranks)
     start = np.zeros((m, n_terms + 1), np.int64)
-    rows = np.empty((m, len(terms)), np.int32)
-    places = np.empty((m, len(terms)), np.int64)
-    _by_next_term(all_rows, before, last, terms, row_state, alive, start[1], rows[1], places[1])
+    rows = np.empty((m, len(block.terms)), np.int32)
+    places = np.empty((m, len(block.terms)), np.int64)
+    _by_next_term(all_rows, before, block, start[1], rows[1], places[1])
     level = 1
     while level >= 1:
         prefix[level] += 1
@@ -121,17 +104,12 @@ def _round(
             continue
         some_rows = rows[level, start[level, t] : start[level, t + 1]]
         some_places = places[level, start[level, t] : start[level, t + 1]]
-        n_now, n_graves = _check(
-            level + 1, some_rows, some_places, prefix, first, last, terms, row_state, alive, ranks, pivot_rank, k,
-            count, random_state, graves, n_graves,
-        )  # fmt: skip
+        n_now, n_graves = _check(level + 1, some_rows, some_places, prefix, block, rule, count, graves, n_graves)
         n_deleted += n_now
         if level + 2 < m:
             level += 1
             prefix[level] = -1
-            _by_next_term(
-                some_rows, some_places, last, terms, row_state, alive, start[level], rows[level], places[level]
-            )
+            _by_next_term(some_rows, some_places, block, start[level], rows[level], places[level])
     return n_deleted, n_graves
 
 
@@ -141,22 +119,17 @@ def _check(
     rows: Int32s,
     places: Int64s,
     prefix: Int32s,
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    ranks: Int32s,
-    pivot_rank: int,
-    k: int,
+    block: Block,
+    rule: Rule,
     count: Int32s,
-    random_state: UInt64s,
     graves: Int64s,
     n_graves: int,
 ) -> tuple[int, int]:
     """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
+    _, last, terms, row_state, alive = block
+    k = rule.k
     for i in range(len(rows)):
-        if _holds(rows[i], places[i], size, prefix, first, last, terms, row_state, alive):
+        if _holds(rows[i], places[i], size, prefix, block):
             for j in range(places[i] + 1, last[rows[i]]):
                 count[terms[j]] += alive[j]
     n_deleted = 0
@@ -165,13 +138,13 @@ def _check(
         again = False
         for i in range(len(rows)):
             row, place = rows[i], places[i]
-            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, first, last, terms, row_state, alive):
+            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, block):
                 continue
             for j in range(place + 1, last[row]):
                 if alive[j] == 0 or count[terms[j]] >= k:
                     continue
                 n_deleted += 1
-                victim = _victim(row, place, j, size, prefix, first, last, terms, ranks, pivot_rank, random_state)
+                victim = _victim(row, place, j, size, prefix, block, rule)
                 if victim >= 0:
                     graves[n_graves] = victim
                     n_graves += 1
@@ -195,21 +168,12 @@ def _check(
 
 
 @njit(cache=True, nogil=True)
-def _all_common(
-    rows: Int32s,
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    k: int,
-    m: int,
-    count: Int32s,
-) -> bool:
+def _all_common(rows: Int32s, block: Block, k: int, m: int, count: Int32s) -> bool:
     """Return whether every combination must have k rows, because even the rarest terms lack only few.
 
     Many long histories that are alike would take the cube of their length otherwise.
     """
+    first, last, terms, row_state, alive = block
     n_rows = 0
     for row in rows:
         if row_state[row] != ROW_DEAD:
@@ -229,17 +193,10 @@ def _all_common(
 
 @njit(cache=True, nogil=True)
 def _by_next_term(
-    rows: Int32s,
-    places: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-    start: Int64s,
-    next_rows: Int32s,
-    next_places: Int64s,
+    rows: Int32s, places: Int64s, block: Block, start: Int64s, next_rows: Int32s, next_places: Int64s
 ) -> None:
     """Sort the rows by each term that comes after the prefix; a term that no open row has needs no look."""
+    _, last, terms, row_state, alive = block
     n_terms = len(start) - 1
     wanted = np.zeros(n_terms, np.int8)
     for i in range(len(rows)):
@@ -264,66 +221,44 @@ def _by_next_term(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _holds(
-    row: int,
-    place: int,
-    size: int,
-    prefix: Int32s,
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    row_state: Int8s,
-    alive: Int8s,
-) -> bool:
+def _holds(row: int, place: int, size: int, prefix: Int32s, block: Block) -> bool:
     """Return whether the row still has every term of the prefix."""
-    if row_state[row] == ROW_DEAD:
+    if block.row_state[row] == ROW_DEAD:
         return False
     if size == 1:
         return True
-    if alive[place] == 0:
+    if block.alive[place] == 0:
         return False
     for i in range(1, size - 1):
-        if alive[_find(prefix[i], row, first, last, terms)] == 0:
+        if block.alive[_find(prefix[i], row, block)] == 0:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _find(term: int, row: int, first: Int64s, last: Int64s, terms: Int32s) -> int:
-    for place in range(first[row], last[row]):
-        if terms[place] == term:
+def _find(term: int, row: int, block: Block) -> int:
+    for place in range(block.first[row], block.last[row]):
+        if block.terms[place] == term:
             return place
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _victim(
-    row: int,
-    place: int,
-    newest: int,
-    size: int,
-    prefix: Int32s,
-    first: Int64s,
-    last: Int64s,
-    terms: Int32s,
-    ranks: Int32s,
-    pivot_rank: int,
-    random_state: UInt64s,
-) -> int:
+def _victim(row: int, place: int, newest: int, size: int, prefix: Int32s, block: Block, rule: Rule) -> int:
     """Return the place of the term to delete from the row, or -1 for the pivot."""
-    if random_state[0] != 0:
-        pick = _draw(random_state) % (size + 1)
+    if rule.random_state[0] != 0:
+        pick = _draw(rule.random_state) % (size + 1)
         if pick == 0:
             return -1
         if pick == size:
             return newest
-        return place if pick == size - 1 else _find(prefix[pick], row, first, last, terms)
-    victim, lowest = -1, pivot_rank
-    if ranks[terms[newest]] < lowest:
-        victim, lowest = newest, ranks[terms[newest]]
+        return place if pick == size - 1 else _find(prefix[pick], row, block)
+    ranks, victim, lowest = rule.ranks, -1, rule.pivot_rank
+    if ranks[block.terms[newest]] < lowest:
+        victim, lowest = newest, ranks[block.terms[newest]]
     for i in range(1, size):
         if ranks[prefix[i]] < lowest:
-            victim, lowest = _find(prefix[i], row, first, last, terms), ranks[prefix[i]]
+            victim, lowest = _find(prefix[i], row, block), ranks[prefix[i]]
     return victim
 
 

@@ -1,17 +1,33 @@
 """Count combinations of terms in histories: which are frequent, and who stands alone."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, prange
 
 from queryveil.data import Int8s, Int32s, Int64s
-from queryveil.data.rows import sort_in_place
+from queryveil.data.rows import Rows, group, sort_in_place
+
+
+class Index(NamedTuple):
+    """Histories as compressed rows (`ptr`, `terms`), the user of each entry, and the entries of each term."""
+
+    ptr: Int64s
+    terms: Int32s
+    entry_user: Int32s
+    posting_ptr: Int64s
+    postings: Int64s
+
+
+def index_terms(rows: Rows[np.int32], *, n_terms: int) -> Index:
+    """Return histories with an index of their terms."""
+    return Index(*rows, rows.row_of_entry.astype(np.int32), *group(rows.values, n_terms))
 
 
 @njit(cache=True, nogil=True)
-def _block(
-    pivot: int, row_ptr: Int64s, terms: Int32s, entry_user: Int32s, posting_ptr: Int64s, postings: Int64s, local: Int32s
-) -> tuple[Int64s, Int32s, Int32s]:
+def _block(pivot: int, index: Index, local: Int32s) -> tuple[Int64s, Int32s, Int32s]:
     """Return the commoner terms beside the pivot as compressed rows over local numbers, and the terms these mean."""
+    row_ptr, terms, entry_user, posting_ptr, postings = index
     entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
     block_ptr = np.zeros(len(entries) + 1, np.int64)
     for i in range(len(entries)):
@@ -39,10 +55,9 @@ def _block(
 
 
 @njit(cache=True, nogil=True)
-def count_in_frequent(
-    row_ptr: Int64s, terms: Int32s, entry_user: Int32s, posting_ptr: Int64s, postings: Int64s, k: int, m: int
-) -> Int64s:
+def count_in_frequent(index: Index, k: int, m: int) -> Int64s:
     """Count, for each term and size up to m, the users of the frequent combinations of that size that hold it."""
+    posting_ptr = index.posting_ptr
     n_terms = len(posting_ptr) - 1
     totals = np.zeros((n_terms, m), np.int64)
     local = np.zeros(n_terms, np.int32)
@@ -52,7 +67,7 @@ def count_in_frequent(
             continue
         totals[pivot, 0] += n_users
         if m > 1:
-            block_ptr, rest, meaning = _block(pivot, row_ptr, terms, entry_user, posting_ptr, postings, local)
+            block_ptr, rest, meaning = _block(pivot, index, local)
             _add_block(pivot, block_ptr, rest, meaning, k, m, totals)
     return totals
 
@@ -89,13 +104,7 @@ def _add_block(pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: 
 
 @njit(cache=True, nogil=True)
 def _spread(
-    some_rows: Int32s,
-    some_places: Int64s,
-    block_ptr: Int64s,
-    rest: Int32s,
-    start: Int64s,
-    rows: Int32s,
-    places: Int64s,
+    some_rows: Int32s, some_places: Int64s, block_ptr: Int64s, rest: Int32s, start: Int64s, rows: Int32s, places: Int64s
 ) -> None:
     """Sort rows by each of the terms that follow a place in them."""
     start[:] = 0
@@ -113,21 +122,12 @@ def _spread(
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def mark_alone(
-    row_ptr: Int64s,
-    terms: Int32s,
-    entry_user: Int32s,
-    posting_ptr: Int64s,
-    postings: Int64s,
-    k: int,
-    m: int,
-    work: Int32s,
-    alone: Int8s,
-) -> None:
+def mark_alone(index: Index, k: int, m: int, work: Int32s, alone: Int8s) -> None:
     """Mark the users with a combination of up to m terms (1 to 3) that fewer than k users have.
 
     `work` is zeroed work space, a number per term for each thread. Users marked before are not looked at again.
     """
+    _, _, entry_user, posting_ptr, postings = index
     n_threads = work.shape[0]
     n_terms = len(posting_ptr) - 1
     for thread in prange(n_threads):
@@ -140,7 +140,7 @@ def mark_alone(
                 continue
             if m == 1 or _all_marked(entries, entry_user, alone):
                 continue
-            block_ptr, rest, meaning = _block(pivot, row_ptr, terms, entry_user, posting_ptr, postings, local)
+            block_ptr, rest, meaning = _block(pivot, index, local)
             _mark_block(entries, entry_user, block_ptr, rest, len(meaning), k, m, alone)
 
 
@@ -183,11 +183,9 @@ def _mark_block(
 
 
 @njit(cache=True, nogil=True)
-def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int32s, Int32s, Int64s]:
-    """Write the rows in labels, ascending; a term whose label is -1 is left out.
-
-    Gives the new row pointers, labels, users, and the place in `terms` that each entry came from.
-    """
+def relabel(rows: Rows[np.int32], label: Int32s) -> tuple[Rows[np.int32], Int64s]:
+    """Return the rows in labels, ascending, and the place that each entry came from; label -1 leaves a term out."""
+    row_ptr, terms = rows
     n_users = len(row_ptr) - 1
     n_kept = 0
     for t in terms:
@@ -210,4 +208,4 @@ def relabel(row_ptr: Int64s, terms: Int32s, label: Int32s) -> tuple[Int64s, Int3
     for i in range(n_kept):
         labels[i] = keys[i] >> 32
         source[i] = row_ptr[users[i]] + (keys[i] & 0xFFFFFFFF)
-    return new_ptr, labels, users, source
+    return Rows(new_ptr, labels), source

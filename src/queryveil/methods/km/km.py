@@ -17,7 +17,7 @@ from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, without_bots
 from queryveil.methods.km._deletion import check_values, term_values
 from queryveil.methods.km._generalise import generalise, items_of, loss
-from queryveil.methods.km._search import Wish, choose
+from queryveil.methods.km._search import Objective, choose
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.rng import check_seed, generator
@@ -37,21 +37,17 @@ class Km(KmSettings):
     Promise: (k, m)-anonymity of the terms each user keeps.
     Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
 
-    Parameters
-    ----------
-    k: users who must share a combination of terms, 2 or more
-    m: terms that an attacker may know; None: whole histories are shared by k users
-    target: what should stay: most terms (log_size), users, bid, clicks, impressions or revenue; or random, fis
-    values: a table with the columns term, bid, clicks, impressions, for the targets named after them and revenue
-    restore: give deleted terms back where the promise allows it; the paper only deletes
-    taxonomy: a term moves up to what it is a kind of before it is deleted; only with the target log_size
-    window: each stretch of time ("1d") is anonymized by itself, and users get a new id in each
-    bot_threshold: users with more queries in a session are left out; None keeps every user
-    columns: which other columns leave, and how ids and times change
-    seed: repeat a run; not for releases
+    - k: users who must share a combination of terms, 2 or more
+    - m: terms that an attacker may know; None: whole histories are shared by k users
+    - target: what should stay: most terms (log_size), users, bid, clicks, impressions or revenue; or random, fis
+    - values: a table with the columns term, bid, clicks, impressions, for the targets named after them and revenue
+    - restore: give deleted terms back where the promise allows it; the paper only deletes
+    - taxonomy: a term moves up to what it is a kind of before it is deleted; only with the target log_size
+    - window: each stretch of time ("1d") is anonymized by itself, and users get a new id in each
+    - bot_threshold: users with more queries in a session are left out; None keeps every user
+    - columns: which other columns leave, and how ids and times change
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> from queryveil.testing import tiny_log
     >>> release = Km(k=2, m=1).anonymize(tiny_log())
     >>> release.promise
@@ -125,15 +121,9 @@ class Km(KmSettings):
             n_users_after=out["user"].n_unique(),
         )
         manifest = self.manifest(
-            log.columns,
-            by_blanks=by_blanks,
-            reading=log.reading,
-            counts=counts,
-            removed=removed,
-            changed=outcome.changed,
-            measures=outcome.measures,
-            notes=outcome.warnings,
+            log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=outcome.notes
         )
+        manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _delete(
@@ -143,12 +133,12 @@ class Km(KmSettings):
         kept = np.zeros(len(histories.terms), np.bool_)
         for mine in _by_window(window_of_entry, len(kept)):
             part, terms = histories.part(mine)
-            wish = Wish(target=self.target, worth=worth[terms], restore=self.restore)
-            kept[mine] = choose(part, wish, k=self.k, m=self.m, rng=rng)
+            objective = Objective(target=self.target, worth=worth[terms], restore=self.restore)
+            kept[mine] = choose(part, objective, k=self.k, m=self.m, rng=rng)
         notes = []
         if n_without_value:
             notes.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
-        return _Outcome(word=np.where(kept, histories.terms, -1), words=tokens.vocabulary, warnings=tuple(notes))
+        return _Outcome(word=np.where(kept, histories.terms, -1), words=tokens.vocabulary, notes=tuple(notes))
 
     def _generalise(
         self,
@@ -171,7 +161,7 @@ class Km(KmSettings):
         return _Outcome(
             word=standing,
             words=items.names,
-            warnings=tuple(notes),
+            notes=tuple(notes),
             changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
             measures={"loss": round(loss(standing, start, items), 6)},
         )
@@ -201,8 +191,6 @@ class Km(KmSettings):
         reading: Reading,
         counts: Counts,
         removed: dict[str, int],
-        changed: dict[str, int] | None = None,
-        measures: dict[str, float] | None = None,
         notes: Sequence[str] = (),
     ) -> Manifest:
         """Return what was done to a log with these columns, whoever did it."""
@@ -221,8 +209,6 @@ class Km(KmSettings):
             parameters=parameters_of(self, taxonomy=None if self.taxonomy is None else self.taxonomy.source),
             counts=counts,
             removed=removed,
-            changed=changed or {},
-            measures=measures or {},
             columns=self.columns.report(columns),
             warnings=tuple(warnings),
         )
@@ -234,7 +220,7 @@ class _Outcome:
 
     word: Int32s
     words: pl.Series
-    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     changed: dict[str, int] = field(default_factory=dict)
     measures: dict[str, float] = field(default_factory=dict)
 

@@ -1,15 +1,17 @@
-"""p-linkability of profiles by grouping: Zhu and Xiong."""
+"""p-linkability of profiles by grouping: Zhu and Xiong; a group releases the centroid or union of its members."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import ROLES, Bools, Profiles, QueryLog
+from queryveil.data import GROUPS_SCHEMA, ROLES, Bools, Floats, Groups, Int32s, Int64s, Profiles, QueryLog
+from queryveil.data.rows import Rows
 from queryveil.guarantees import Linkability
 from queryveil.methods.bots import caveats
-from queryveil.methods.plink._groups import grouped
-from queryveil.methods.plink._representatives import Shared, groups_of, shared_terms, similarity_to_group, weights_of
+from queryveil.methods.plink._groups import grouped, may_share
 from queryveil.methods.plink._similarity import augmented
 from queryveil.methods.plink.profiles import TermProfiles, profiles_of
 from queryveil.methods.settings import PlinkSettings, Representative
@@ -17,6 +19,9 @@ from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, Time
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text.taxonomy import Taxonomy
+
+_DIGITS = 6
+"""Released weights are rounded to so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -44,19 +49,15 @@ class Plink(PlinkSettings):
     Not promised: without `strict`, that a term which most or all members share cannot be linked to each of them. Either
     way two terms of one meaning (kitten, kittens) count as two.
 
-    Parameters
-    ----------
-    p: the share that is promised, above 0 and at most 1; a group has at least 1/p members
-    a: steps up in the taxonomy when profiles are compared, 0 to 3
-    strict: hold p for every single term, and drop those that exceed it
-    weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own
-    representative: the profile of a group is the centroid or the union of its members' profiles
-    taxonomy: what profiles are compared by, and which terms of a log count; None: WordNet's nouns
-    bot_threshold: users with more queries in a session are left out; None keeps every user
-    seed: repeat a run; not for releases
+    - p: the share that is promised, above 0 and at most 1; a group has at least 1/p members
+    - a: steps up in the taxonomy when profiles are compared, 0 to 3
+    - strict: hold p for every single term, and drop those that exceed it
+    - weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own
+    - representative: the profile of a group is the centroid or the union of its members' profiles
+    - taxonomy: what profiles are compared by, and which terms of a log count; None: WordNet's nouns
+    - bot_threshold: users with more queries in a session are left out; None keeps every user
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> people = Profiles.from_dicts({"u1": {"kitten": 1, "riding": 0.8}, "u2": {"pup": 0.6, "equitation": 1}})
     >>> release = Plink(p=0.5).anonymize(people)
     >>> release.groups.frame.select("members", "size", "terms").rows()
@@ -107,7 +108,9 @@ class Plink(PlinkSettings):
                 n_users_before=data.n_users,
                 n_users_after=groups.n_members,
             ),
-            removed=profiles.removed | _dropped(shared, kept),
+            # Terms that groups do not release, each once per group, and those of their members.
+            removed=profiles.removed
+            | {"terms_dropped": int((~kept).sum()), "term_occurrences_dropped": int(shared.holders[~kept].sum())},
             measures={name: round(value, 6) for name, value in measures.items()},
             columns=_column_report([] if isinstance(data, Profiles) else data.columns),
             warnings=tuple(self._warnings(data, profiles, shared, exceeds)),
@@ -151,14 +154,6 @@ def _measures(profiles: TermProfiles, shared: Shared, kept: Bools, *, strict: bo
     return out
 
 
-def _dropped(shared: Shared, kept: Bools) -> dict[str, int]:
-    """Count the terms that groups do not release, each once per group, and those of their members."""
-    return {
-        "terms_dropped": int((~kept).sum()),
-        "term_occurrences_dropped": int(shared.holders[~kept].sum()),
-    }
-
-
 def _column_report(columns: list[str]) -> ColumnReport:
     return ColumnReport(
         ids=Ids.FRESH,
@@ -166,3 +161,99 @@ def _column_report(columns: list[str]) -> ColumnReport:
         dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
         n_others_dropped=sum(name not in ROLES for name in columns),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Shared:
+    """The terms of every group, by group and text, and how many members have each.
+
+    Entry e of the profiles is of the term `place[e]` here; that is of group `group[t]` and reads `vocabulary[term[t]]`.
+    """
+
+    place: Int64s
+    group: Int64s
+    term: Int64s
+    holders: Int64s
+    members: Int64s
+
+    @property
+    def share(self) -> Floats:
+        """The share of its group's members that have each term."""
+        return np.asarray(self.holders / self.members[self.group], np.float64)
+
+    def exceeds(self, p: float) -> Bools:
+        """Tell which terms more than the share p of the members have."""
+        limits = {m: may_share(m, p=p) for m in np.unique(self.members).tolist()}
+        of_group = np.array([limits[m] for m in self.members.tolist()], np.int64)
+        return np.asarray(self.holders > of_group[self.group])
+
+
+def shared_terms(profiles: TermProfiles, group_of: Int32s) -> Shared:
+    """Collect the terms of the members of each group."""
+    by_text = profiles.vocabulary.arg_sort().to_numpy().astype(np.int64)
+    n_terms = max(1, len(by_text))
+    rank = np.empty(len(by_text), np.int64)
+    rank[by_text] = np.arange(len(by_text))
+    keys = group_of[profiles.entry_user].astype(np.int64) * n_terms + rank[profiles.terms]
+    found, place, holders = np.unique(keys, return_inverse=True, return_counts=True)
+    return Shared(
+        place=place.astype(np.int64),
+        group=found // n_terms,
+        term=by_text[found % n_terms],
+        holders=holders.astype(np.int64),
+        members=np.bincount(group_of).astype(np.int64),
+    )
+
+
+def weights_of(profiles: TermProfiles, shared: Shared, representative: Representative) -> Floats:
+    """Return the weight of each term in its group: the mean over all members, or the largest."""
+    n_terms = len(shared.group)
+    if representative is Representative.UNION:
+        out = _largest(profiles.weights, shared.place, n_terms)
+    else:
+        # Divided first: a sum of large weights may be more than a number holds.
+        parts = profiles.weights / shared.members[shared.group[shared.place]]
+        out = np.bincount(shared.place, weights=parts, minlength=n_terms).astype(np.float64)
+    # A weight that is rounded away would say that nobody has the term.
+    return np.asarray(np.maximum(pl.Series(out).round(_DIGITS).to_numpy(), 10.0**-_DIGITS), np.float64)
+
+
+def groups_of(profiles: TermProfiles, shared: Shared, weights: Floats, kept: Bools, *, with_holders: bool) -> Groups:
+    """Write the groups in the order of their numbers, the kept terms of each in the order of their texts."""
+    n_groups = len(shared.members)
+    terms = Rows.from_entries(shared.group[kept], shared.term[kept], n_rows=n_groups)
+    sizes = np.bincount(shared.group[kept], weights=shared.holders[kept], minlength=n_groups).astype(np.int64)
+    frame = pl.DataFrame(
+        {
+            "group": np.arange(1, n_groups + 1),
+            "members": shared.members,
+            "size": sizes,
+            "terms": terms.to_series(profiles.vocabulary.gather(terms.values)),
+            "weights": terms.to_series(weights[kept]),
+            "holders": terms.to_series(shared.holders[kept]) if with_holders else [None] * n_groups,
+        },
+        schema=GROUPS_SCHEMA,
+    )
+    return Groups(frame=frame)
+
+
+def similarity_to_group(
+    profiles: TermProfiles, group_of: Int32s, shared: Shared, weights: Floats, kept: Bools
+) -> float:
+    """Return the mean cosine of a member's profile with what its group releases; 0 where that is nothing."""
+    if not profiles.n_users:
+        return 0.0
+    owner = profiles.entry_user
+    # Only ratios count, and large weights have squares that no number holds.
+    released = np.where(kept, weights, 0.0) / _largest(weights, shared.group, len(shared.members))[shared.group]
+    mine = profiles.weights / _largest(profiles.weights, owner, profiles.n_users)[owner]
+    products = np.bincount(owner, weights=mine * released[shared.place], minlength=profiles.n_users)
+    length = np.sqrt(np.bincount(owner, weights=mine**2, minlength=profiles.n_users))
+    of_group = np.sqrt(np.bincount(shared.group, weights=released**2, minlength=len(shared.members)))[group_of]
+    return float(np.mean(products / (length * np.where(of_group > 0, of_group, 1.0))))
+
+
+def _largest(values: Floats, row: Int32s | Int64s, n_rows: int) -> Floats:
+    out = np.zeros(n_rows)
+    np.maximum.at(out, row, values)
+    return out

@@ -13,25 +13,18 @@ from queryveil.methods.settings import Weights
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import ENGLISH, encode, normalise
+from queryveil.text.tokens import ENGLISH, encode, encode_normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TermProfiles:
     """The profiles that have a term, and what was left out to get there.
 
-    Parameters
-    ----------
-    users
-        The ids of the users.
-    user_terms
-        The terms of each user.
-    weights
-        The weight of each of them, beside `user_terms.values`.
-    vocabulary
-        The texts of the terms.
-    removed
-        How much was left out, by reason.
+    - users: the ids of the users
+    - user_terms: the terms of each user
+    - weights: the weight of each of them, beside `user_terms.values`
+    - vocabulary: the texts of the terms
+    - removed: how much was left out, by reason
     """
 
     users: pl.Series
@@ -103,11 +96,10 @@ def _weigh(histories: Histories, weights: Weights) -> Floats:
 def _given(profiles: Profiles) -> TermProfiles:
     # Privacy: HIV and hiv would be two terms, each held by half of those who have it.
     frame = profiles.frame
-    written, texts = encode(frame["terms"].explode(empty_as_null=False))
-    number, vocabulary = encode(normalise(texts))
-    terms = number[written].astype(np.int64) if len(texts) else written.astype(np.int64)
+    codes, vocabulary = encode_normalised(frame["terms"].explode(empty_as_null=False))
+    terms = codes.astype(np.int64)
     weights = frame["weights"].explode(empty_as_null=False).to_numpy().astype(np.float64)
-    is_text = (vocabulary != "").to_numpy()[terms] if len(texts) else np.zeros(0, np.bool_)
+    is_text = (vocabulary != "").to_numpy()[terms] if len(vocabulary) else np.zeros(0, np.bool_)
     owner = np.repeat(np.arange(frame.height), frame["terms"].list.len().to_numpy())
     entries, place = np.unique((owner * max(1, len(vocabulary)) + terms)[is_text], return_inverse=True)
     heaviest = np.zeros(len(entries))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Int64s, UInt64s
+from queryveil.data import Int64s
 from queryveil.errors import BadInput
 from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, Waiting, join_all, no_one_waiting
 
@@ -20,7 +20,7 @@ _VERSION = 1
 class PoolState(msgspec.Struct, frozen=True, kw_only=True):
     """What pools need to go on: who waits where, k as grown, the key of the hashes, where the memory stands."""
 
-    version: int
+    version: int = _VERSION
     key: tuple[int, int]
     needed: list[int]
     generation: int
@@ -29,32 +29,6 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
     n_numbers: int
     users: bytes
     queries: bytes
-
-    @staticmethod
-    def pack(
-        *,
-        key: UInt64s,
-        needed: Int64s,
-        generation: int,
-        n_newest: int,
-        room: tuple[int, int],
-        n_numbers: int,
-        users: pl.DataFrame,
-        queries: pl.DataFrame,
-    ) -> bytes:
-        """Return the bytes."""
-        state = PoolState(
-            version=_VERSION,
-            key=(int(key[0]), int(key[1])),
-            needed=needed.tolist(),
-            generation=generation,
-            n_newest=n_newest,
-            room=room,
-            n_numbers=n_numbers,
-            users=_written(users),
-            queries=_written(queries),
-        )
-        return msgspec.msgpack.encode(state)
 
     @staticmethod
     def unpack(data: bytes) -> PoolState:
@@ -66,11 +40,6 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
         if state.version != _VERSION:
             raise BadInput("the state of the pools is from another version of queryveil; go on with that one")
         return state
-
-    @property
-    def key_numbers(self) -> UInt64s:
-        """The key of the hashes."""
-        return np.array(self.key, np.uint64)
 
     def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the users and the queries that wait."""
@@ -84,7 +53,8 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
         return f"PoolState(version={self.version}, generation={self.generation})"
 
 
-def _written(frame: pl.DataFrame) -> bytes:
+def written(frame: pl.DataFrame) -> bytes:
+    """Return a frame as bytes of Arrow IPC."""
     buffer = io.BytesIO()
     frame.write_ipc_stream(buffer)
     return buffer.getvalue()
@@ -142,20 +112,12 @@ class HeldRows:
         taken = _taken(waiting)
         pool = np.nonzero(taken)[0].astype(np.int8)
         user_row, query_row = waiting.user_row[taken], waiting.query_row[taken]
-        users = pl.DataFrame(
-            {
-                "pool": pool,
-                "hash": waiting.user_hash[taken],
-                "age": _ranks(user_row),
-                "user": _own(self.users[pl.Series(user_row)])["user"],
-            }
+        names = _own(self.users[pl.Series(user_row)])["user"]
+        users = pl.DataFrame({"pool": pool, "hash": waiting.user_hash[taken], "age": _ranks(user_row), "user": names})
+        places = pl.DataFrame(
+            {"_text": waiting.text_hash[taken], "_issuer": waiting.issuer_hash[taken], "_age": _ranks(query_row)}
         )
-        places = {
-            "_text": waiting.text_hash[taken],
-            "_issuer": waiting.issuer_hash[taken],
-            "_age": _ranks(query_row),
-        }
-        return users, pl.concat([pl.DataFrame(places), _own(self.queries[pl.Series(query_row)])], how="horizontal")
+        return users, pl.concat([places, _own(self.queries[pl.Series(query_row)])], how="horizontal")
 
     @classmethod
     def from_places(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -16,7 +17,7 @@ from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _pool_kernels
 from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
 from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, move_all, no_one_waiting
-from queryveil.methods.swap._pool_state import HeldRows, PoolState
+from queryveil.methods.swap._pool_state import HeldRows, PoolState, written
 from queryveil.rng import check_seed
 from queryveil.text.classifier import CATEGORIES
 
@@ -180,16 +181,17 @@ class Pools:
     def to_bytes(self) -> bytes:
         """Return what waits, in its order, for `from_bytes`; the memory of who issued what is kept apart."""
         users, queries = self._held.in_places(self._waiting)
-        return PoolState.pack(
-            key=self._key,
-            needed=self.k_now,
+        state = PoolState(
+            key=(int(self._key[0]), int(self._key[1])),
+            needed=self.k_now.tolist(),
             generation=self._issued.generation,
             n_newest=self._issued.n_newest,
             room=self._issued.room,
             n_numbers=self._numbers.n_taken,
-            users=users,
-            queries=queries,
+            users=written(users),
+            queries=written(queries),
         )
+        return msgspec.msgpack.encode(state)
 
     @classmethod
     def from_bytes(
@@ -205,7 +207,7 @@ class Pools:
         state = PoolState.unpack(data)
         pools = cls(settings, seed=seed, secret=secret)
         pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)
-        pools._key = state.key_numbers
+        pools._key = np.array(state.key, np.uint64)
         pools._issued = IssuedPairs(remembered=settings.remembered, generation=state.generation)
         pools._issued.restore(issued, n_newest=state.n_newest, room=state.room)
         pools._held, pools._waiting = HeldRows.from_places(

@@ -7,9 +7,9 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
-from queryveil.errors import BadInput, BadParameter
+from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.methods.bots import caveats
+from queryveil.methods.bots import caveats, check_queries
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import Prepared, prepare
@@ -32,21 +32,17 @@ class Swap(SwapSettings):
 
     Rows bear the time of the arrival that set them free. In which order they left is not told.
 
-    Parameters
-    ----------
-    k: events that a pool holds before one leaves, 2 or more
-    l: distinct users among them, 2 to k; None is k, and the paper asks for 2
-    growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
-    max_pool: events that a pool holds at most; over it the oldest is suppressed
-    drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
-    unclassified: queries without a category go to a `pool` of their own, or `drop` them
-    order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
-    classifier: `evidence` (also if None), `paper`, or one with tables of your own
-    columns: which other columns leave, and how ids and times change
-    seed: repeat a run; not for releases
+    - k: events that a pool holds before one leaves, 2 or more
+    - l: distinct users among them, 2 to k; None is k, and the paper asks for 2
+    - growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
+    - max_pool: events that a pool holds at most; over it the oldest is suppressed
+    - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
+    - unclassified: queries without a category go to a `pool` of their own, or `drop` them
+    - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
+    - classifier: `evidence` (also if None), `paper`, or one with tables of your own
+    - columns: which other columns leave, and how ids and times change
+    - seed: repeat a run; not for releases
 
-    Examples
-    --------
     >>> rows = {"user": ["u1", "u2", "u3"], "query": ["tennis titles", "soccer scores", "champions league final"]}
     >>> release = Swap(k=2, seed=1).anonymize(QueryLog.from_frame(rows))
     >>> release.promise
@@ -72,8 +68,7 @@ class Swap(SwapSettings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
         self.columns.check(log.columns)
-        if log.terms_are_items:
-            raise BadInput("swap is for logs of queries; for transactions there are km, clump and partition")
+        check_queries(log, method="swap")
         rng = generator(self.seed)
         progress.step("classifying")
         classifier = _classifier(self.classifier)
