@@ -9,8 +9,7 @@ from queryveil.guarantees._anonymity import (
     SwapAnonymity,
     TransactionAnonymity,
 )
-from queryveil.guarantees._base import parse_window
-from queryveil.guarantees._noise import DifferentialPrivacy, NoPromise
+from queryveil.guarantees._promise import DifferentialPrivacy, NoPromise, parse_window
 
 __all__ = [
     "DifferentialPrivacy",

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from queryveil.errors import BadParameter
-from queryveil.guarantees._base import MOST, ONE_RELEASE, Promise, check_k, others, parse_window
+from queryveil.guarantees._promise import MOST, ONE_RELEASE, Promise, check_k, others, parse_window
 
 _LEAST_P = 1e-9
 """It needs a thousand million users."""
@@ -70,8 +70,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 class TransactionAnonymity(Promise, frozen=True, kw_only=True, tag="transactions"):
     """Every transaction is identical, as a bag of items, to at least k-1 others.
 
-    The order of items does not matter, but their multiplicity does. A transaction without items is a bag like any
-    other: there are none of them, or at least `k`.
+    - `k`: the least number of identical transactions. The order of items does not matter, but their multiplicity does.
+      A transaction without items is a bag like any other: there are none of them, or at least `k`.
 
     >>> print(TransactionAnonymity(k=5).in_words())
     Every transaction in this release has exactly the same items, as often, as at least 4 others.
@@ -98,9 +98,13 @@ class TransactionAnonymity(Promise, frozen=True, kw_only=True, tag="transactions
 class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omit_defaults=True):
     """Every user has the same shares of queries and clicked URLs as at least k-1 others.
 
-    The shares are those of a user's rows in each cell, a cell being a cluster of queries and a URL. Within a cluster
-    any two queries differ in at most `delta` of the URLs clicked for them (1 minus the Jaccard similarity), in the
-    released log itself. With `same_texts` every query is a cluster of its own. The number of a user's rows may differ.
+    The shares are those of a user's rows in each cell, a cell being a cluster of queries and a URL. The number of a
+    user's rows may differ.
+
+    - `k`: the least number of users.
+    - `delta`: within a cluster any two queries differ in at most this share of the URLs clicked for them (1 minus the
+      Jaccard similarity), in the released log itself.
+    - `same_texts`: whether every query is a cluster of its own.
 
     >>> print(KdeltaAnonymity(k=5, delta=0.5).in_words())
     Every person in this log has the same shares of queries and clicked URLs as at least 4 others, where queries count
@@ -144,8 +148,8 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
 class Linkability(Promise, frozen=True, kw_only=True, tag="plink"):
     """A term of a group links to a member of it with a probability of at most p.
 
-    As in the paper: the average profile is at most the share p of all terms that a group's members bring in. With
-    `strict`: no term of a group is held by more than the share p of its members.
+    - `p`: as in the paper, the average profile is at most this share of all terms that a group's members bring in.
+    - `strict`: whether instead no term of a group is held by more than the share p of its members.
 
     >>> print(Linkability(p=0.4).in_words())
     Of all the terms that the members of a group bring in, an average person's are at most 40 %; a term that most
@@ -193,9 +197,12 @@ class Linkability(Promise, frozen=True, kw_only=True, tag="plink"):
 class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_defaults=True):
     """Queries are exchanged within a pool of their category, and nobody is assigned a query of their own.
 
-    An event is released only from a pool of its category in which at least `k` events wait, with at least `l` distinct
-    users among them. No released row pairs a user with a query text that this user issued: anywhere in the log, or, on
-    a stream, before the release and among the last `remembered` events. Nobody has more rows in a category than before.
+    Nobody has more rows in a category than before.
+
+    - `k`: an event is released only from a pool of its category in which at least so many events wait.
+    - `l`: the least number of distinct users among them.
+    - `remembered`: no released row pairs a user with a query text that this user issued: anywhere in the log (None), or
+      on a stream before the release and among the last so many events.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody

@@ -1,9 +1,8 @@
 """An original and a release of it side by side: one numbering of terms, and who is who."""
 
-from queryveil.pairing._rows import LogRows, Original, share_numbers
 from queryveil.pairing.ancestors import Ancestors, is_generalised
 from queryveil.pairing.identity import Identity, distinct_bags
-from queryveil.pairing.pair import Pair, pseudonymised
+from queryveil.pairing.pair import LogRows, Original, Pair, pseudonymised, share_numbers
 
 __all__ = [
     "Ancestors",

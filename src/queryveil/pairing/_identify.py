@@ -1,4 +1,4 @@
-"""How it is told who is who: by ids, by the items that fit a person, or by what both did."""
+"""Identify the candidates of a pair: by ids, by the items that fit a person, or by what both did."""
 
 from __future__ import annotations
 

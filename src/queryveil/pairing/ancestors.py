@@ -19,18 +19,11 @@ from queryveil.text.taxonomy.tree import places
 class Ancestors:
     """The items of a release by the node of the taxonomy that they name.
 
-    Parameters
-    ----------
-    taxonomy
-        The taxonomy that the release was made with.
-    vocabulary
-        The texts of original and release; items are places in it.
-    released
-        Which of them the release has.
-    node
-        The node of each, -1 for what the taxonomy does not know.
-    node_items
-        The released items at each node.
+    - `taxonomy`: the taxonomy that the release was made with.
+    - `vocabulary`: the texts of original and release; items are places in it.
+    - `released`: which of them the release has.
+    - `node`: the node of each, -1 for what the taxonomy does not know.
+    - `node_items`: the released items at each node.
     """
 
     taxonomy: Taxonomy
@@ -82,18 +75,14 @@ class Ancestors:
         pairs = [(np.flatnonzero(own >= 0), own[own >= 0])]
         parent = np.append(self.taxonomy.parent, -1)
         while (node >= 0).any():
-            pairs.append(self._at(node))
+            asked = np.flatnonzero(node >= 0)
+            found = self.node_items.take(node[asked])
+            pairs.append((asked[found.row_of_entry], found.values))
             node = parent[node]
         term, item = (np.concatenate(part) for part in zip(*pairs, strict=True))
         distinct = np.unique(term * max(1, len(self.vocabulary)) + item)
         term, item = np.divmod(distinct, max(1, len(self.vocabulary)))
         return Rows.from_entries(term, item, n_rows=len(terms))
-
-    def _at(self, node: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the items at some nodes, and which of the nodes each is at; -1 is no node."""
-        asked = np.flatnonzero(node >= 0)
-        found = self.node_items.take(node[asked])
-        return asked[found.row_of_entry], found.values
 
     def __repr__(self) -> str:
         return f"Ancestors(n_items={len(self.node_items.values)})"
@@ -101,5 +90,5 @@ class Ancestors:
 
 def is_generalised(release: Release) -> bool:
     """Return whether an item of the release may stand for what is below it in a taxonomy."""
-    has_items = isinstance(release.data, Transactions) or isinstance(release.promise, KmAnonymity)
+    has_items = isinstance(release.data, Transactions) or isinstance(release.manifest.promise, KmAnonymity)
     return has_items and release.manifest.parameters.get("taxonomy") is not None

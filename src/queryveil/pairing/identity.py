@@ -100,13 +100,9 @@ _MOST_LOOKED_AT = 2_000
 class Identity:
     """The users of the original that each candidate of a release may be.
 
-    Parameters
-    ----------
-    users
-        The users that each candidate may be, each as likely as another.
-    exact
-        Whether this is known from the ids; else it is an estimate: those whose history shares most with the
-        candidate's, rare things counting more.
+    - `users`: the users that each candidate may be, each as likely as another.
+    - `exact`: whether this is known from the ids; else it is an estimate: those whose history shares most with the
+      candidate's, rare things counting more.
     """
 
     users: Rows[np.int32]
@@ -114,7 +110,7 @@ class Identity:
 
     @classmethod
     def unknown(cls, n_candidates: int) -> Identity:
-        """Return that no candidate is a person: groups are not."""
+        """Return an identity by which no candidate is a person, as of groups."""
         return cls(users=Rows.from_lists([[]] * n_candidates), exact=True)
 
     @property
@@ -131,10 +127,10 @@ class Identity:
         """
         asked = np.flatnonzero(candidate >= 0)
         people = self.users.take(candidate[asked])
-        is_it = people.values == user[asked][people.row_of_entry]
-        n_hits = np.bincount(people.row_of_entry, weights=is_it, minlength=len(asked))
+        row = people.row_of_entry
+        n_hits = np.bincount(row, weights=people.values == user[asked][row], minlength=len(asked))
         chances = np.zeros(len(candidate))
-        chances[asked] = n_hits / np.maximum(1, people.lengths)
+        chances[asked] = n_hits / np.maximum(1, np.diff(people.ptr))
         return chances
 
     def n_candidates_of(self, n_users: int) -> Floats:
@@ -255,7 +251,9 @@ def identify_by_fit(before: Histories, *, after: Histories, ancestors: Ancestors
     any of them. If `once`, a term counts once however often it was asked.
     """
     number, first = distinct_bags(after)
-    kept = _kept(after, ancestors)[first]
+    # An item of the person's own keeps 1, one that moved up less.
+    weight = (1 - ancestors.losses()[after.terms]) * after.counts
+    kept = np.bincount(after.entry_user, weights=weight, minlength=after.n_users)[first]
     order = np.argsort(-kept, kind="stable")
     generalisations = ancestors.items_for(ancestors.vocabulary)
     bags = _counted(after, rows=first[order], generalisations=generalisations, once=False)
@@ -269,32 +267,21 @@ def identify_by_fit(before: Histories, *, after: Histories, ancestors: Ancestors
         users.counts.astype(np.int64),
         *users.user_terms.transpose(users.n_terms),
     )
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return _of_bags(best, bag=rank[number], n_bags=len(order))
-
-
-def _of_bags(best: Int32s, *, bag: Int64s, n_bags: int) -> Identity:
-    """Return the users of each bag for every copy of it."""
     somewhere = np.flatnonzero(best >= 0)
-    ptr, places = group(best[somewhere], n_bags)
-    return Identity(users=Rows(ptr, somewhere[places].astype(np.int32)).take(bag), exact=False)
+    ptr, places = group(best[somewhere], len(order))
+    # The users of each bag are those of every copy of it.
+    users_of = Rows(ptr, somewhere[places].astype(np.int32)).take(np.argsort(order)[number])
+    return Identity(users=users_of, exact=False)
 
 
 def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
-    """Number the different bags, and give the first of each."""
+    """Return the number of each bag, equal bags having the same, and the first bag of each number."""
     seen: dict[bytes, int] = {}
     pairs = np.stack([after.terms, after.counts], axis=1)
     bags = (pairs[a:b].tobytes() for a, b in pairwise(after.user_terms.ptr))
     number = np.array([seen.setdefault(bag, len(seen)) for bag in bags], np.int64)
     _, first = np.unique(number, return_index=True)
     return number, first.astype(np.int64)
-
-
-def _kept(after: Histories, ancestors: Ancestors) -> Floats:
-    """Return how much each bag keeps: an item of its own 1, one that moved up less."""
-    weight = 1 - ancestors.losses()[after.terms]
-    return np.bincount(after.entry_user, weights=weight * after.counts, minlength=after.n_users).astype(np.float64)
 
 
 def _counted(histories: Histories, *, rows: Int64s, generalisations: Rows[np.int64], once: bool) -> Histories:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import Int32s, QueryLog, Tallies, Transactions
+from queryveil.data import Floats, Groups, Int32s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
 from queryveil.pairing._identify import identify
-from queryveil.pairing._rows import LogRows, Original, bags_of, released_rows, share_numbers
 from queryveil.pairing.ancestors import Ancestors, is_generalised
 from queryveil.pairing.identity import Identity
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
@@ -21,27 +20,113 @@ from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, tokenize
 
+Original = QueryLog | Transactions | Profiles
+"""What a release may have been made from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class LogRows:
+    """The rows of a log.
+
+    - `user`, `query`: the number of each row's user and query; -1 is a query without a term.
+    - `time`, `url`: the columns; None where the log has no such column, or an empty one.
+    """
+
+    user: Int32s
+    query: Int32s
+    time: pl.Series | None
+    url: pl.Series | None
+
+    @classmethod
+    def of(cls, log: QueryLog, *, tokens: Tokens, user: Int32s) -> LogRows:
+        """Return the rows of a log whose queries are numbered by `tokens`."""
+        is_empty = (tokens.queries == "").to_numpy()
+        query = np.where(is_empty[tokens.row_query], -1, tokens.row_query).astype(np.int32)
+        return cls(user=user, query=query, time=_filled(log, "time"), url=_filled(log, "url"))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.query)
+
+    def __repr__(self) -> str:
+        return f"LogRows(n_rows={self.n_rows})"
+
+
+def _filled(log: QueryLog, name: str) -> pl.Series | None:
+    """Return a column; None if it is not there, or empty, as dropped ones are in AOL's format."""
+    column = log.frame[name] if name in log.columns else None
+    return None if column is None or (len(column) and column.null_count() == len(column)) else column
+
+
+def _released_rows(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
+    """Return the candidate of each released row, the candidates, and the rows' texts."""
+    data = release.data
+    if isinstance(data, QueryLog):
+        candidate, candidates = encode(data.frame["user"])
+        return candidate, candidates, data.frame["query"]
+    places = np.arange(data.frame.height, dtype=np.int32)
+    if isinstance(data, Tallies):
+        return places, pl.Series(places).cast(pl.String), data.frame["query"]
+    lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
+    # An item may have blanks inside, which would split it.
+    texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+    return places, pl.Series(places).cast(pl.String), texts
+
+
+def share_numbers(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
+    """Return both with the same queries and terms: those of `one` keep their numbers, new ones of `other` follow.
+
+    >>> from queryveil.text.tokens import tokenize
+    >>> one, other = share_numbers(tokenize(pl.Series(["b a"])), tokenize(pl.Series(["c a", "b a"])))
+    >>> other.row_query.tolist(), other.vocabulary.to_list(), other.terms.tolist()
+    ([1, 0], ['b', 'a', 'c'], [0, 1, 2, 1])
+    """
+    if one is other:
+        return one, one
+    query, queries = encode(pl.concat([one.queries.rename(""), other.queries.rename("")]))
+    term, vocabulary = encode(pl.concat([one.vocabulary.rename(""), other.vocabulary.rename("")]))
+    query, term = query[len(one.queries) :], term[len(one.vocabulary) :]
+    new = other.query_terms.take(np.flatnonzero(query >= len(one.queries)))
+    query_terms = Rows(
+        np.concatenate([one.query_terms.ptr, one.query_terms.ptr[-1] + new.ptr[1:]]),
+        np.concatenate([one.terms, term[new.values]]),
+    )
+    shared = replace(one, queries=queries, query_terms=query_terms, vocabulary=vocabulary)
+    return shared, replace(shared, row_query=query[other.row_query] if len(query) else other.row_query)
+
+
+def _bags_of(original: Original, *, tokens: Tokens | None, by_query: bool) -> Transactions:
+    """Return the terms of each user, or of each query, as often as they stand there, as a transaction.
+
+    `tokens` are those of an original log; other originals have none.
+    """
+    if isinstance(original, Transactions):
+        return original
+    if isinstance(original, Profiles) or tokens is None:
+        return Transactions(frame=original.frame.select(id="user", items="terms"))
+    words = pl.DataFrame(
+        {"id": original.frame["user"], "items": tokens.queries.gather(tokens.row_query).str.split(" ")}
+    )
+    words = words.with_columns(pl.col("items").list.filter(pl.element() != ""))
+    if by_query:
+        return Transactions(frame=words.select(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"), "items"))
+    joined = words.group_by("id", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
+    return Transactions(frame=joined)
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pair:
     """An original and a release of it, as attackers and measures look at them.
 
-    Everything is worked out on first use and cached, so that one pair serves all of them. The terms of both sides have
+    Everything is computed on first use and cached, so that one pair serves all of them. The terms of both sides have
     one `vocabulary`. A candidate is a user of a released log, or else a transaction, a group or a tallied query.
 
-    Parameters
-    ----------
-    original
-        What the release was made from. Attackers need a log.
-    release
-        The release.
-    key
-        The key of keyed ids or of hashed terms, if there are any.
-    taxonomy
-        The taxonomy that items moved up in, if that is not WordNet.
+    - `original`: what the release was made from. Attackers need a log.
+    - `release`: the release.
+    - `key`: the key of keyed ids or of hashed terms, if there are any.
+    - `taxonomy`: the taxonomy that items moved up in, if that is not WordNet.
 
-    Examples
-    --------
     >>> from queryveil.testing import tiny_log
     >>> Pair.pseudonymised(tiny_log()).identity
     Identity(n_candidates=4, exact=True)
@@ -55,7 +140,7 @@ class Pair:
 
     @classmethod
     def pseudonymised(cls, log: QueryLog) -> Pair:
-        """Pair a log with itself, with nothing but the ids changed: what there was before anything was done."""
+        """Return a log paired with itself, with nothing but the ids changed."""
         return cls(log, release=pseudonymised(log))
 
     @cached_property
@@ -82,10 +167,8 @@ class Pair:
             return None
         if n_rows == n_before:
             return None
-        return (
-            f"the release says that it was made from {n_before:,} rows, and there are {n_rows:,}: "
-            f"give the log that it was made from"
-        )
+        made_from = f"the release says that it was made from {n_before:,} rows, and there are {n_rows:,}"
+        return f"{made_from}: give the log that it was made from"
 
     @cached_property
     def _user_codes(self) -> tuple[Int32s, pl.Series]:
@@ -108,7 +191,7 @@ class Pair:
 
     @cached_property
     def _released(self) -> tuple[Int32s, pl.Series, pl.Series]:
-        return released_rows(self.release)
+        return _released_rows(self.release)
 
     @property
     def candidate(self) -> Int32s:
@@ -166,6 +249,11 @@ class Pair:
         return collect(self.tokens[1], self.candidate, n_users=self.n_candidates)
 
     @cached_property
+    def holders(self) -> Rows[np.int32]:
+        """The candidates that have each term, ascending."""
+        return self.after.user_terms.transpose(self.after.n_terms)
+
+    @cached_property
     def original_rows(self) -> LogRows:
         """The rows of the original log."""
         return LogRows.of(self.log, tokens=self.tokens[0], user=self.user)
@@ -185,7 +273,7 @@ class Pair:
     def bags(self) -> Transactions:
         """The terms of each user or query of the original, as often as they stand there."""
         tokens = self.original_tokens if isinstance(self.original, QueryLog) else None
-        return bags_of(self.original, tokens=tokens, by_query=self.is_by_query)
+        return _bags_of(self.original, tokens=tokens, by_query=self.is_by_query)
 
     @cached_property
     def known_taxonomy(self) -> Taxonomy | None:
@@ -213,6 +301,11 @@ class Pair:
     def identity(self) -> Identity:
         """Which users of the original each candidate may be; raises BadInput where nobody can tell."""
         return identify(self)
+
+    @cached_property
+    def chance_by_user(self) -> Floats:
+        """The expected number of each user among one candidate drawn at random."""
+        return self.identity.n_candidates_of(self.n_users) / max(1, self.n_candidates)
 
     def __repr__(self) -> str:
         # Privacy: numbers only.

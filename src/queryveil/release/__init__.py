@@ -10,11 +10,12 @@ from queryveil.release.manifest import (
     Manifest,
     Noise,
     Part,
+    Size,
+    sizes,
     sum_of_parts,
     versions,
 )
 from queryveil.release.release import Release, check_target, read_release
-from queryveil.release.sizes import Size, sizes
 
 __all__ = [
     "FORMAT_VERSION",

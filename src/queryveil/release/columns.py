@@ -1,4 +1,4 @@
-"""Which columns of a log are released, and how ids and times change: the one statement of it for every engine.
+"""Which columns of a log are released, and how ids and times change: the one rule for every engine.
 
 On one machine `ColumnPolicy.apply` does it all. Spark and streams call `released_columns` and `released_ids` for each
 batch, and have their own ways to number users and to shuffle rows.
@@ -25,7 +25,7 @@ _ID_LENGTH = 32
 
 
 class Ids(StrEnum):
-    """What stands in the user column."""
+    """What the user column holds."""
 
     FRESH = "fresh"
     KEYED = "keyed"
@@ -78,20 +78,12 @@ class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
 class ColumnPolicy:
     """How the columns that a promise does not cover are released, if at all.
 
-    Parameters
-    ----------
-    ids
-        Users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every release
-        (`keyed`) or stay as they are (`keep`).
-    time
-        Times are cut to the `day`, the `hour`, kept or dropped.
-    keep
-        Other columns to release; any that is not named is dropped.
-    key
-        The secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
+    - `ids`: users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
+      release (`keyed`), or stay as they are (`keep`).
+    - `time`: times are cut to the `day`, the `hour`, kept or dropped.
+    - `keep`: other columns to release; any that is not named is dropped.
+    - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
-    Examples
-    --------
     >>> ColumnPolicy(time="hour", keep=("rank",))
     ColumnPolicy(ids=<Ids.FRESH: 'fresh'>, time=<TimeDetail.HOUR: 'hour'>, keep=('rank',))
     """
@@ -119,13 +111,11 @@ class ColumnPolicy:
         """Raise if a column to keep is not there."""
         for name in self.keep:
             if name not in columns:
-                there = [column for column in ("rank", "url") if column in columns]
-                raise BadParameter(
-                    "keep", name, allowed=f"columns of the log, such as {', '.join(there) or 'none here'}"
-                )
+                there = ", ".join(column for column in ("rank", "url") if column in columns) or "none here"
+                raise BadParameter("keep", name, allowed=f"columns of the log, such as {there}")
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
-        """Return what becomes of the columns of a log; `protected` are those that the promise covers."""
+        """Return what is done with the columns of a log; `protected` are those that the promise covers."""
         others = [name for name in columns if name not in ("user", "query", "time", *protected)]
         return ColumnReport(
             ids=self.ids,
@@ -207,7 +197,7 @@ def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
 
 
 def _shuffled_order(owners: Int32s, rng: np.random.Generator) -> pl.Series:
-    """Shuffle the owners, and the rows of each; an owner's rows stay together."""
+    """Return an order with the owners shuffled, and the rows of each, which stay together."""
     n_owners = int(owners.max(initial=-1)) + 1
     return pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
 

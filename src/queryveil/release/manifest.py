@@ -1,8 +1,9 @@
-"""The manifest of a release: what it promises, how it was made, and which files hold its data."""
+"""The manifest of a release: what it promises, how it was made, its files, and its sizes as people are told them."""
 
 import hashlib
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Literal
@@ -11,6 +12,7 @@ import msgspec
 
 from queryveil.data import Format
 from queryveil.guarantees import Guarantee
+from queryveil.html_tables import percent
 from queryveil.release.columns import ColumnReport
 from queryveil.version import __version__
 
@@ -29,7 +31,7 @@ def versions(*more: str) -> dict[str, str]:
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the log was and how large the release is."""
+    """The numbers of rows and users of the log and of the release."""
 
     n_rows_before: int
     n_rows_after: int
@@ -38,7 +40,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """How noise was added to counts of `what`, so that anybody can work the promise out again.
+    """How noise was added to counts of `what`, so that anybody can compute the promise again.
 
     Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of
     noise and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with
@@ -108,5 +110,85 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sum_of_parts(parts: Sequence[Part]) -> str:
-    """Return the sum that stands for data in parts."""
+    """Return the checksum of data in parts."""
     return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How many of one kind of thing were released, as told to people.
+
+    - `label`: what they are, as `rows`.
+    - `n`: the number in the release, without those that were made up.
+    - `whole`: the number in the log; None where that says nothing or is not told.
+    - `n_made_up`: the number of those that were made up.
+    - `note`: what else there is to say of them.
+
+    >>> size = Size(label="rows", n=10, whole=16, n_made_up=2)
+    >>> size.text
+    '12: 10 of 16 kept (62.5 %), 2 made up'
+    >>> size.title, size.figure, size.about
+    ('Rows kept', '62.5 %', '10 of 16, and 2 made up')
+    """
+
+    label: str
+    n: int
+    whole: int | None = None
+    n_made_up: int = 0
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        """The size in one line."""
+        if self.whole is None:
+            return f"{self.n:,}, {self.note}" if self.note else f"{self.n:,}"
+        share = f" ({self.figure})" if self.whole else ""
+        kept = f"{self.n:,} of {self.whole:,} kept{share}"
+        return f"{self.n + self.n_made_up:,}: {kept}, {self.n_made_up:,} made up" if self.n_made_up else kept
+
+    @property
+    def title(self) -> str:
+        """The heading of the figure."""
+        return self.label.capitalize() if self.whole is None else f"{self.label.capitalize()} kept"
+
+    @property
+    def figure(self) -> str:
+        """The figure to show large: a share where there is a whole."""
+        return f"{self.n:,}" if self.whole is None else percent(min(1.0, self.n / max(1, self.whole)))
+
+    @property
+    def about(self) -> str:
+        """The line below the figure."""
+        if self.whole is None:
+            return self.note
+        made_up = f", and {self.n_made_up:,} made up" if self.n_made_up else ""
+        return f"{self.n:,} of {self.whole:,}{made_up}"
+
+
+def sizes(manifest: Manifest, *, kind: str | None = None, n_clicks: int | None = None) -> tuple[Size, ...]:
+    """Return how much was released, and of how much.
+
+    - `kind`: the kind of data; without it, as the manifest says.
+    - `n_clicks`: the number of clicks with a count, if there are any.
+    """
+    counts, n_rows = manifest.counts, manifest.counts.n_rows_after
+    if manifest.promise.is_noisy:
+        # How large the log was is not told.
+        if manifest.parameters.get("synthesized"):
+            made_up = (("rows", n_rows), ("users", counts.n_users_after))
+            return tuple(Size(label=label, n=n, note="all made up") for label, n in made_up)
+        queries = Size(label="queries", n=n_rows, note="each with a noisy count")
+        clicks = Size(label="clicks", n=n_clicks or 0, note="each a query and a URL with a noisy count")
+        return (queries,) if n_clicks is None else (queries, clicks)
+    users = Size(label="users", n=counts.n_users_after, whole=counts.n_users_before)
+    kind = kind or (manifest.data.kind if manifest.data else manifest.promise.released)
+    if kind == "groups":
+        return Size(label="groups", n=n_rows, note="one profile each"), users
+    if kind == "transactions":
+        note = f"from {counts.n_rows_before:,} rows of {counts.n_users_before:,} users"
+        return (Size(label="transactions", n=n_rows, note=note),)
+    if manifest.promise.window:
+        note = f"one per user and window; {counts.n_users_before:,} users before"
+        users = Size(label="user ids", n=counts.n_users_after, note=note)
+    n_added = manifest.changed.get("rows_added", 0)
+    return Size(label="rows", n=n_rows - n_added, whole=counts.n_rows_before, n_made_up=n_added), users

@@ -8,26 +8,13 @@ from typing import Literal
 
 import msgspec
 
+from queryveil import formats
 from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
-from queryveil.formats import (
-    extension,
-    read_groups,
-    read_log,
-    read_tallies,
-    read_transactions,
-    tallies_layout,
-    transactions_layout,
-    write_groups,
-    write_log,
-    write_tallies,
-    write_transactions,
-)
 from queryveil.formats.atomic_folders import check_writable, whole
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
-from queryveil.release.sizes import sizes
+from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes, sum_of_parts
 from queryveil.settings import is_utf8
 
 
@@ -35,14 +22,9 @@ from queryveil.settings import is_utf8
 class Release:
     """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back.
 
-    Parameters
-    ----------
-    data
-        What is handed out.
-    manifest
-        What is said of it: the promise, how it was made, and what was lost.
-    folder
-        Where it was read from; None for a release that was made here.
+    - `data`: what is handed out.
+    - `manifest`: what is said of it: the promise, how it was made, and what was lost.
+    - `folder`: where it was read from; None for a release that was made here.
     """
 
     data: QueryLog | Transactions | Groups | Tallies
@@ -119,9 +101,8 @@ def check_target(folder: str | Path, *, force: bool = False) -> None:
         if not force:
             raise ReleaseExists(str(folder))
         if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
-            raise BadParameter(
-                "output", str(folder), allowed="a release folder or an empty one to be replaced with --force"
-            )
+            allowed = "a release folder or an empty one to be replaced with --force"
+            raise BadParameter("output", str(folder), allowed=allowed)
     check_writable(path)
 
 
@@ -167,22 +148,21 @@ def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
 
 def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
     if isinstance(data, Tallies):
-        queries, clicks = write_tallies(data, folder)
-        layout = tallies_layout(data.layout)
-        return _described(queries, layout, kind="queries"), None if clicks is None else _described(
-            clicks, layout, kind="clicks"
-        )
+        queries, clicks = formats.write_tallies(data, folder)
+        layout = formats.tallies_layout(data.layout)
+        of_clicks = None if clicks is None else _described(clicks, layout, kind="clicks")
+        return _described(queries, layout, kind="queries"), of_clicks
     if isinstance(data, Groups):
         path = folder / "groups.jsonl"
-        write_groups(data, path)
+        formats.write_groups(data, path)
         return _described(path, Layout(format=Format.JSONL, has_header=False), kind="groups"), None
     if isinstance(data, Transactions):
-        layout = transactions_layout(data.layout)
-        path = folder / f"transactions.{extension(layout)}"
-        write_transactions(data, path, layout=layout)
+        layout = formats.transactions_layout(data.layout)
+        path = folder / f"transactions.{formats.extension(layout)}"
+        formats.write_transactions(data, path, layout=layout)
         return _described(path, layout, kind="transactions"), None
-    path = folder / f"log.{extension(data.layout)}"
-    write_log(data, path)
+    path = folder / f"log.{formats.extension(data.layout)}"
+    formats.write_log(data, path)
     names = {role: data.layout.names.get(role, role) for role in ROLES if role in data.columns}
     return msgspec.structs.replace(_described(path, data.layout, kind="log"), names=names), None
 
@@ -190,28 +170,23 @@ def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) 
 def _described(
     path: Path, layout: Layout, *, kind: Literal["log", "transactions", "groups", "queries", "clicks"]
 ) -> DataFile:
-    return DataFile(
-        name=path.name,
-        sha256=_sha256(path),
-        format=layout.format,
-        names={},
-        has_header=layout.has_header,
-        kind=kind,
-    )
+    has_header, sha256 = layout.has_header, _sha256(path)
+    return DataFile(name=path.name, sha256=sha256, format=layout.format, names={}, has_header=has_header, kind=kind)
 
 
 def _read_data(
     paths: list[Path], data: DataFile, *, clicks: Path | None = None
 ) -> QueryLog | Transactions | Groups | Tallies:
     if data.kind == "queries":
-        return read_tallies(paths[0], clicks=clicks, format=data.format)
+        return formats.read_tallies(paths[0], clicks=clicks, format=data.format)
     if data.kind == "groups":
-        return read_groups(*paths)
+        return formats.read_groups(*paths)
     if data.kind == "transactions":
-        return read_transactions(paths, format=data.format)
+        return formats.read_transactions(paths, format=data.format)
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
     # A role that the release lacks must not be found in a column that was kept under a well-known name.
-    return read_log(paths, format=data.format, columns={**dict.fromkeys(ROLES, ""), **data.names} if named else None)
+    columns = {**dict.fromkeys(ROLES, ""), **data.names} if named else None
+    return formats.read_log(paths, format=data.format, columns=columns)
 
 
 def _read_manifest(path: Path) -> Manifest:

@@ -1,22 +1,90 @@
-"""Differential privacy, and the absence of a guarantee."""
+"""The base class of guarantees, differential privacy, and the absence of a guarantee."""
 
+from datetime import timedelta
 from decimal import ROUND_CEILING, Decimal
 from typing import ClassVar
 
+import msgspec
+
 from queryveil.errors import BadParameter
-from queryveil.guarantees._base import Promise
 from queryveil.settings import is_number
 
+MOST = 2**31 - 1
+"""The most users that can be counted."""
+ONE_RELEASE = "A second release about the same people may undo this one."
 _MOST_EPSILON = 100
 _MOST_PICTURED = 10**12
 """Nobody can picture 1 in more than this."""
+_WINDOW_DIGITS = 6
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
+    """The base of all guarantees: frozen values that are compared, printed and written to a manifest."""
+
+    released: ClassVar[str] = "log"
+    """What kind of data it is about."""
+    is_noisy: ClassVar[bool] = False
+    """Whether the release is noisy, and does not tell how large the log was."""
+    is_of_profiles: ClassVar[bool] = False
+    """Whether the original may be profiles instead of a log."""
+    needs_original: ClassVar[bool] = False
+    """Whether it can be checked beside the original only."""
+    promises_nothing: ClassVar[bool] = False
+    """Whether there is nothing to check."""
+
+    def in_words(self) -> str:
+        """Return the promise in words for somebody who has not read the paper."""
+        raise NotImplementedError
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what an attacker can still do."""
+        raise NotImplementedError
+
+    @property
+    def items(self) -> bool:
+        """Whether terms are items, which are separated by blanks only."""
+        return False
+
+    @property
+    def window(self) -> str | None:
+        """The length of the windows that users have another id in each of."""
+        return None
+
+
+def others(k: int) -> str:
+    """Return the other users among k in words."""
+    return "1 other" if k == 2 else f"{k - 1} others"
+
+
+def check_k(k: int) -> None:
+    """Raise if k is no number of users that can hide a person."""
+    if not isinstance(k, int) or k < 2:
+        raise BadParameter("k", k, allowed="2 or more")
+    if k > MOST:
+        raise BadParameter("k", k, allowed=f"{MOST} or less")
+
+
+def parse_window(window: str) -> timedelta:
+    """Read a length of time such as `12h`, `1d` or `2w`.
+
+    >>> parse_window("7d")
+    datetime.timedelta(days=7)
+    """
+    number, unit = window[:-1], window[-1:]
+    is_number = number.isascii() and number.isdigit() and len(number) <= _WINDOW_DIGITS
+    if unit not in _UNITS or not is_number or int(number) == 0:
+        raise BadParameter("window", window, allowed="a number and a unit: 12h, 1d, 7d, 2w")
+    return int(number) * _UNITS[unit]
 
 
 class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
     """User-level (epsilon, delta)-differential privacy of everything in the release together.
 
-    Two logs are neighbours if all rows of one person are added or removed. The probability of any set of outcomes under
-    one log is at most exp(`epsilon`) times that under the other, plus `delta`.
+    Two logs are neighbours if all rows of one person are added or removed.
+
+    - `epsilon`, `delta`: the probability of any set of outcomes under one log is at most exp(`epsilon`) times that
+      under the other, plus `delta`.
 
     >>> print(DifferentialPrivacy(epsilon=1.0, delta=1e-5).in_words())
     With or without any one person's searches, whatever is seen in this release is about as likely: the chances differ
@@ -54,7 +122,9 @@ class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
 
 
 class NoPromise(Promise, frozen=True, kw_only=True, tag="none"):
-    """Nothing is promised, and why.
+    """Nothing is promised.
+
+    - `reason`: why.
 
     >>> print(NoPromise(reason="counts were rounded as in the paper").in_words())
     This release promises nothing: counts were rounded as in the paper.
@@ -72,7 +142,7 @@ class NoPromise(Promise, frozen=True, kw_only=True, tag="none"):
 
 
 def _factor(epsilon: float) -> str:
-    """Write exp(epsilon), rounded up, and so never as 1.
+    """Return exp(epsilon) as text, rounded up, and so never 1.
 
     >>> [_factor(epsilon) for epsilon in (0.0001, 0.1, 1, 5, 8, 20)]
     ['1.00011', '1.11', '2.72', '149', '2,981', '4.86e+08']
@@ -86,7 +156,7 @@ def _factor(epsilon: float) -> str:
 
 
 def _part(delta: float) -> str:
-    """Write delta, rounded up but never to 1: as 1 in so many where that can be pictured.
+    """Return delta as text, rounded up but never to 1: as 1 in so many where that can be pictured.
 
     >>> [_part(delta) for delta in (1e-5, 7e-7, 1e-100, 0.3, 0.99999)]
     ['1 in 100,000', '1 in 1,428,571', '1e-100', '0.3', '0.99999']
