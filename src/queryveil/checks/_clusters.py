@@ -7,16 +7,13 @@ from unicodedata import normalize
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from queryveil.checks.tokens import number
-from queryveil.checks.verdict import Verdict, Witness
+from queryveil.checks.tokens import Ints, number
+from queryveil.checks.verdict import Found, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
-
-Ints = npt.NDArray[np.int64]
 
 
 def folded(query: str) -> str:
@@ -28,7 +25,7 @@ def folded(query: str) -> str:
     return " ".join(normalize("NFC", normalize("NFC", query).lower()).split())
 
 
-def invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> tuple[int, list[Witness]]:
+def invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> Found:
     """Return the number and witnesses of (query, URL) pairs that only the release has, and of surplus users.
 
     Users have new ids and cannot be matched. Without `additions` rows can only have been removed, so a pair in more
@@ -37,24 +34,21 @@ def invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> tup
     before = _counted(original).select("query", "url", n_before="n")
     joined = _counted(log).join(before, on=["query", "url"], how="left").with_columns(pl.col("n_before").fill_null(0))
     more = joined.filter(pl.col("n_before") == 0 if additions else pl.col("n") > pl.col("n_before"))
-    kept = more.sort("n", "row").head(Verdict.N_KEPT)
+    kept = more.sort("n", "row").head(Verdict.N_KEPT).select("n", "n_before", "row").iter_rows()
     users = more_users(log, original=original)
-    found = [
-        pair_witness(n, n_before=n_before, row=row)
-        for n, n_before, row in kept.select("n", "n_before", "row").iter_rows()
-    ]
+    found = [pair_witness(n, n_before=n_before, row=row) for n, n_before, row in kept]
     return more.height + len(users), [*users, *found]
 
 
 def more_users(log: QueryLog, *, original: QueryLog) -> list[Witness]:
     """Return a witness if the release has more users than the original."""
     now, then = log.n_users, original.n_users
-    return [Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())] if now > then else []
+    return [Witness(kind="invented", support=now, needed=then)] if now > then else []
 
 
 def pair_witness(n: int, *, n_before: int, row: int) -> Witness:
     """Return the witness of a query with a URL in `n` rows of the release and `n_before` of the original."""
-    return Witness(kind="invented_pair", size=1, support=n, needed=n_before, rows=(row,), positions=())
+    return Witness(kind="invented_pair", size=1, support=n, needed=n_before, rows=(row,))
 
 
 def _counted(log: QueryLog) -> pl.DataFrame:
@@ -189,9 +183,8 @@ def cluster_numbers(clusters: str | None, *, n_queries: int) -> list[str]:
             f"{n_queries:,}, and has {len(numbers):,}; make the release again"
         )
     if not all(map(_NUMBER.fullmatch, numbers)):
-        raise BadInput(
-            "query_clusters of the manifest holds something else than numbers above 0; make the release again"
-        )
+        reason = "query_clusters of the manifest holds something else than numbers above 0"
+        raise BadInput(f"{reason}; make the release again")
     return [text.lstrip("0") for text in numbers]
 
 
@@ -248,7 +241,7 @@ def first_rows(codes: Ints) -> Ints:
     return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1)) + 1
 
 
-def wide_clusters(objects: Objects, *, delta: float) -> tuple[int, list[Witness]]:
+def wide_clusters(objects: Objects, *, delta: float) -> Found:
     """Return the number and witnesses of clusters with two queries further apart than `delta`."""
     limit = widest_allowed(delta)
     n_queries = objects.cluster_of.size
@@ -295,4 +288,4 @@ def _distinct(cluster_of: Ints, starts: Ints, urls: Ints) -> Ints:
 
 def wide_witness(n_queries: int, *, n_shared: int, n_together: int, rows: tuple[int, int]) -> Witness:
     """Return the witness of two queries of a cluster of `n_queries` that are too far apart."""
-    return Witness(kind="wide_cluster", size=n_queries, support=n_shared, needed=n_together, rows=rows, positions=())
+    return Witness(kind="wide_cluster", size=n_queries, support=n_shared, needed=n_together, rows=rows)

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from queryveil.checks._dp_words import in_units
-from queryveil.checks.verdict import Kind, Witness
+from queryveil.checks.verdict import Kind, Witness, in_units
 from queryveil.data import Layout, QueryLog, Tallies
 from queryveil.formats import extension
 from queryveil.guarantees import DifferentialPrivacy
@@ -81,7 +80,7 @@ def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, folder: Path 
 
 
 def _whole(kind: Kind, *, found: int, needed: int, rows: tuple[int, ...] = ()) -> Witness:
-    return Witness(kind=kind, size=0, support=found, needed=needed, rows=rows, positions=())
+    return Witness(kind=kind, support=found, needed=needed, rows=rows)
 
 
 def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
@@ -97,7 +96,8 @@ def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
     # What is warned of twice could stand for a number.
     n_odd_warnings = len(manifest.warnings) - len(_WARNINGS.intersection(manifest.warnings))
     odd = [manifest.method != "dp", columns.ids is not Ids.FRESH, columns.time is not TimeDetail.DROP]
-    n_unheard_of = len([*_odd_settings(manifest, data), *_odd_versions(manifest), *_odd_files(manifest, data)])
+    odd += [name not in _VERSIONED or not _VERSION.fullmatch(text) for name, text in manifest.versions.items()]
+    n_unheard_of = len([*_odd_settings(manifest, data), *_odd_files(manifest, data)])
     return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd_warnings + sum(odd) + n_unheard_of
 
 
@@ -114,12 +114,6 @@ def _odd_settings(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[str]
             "bot_threshold": value is None or (type(value) is int and value >= 1),
         }
         if name not in known or not is_usual.get(name, is_number):
-            yield name
-
-
-def _odd_versions(manifest: Manifest) -> Iterator[str]:
-    for name, value in manifest.versions.items():
-        if name not in _VERSIONED or not _VERSION.fullmatch(value):
             yield name
 
 
@@ -176,12 +170,11 @@ def _bounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
 
 def _sizes(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
     """The release is as large as it says."""
-    counts = manifest.counts
-    sizes = (
-        [(counts.n_rows_after, data.n_queries)]
-        if isinstance(data, Tallies)
-        else [(counts.n_rows_after, data.n_rows), (counts.n_users_after, data.n_users)]
-    )
+    n_rows, n_users = manifest.counts.n_rows_after, manifest.counts.n_users_after
+    if isinstance(data, QueryLog):
+        sizes = [(n_rows, data.n_rows), (n_users, data.n_users)]
+    else:
+        sizes = [(n_rows, data.n_queries)]
     for said, there in sizes:
         if said != there:
             yield _whole("other_size", found=said, needed=there)

@@ -5,10 +5,10 @@ leaves with a chance q. The others are there either way, and one higher with the
 large that the noise is seen as it is. The delta at an epsilon is the largest over all j, and over who is the likelier.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, erfc, exp, expm1, floor, inf, log, log1p, pi, sqrt
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -256,10 +256,6 @@ def largest_delta(bare: Gaussian | Geometric, noise: Noise, *, epsilon: float, s
     return _largest(at, 0, noise.max_items, found=found, stated=stated)
 
 
-class _Bound(Protocol):
-    def __call__(self, first: int, last: int, /) -> float: ...
-
-
 def _between(bare: Gaussian | Geometric, n: int, epsilon: float, kept: float, first: int, last: int) -> float:
     """Bound the delta where `first` to `last` of n counts are new, exactly if these are the same."""
     more, _ = bare.beyond(n - first, epsilon - first * kept)
@@ -267,8 +263,8 @@ def _between(bare: Gaussian | Geometric, n: int, epsilon: float, kept: float, fi
     return max(-expm1(last * kept) + exp(last * kept) * more, less)
 
 
-def _largest(bound: _Bound, first: int, last: int, *, found: float, stated: float | None) -> float:
-    """The largest delta for any number of new counts, without looking where it cannot be or need not be known."""
+def _largest(bound: Callable[[int, int], float], first: int, last: int, *, found: float, stated: float | None) -> float:
+    """Return the largest delta for any number of new counts, skipping where it cannot be or need not be known."""
     if stated is not None and found > stated:
         return found
     highest = bound(first, last)

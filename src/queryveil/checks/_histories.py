@@ -1,62 +1,16 @@
-"""Histories for verification: the distinct terms of each user, or of each user and window, as numbers.
-
-Numba's own sorts are closures whose names in the compiled cache can be the same for different sorts, and a process that
-loads two of them from the cache may run the wrong one (seen with Numba 0.68): a wrong result or a crash.
-"""
+"""Histories for verification: the distinct terms of each user, or of each user and window, as numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from numba import njit
 
-from queryveil.checks.tokens import Tokens, number, terms_of, tokenise
+from queryveil.checks.tokens import Codes, Ints, Tokens, number, terms_of, tokenise
 from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import QueryLog
-
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[Any]
-
-_SHORT = 32
-
-
-@njit(cache=True, nogil=True)
-def sort_numbers(values: Numbers) -> None:
-    """Sort numbers in place, ascending: by insertion if there are few, else by heapsort."""
-    n = len(values)
-    if n <= _SHORT:
-        for i in range(1, n):
-            value = values[i]
-            j = i
-            while j > 0 and values[j - 1] > value:
-                values[j] = values[j - 1]
-                j -= 1
-            values[j] = value
-        return
-    for start in range(n // 2 - 1, -1, -1):
-        _sink(values, start, n)
-    for end in range(n - 1, 0, -1):
-        values[0], values[end] = values[end], values[0]
-        _sink(values, 0, end)
-
-
-@njit(cache=True, nogil=True)
-def _sink(values: Numbers, place: int, end: int) -> None:
-    """Sift the value at a position of a heap down to where no child is larger."""
-    while True:
-        child = 2 * place + 1
-        if child >= end:
-            return
-        if child + 1 < end and values[child + 1] > values[child]:
-            child += 1
-        if values[place] >= values[child]:
-            return
-        values[place], values[child] = values[child], values[place]
-        place = child
 
 
 @nb.njit(cache=True)
@@ -101,17 +55,16 @@ def gather_histories(
     return starts, terms
 
 
-@nb.njit(cache=True, parallel=True)
-def lay_out(starts: Ints, items: Ints) -> npt.NDArray[np.int32]:
-    """Return the histories in one array, each ascending and ended by -1."""
-    n_owners = starts.size - 1
-    line = np.empty(items.size + n_owners, np.int32)
-    for i in nb.prange(n_owners):
-        a, b = starts[i], starts[i + 1]
-        line[a + i : b + i] = items[a:b]
-        sort_numbers(line[a + i : b + i])
-        line[b + i] = -1
-    return line
+def lay_out(starts: Ints, items: Ints, *, n_items: int) -> Codes:
+    """Return the histories in one array, each ascending and ended by -1.
+
+    >>> lay_out(np.array([0, 2, 2, 3]), np.array([4, 1, 0]), n_items=5).tolist()
+    [1, 4, -1, -1, 0, -1]
+    """
+    # Sorted by history and then by item at once.
+    keys = np.repeat(np.arange(starts.size - 1), np.diff(starts)) * max(1, n_items) + items
+    keys.sort()
+    return np.insert((keys % max(1, n_items)).astype(np.int32), starts[1:], -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -134,7 +87,7 @@ class Histories:
 
     log: QueryLog
     by_blanks: bool
-    line: npt.NDArray[np.int32]
+    line: Codes
     starts: Ints
     support: Ints
     words: pl.Series
@@ -166,21 +119,21 @@ class Histories:
 
 def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False) -> Histories:
     """Return the histories of each user, or of each user and window."""
-    queries, owners = number(log.frame["query"]), _owners(log, windows)
+    queries, (history_of_row, window) = number(log.frame["query"]), _owners(log, windows)
     tokens = tokenise(queries.distinct, items=by_blanks)
     n_words = len(tokens.words)
     starts, terms = gather_histories(
-        owners.of_row.astype(np.uint32),
+        history_of_row.astype(np.uint32),
         queries.codes.astype(np.uint32),
         tokens.starts,
         tokens.terms,
-        owners.windows.size,
+        window.size,
         n_words,
     )
     if windows is None:
         items, word_of_item = terms, np.arange(n_words)
     else:
-        keys = np.repeat(owners.windows, np.diff(starts)) * n_words + terms
+        keys = np.repeat(window, np.diff(starts)) * n_words + terms
         distinct, items = np.unique(keys, return_inverse=True)
         word_of_item = distinct % max(n_words, 1)
     support = np.bincount(items, minlength=word_of_item.size)
@@ -190,32 +143,25 @@ def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks
     return Histories(
         log=log,
         by_blanks=by_blanks,
-        line=lay_out(starts, rank[items]),
+        line=lay_out(starts, rank[items], n_items=rank.size),
         starts=starts + np.arange(starts.size),
         support=support[rare_first],
         words=tokens.words,
         n_occurrences=_occurrences(tokens, np.bincount(queries.codes, minlength=tokens.starts.size - 1)),
         word_of_item=word_of_item[rare_first],
-        history_of_row=owners.of_row,
+        history_of_row=history_of_row,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Owners:
-    """The history that each row belongs to (`of_row`), and the window of each history."""
-
-    of_row: Ints
-    windows: Ints
-
-
-def _owners(log: QueryLog, windows: pl.Series | None) -> _Owners:
+def _owners(log: QueryLog, windows: pl.Series | None) -> tuple[Ints, Ints]:
+    """Return the history that each row belongs to, and the window of each history."""
     user = number(log.frame["user"])
     if windows is None:
-        return _Owners(of_row=user.codes, windows=np.zeros(len(user.distinct), np.int64))
+        return user.codes, np.zeros(len(user.distinct), np.int64)
     window = number(windows)
     n_windows = max(len(window.distinct), 1)
     distinct, of_row = np.unique(user.codes * n_windows + window.codes, return_inverse=True)
-    return _Owners(of_row=of_row, windows=distinct % n_windows)
+    return of_row, distinct % n_windows
 
 
 def _occurrences(tokens: Tokens, n_rows: Ints) -> Ints:

@@ -11,10 +11,9 @@ from datetime import timedelta
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from queryveil.checks.tokens import number
+from queryveil.checks.tokens import Codes, Ints, number
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, MissingColumn
 from queryveil.guarantees import SwapAnonymity
@@ -24,8 +23,6 @@ from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.text.identifiers import remove_identifiers
 
 __all__ = ["Arrivals", "Classifier", "arrivals_of"]
-
-Ints = npt.NDArray[np.int64]
 
 FINEST = timedelta(seconds=1)
 """Times are compared to the second, because some formats hold whole seconds only."""
@@ -185,8 +182,6 @@ def _check_key(users: pl.Series, *, released: pl.Series) -> None:
     if len(released) and not released.is_in(users.unique().implode()).any():
         raise BadInput("with this key no user of the release is found in the original; give the key it was made with")
 
-
-Codes = npt.NDArray[np.int32]
 
 SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY = 0, 1, 2, 3
 _N_RULES = 4

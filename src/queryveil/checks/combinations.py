@@ -10,8 +10,6 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from queryveil.checks._histories import sort_numbers
-
 Ints = npt.NDArray[np.int64]
 Line = npt.NDArray[np.int32]
 
@@ -145,9 +143,13 @@ def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int)
     """
     lacking = np.zeros(n_missing, np.int64)  # of the items that are lacking most, ascending
     for item in nexts:
-        if n_users - counts[item] > lacking[0]:
-            lacking[0] = n_users - counts[item]
-            sort_numbers(lacking)
+        n_lacking = n_users - counts[item]
+        if n_lacking > lacking[0]:
+            place = 0
+            while place + 1 < n_missing and lacking[place + 1] < n_lacking:
+                lacking[place] = lacking[place + 1]
+                place += 1
+            lacking[place] = n_lacking
     return bool(n_users - lacking.sum() >= k)
 
 

@@ -12,9 +12,8 @@ import polars as pl
 
 from queryveil.checks._clusters import folded_all
 from queryveil.checks._dp_noise import delta_of, is_known, most_of
-from queryveil.checks._dp_words import in_units
 from queryveil.checks.tokens import number
-from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.checks.verdict import Kind, Verdict, Witness, in_units
 from queryveil.data import QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.release import MANIFEST, Manifest, Noise
@@ -61,14 +60,14 @@ class _Findings:
         """Add what is wrong with the release as a whole, or with a part of its noise."""
         self.n += 1
         rows = () if part is None else (part,)
-        self.witnesses.append(Witness(kind=kind, size=0, support=found, needed=allowed, rows=rows, positions=()))
+        self.witnesses.append(Witness(kind=kind, support=found, needed=allowed, rows=rows))
 
     def rows(self, kind: Kind, frame: pl.DataFrame) -> None:
         """Add rows, with what they have (`found`) and should have (`needed`)."""
         self.n += frame.height
         first = frame.sort("found", "row").head(Verdict.N_KEPT)
         self.witnesses += [
-            Witness(kind=kind, size=1, support=found, needed=needed, rows=(row,), positions=())
+            Witness(kind=kind, size=1, support=found, needed=needed, rows=(row,))
             for row, found, needed in first.select("row", "found", "needed").iter_rows()
         ]
 
@@ -99,17 +98,11 @@ def verify_dp(
         _judge_rows(data, noise, found)
     if original is not None:
         _judge_origin(data, noise, original, found)
-    n = data.n_queries + data.n_clicks if isinstance(data, Tallies) else data.n_rows
-    return Verdict(
-        promise=promise,
-        holds=found.n == 0,
-        witnesses=tuple(sorted(found.witnesses)[: Verdict.N_KEPT]),
-        n_violations=found.n,
-        n_users=n,
-        n_checked_users=n if isinstance(data, Tallies) else 0,
-        notes=(_UNSEEN,) if isinstance(data, Tallies) else (_UNSEEN, _MADE_UP),
-        is_made_up=isinstance(data, QueryLog),
-    )
+    is_made_up = isinstance(data, QueryLog)
+    n = data.n_rows if isinstance(data, QueryLog) else data.n_queries + data.n_clicks
+    verdict = Verdict(promise=promise, n_users=n, n_checked_users=0 if is_made_up else n, is_made_up=is_made_up)
+    notes = (_UNSEEN, _MADE_UP) if is_made_up else (_UNSEEN,)
+    return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=notes)
 
 
 def uncovered(folder: Path, manifest: Manifest) -> list[str]:
@@ -119,13 +112,9 @@ def uncovered(folder: Path, manifest: Manifest) -> list[str]:
     if not found:
         return []
     shown = [name if name.isprintable() else ascii(name) for name in found[:_N_NAMED]]
-    names = ", ".join([*shown, *(["..."] if len(found) > len(shown) else [])])
-    there = (
-        "1 file beside those of the manifest is"
-        if len(found) == 1
-        else f"{len(found):,} files beside those of the manifest are"
-    )
-    return [f"{there} not covered by the promise: {names}"]
+    names = ", ".join(shown + ["..."] * (len(found) > len(shown)))
+    files, are = ("1 file", "is") if len(found) == 1 else (f"{len(found):,} files", "are")
+    return [f"{files} beside those of the manifest {are} not covered by the promise: {names}"]
 
 
 def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _Findings) -> None:
@@ -139,14 +128,14 @@ def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _F
         delta = delta_of(each, epsilon=each.epsilon * (1 + _ROUNDING), stated=stated)
         if delta > stated:
             found.whole("weak_noise", found=in_units(delta), allowed=in_units(each.delta), part=part)
-    sums = (
+    sums: tuple[tuple[Kind, float, float], ...] = (
         ("parts_epsilon", sum(each.epsilon for each in noise), promise.epsilon),
         ("parts_delta", sum(each.delta for each in noise), promise.delta),
     )
     for kind, spent, promised in sums:
         # What is not a number is not within the promise, either.
         if not spent <= promised * (1 + _ROUNDING):
-            found.whole(kind, found=in_units(spent), allowed=in_units(promised))  # type: ignore[arg-type]
+            found.whole(kind, found=in_units(spent), allowed=in_units(promised))
 
 
 def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) -> None:

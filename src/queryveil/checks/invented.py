@@ -10,16 +10,14 @@ from typing import Protocol
 from unicodedata import category
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.km import window_column
-from queryveil.checks.verdict import Verdict, Witness
+from queryveil.checks.tokens import Codes, Ints
+from queryveil.checks.verdict import Found, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import KmAnonymity
-
-Ints = npt.NDArray[np.int64]
 
 
 class Tree(Protocol):
@@ -32,16 +30,13 @@ class Tree(Protocol):
     @property
     def names(self) -> pl.Series:
         """The distinct names of the nodes."""
-        ...
 
     @property
-    def parent(self) -> npt.NDArray[np.int32]:
+    def parent(self) -> Codes:
         """The node above each node."""
-        ...
 
-    def find_all(self, words: pl.Series) -> npt.NDArray[np.int32]:
+    def find_all(self, words: pl.Series) -> Codes:
         """Return the node of each word, -1 where there is none."""
-        ...
 
 
 def nodes_named(names: pl.Series, *, tree: Tree) -> Ints:
@@ -64,11 +59,6 @@ def counts_below(counts: Ints, *, tree: Tree) -> Ints:
     for node in range(len(parents) - 1, 0, -1):
         below[parents[node]] += below[node]
     return np.array(below, np.int64)
-
-
-def is_marked() -> pl.Expr:
-    """Return an expression for which terms, in the column `term`, are written as nodes."""
-    return pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")
 
 
 def accounted_for(terms: pl.DataFrame, *, before: Histories, tree: Tree) -> pl.Series:
@@ -116,9 +106,7 @@ def _below(before: Histories, *, nodes: Ints, tree: Tree) -> tuple[Ints, Ints]:
     return n_users[nodes], counts_below(at, tree=tree)[nodes]
 
 
-def invented(
-    log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None
-) -> tuple[int, list[Witness]]:
+def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None) -> Found:
     """Return the number and witnesses of what the released log has in excess of the original.
 
     Users have new ids and cannot be matched. What can be checked: a term that is not in the original, or has more users
@@ -132,11 +120,8 @@ def invented(
     released = _counted(log, window=None, by_blanks=promise.items)
     before = _counted(original, window=promise.window, by_blanks=by_blanks)
     totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]
-    found = [
-        Witness(kind="invented", size=0, support=now, needed=then, rows=(), positions=())
-        for now, then in totals
-        if now > then
-    ]
+    found = [Witness(kind="invented", support=now, needed=then) for now, then in totals if now > then]
+    n_totals = len(found)
     more = _more(released, before)
     if more.height and not by_blanks:
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
@@ -145,9 +130,9 @@ def invented(
     if promise.items and taxonomy is not None:
         more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
     elif promise.items:
-        more = more.filter(~is_marked())
+        more = more.filter(~(pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")))
     found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
-    return more.height + sum(now > then for now, then in totals), found
+    return more.height + n_totals, found
 
 
 def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
@@ -188,23 +173,11 @@ def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> _Counted:
     # With windows a term is several items; any one of them will do to point at it.
     item = np.zeros(n_words, np.int64)
     item[histories.word_of_item] = np.arange(histories.support.size)
-    terms = pl.DataFrame(
-        {
-            "term": histories.words,
-            "n_users": n_users,
-            "n_occurrences": histories.n_occurrences,
-            "item": item,
-        }
-    )
-    return _Counted(histories=histories, terms=terms, n_owners=histories.starts.size - 1)
+    columns = {"term": histories.words, "n_users": n_users, "n_occurrences": histories.n_occurrences, "item": item}
+    return _Counted(histories=histories, terms=pl.DataFrame(columns), n_owners=histories.starts.size - 1)
 
 
 def _term_witness(row: dict[str, int], histories: Histories) -> Witness:
     what = "n_users" if row["n_users"] > row["n_users_before"] else "n_occurrences"
-    return histories.witness(
-        [row["item"]],
-        place=int(np.argmax(histories.line == row["item"])),
-        support=row[what],
-        needed=row[f"{what}_before"],
-        kind="invented",
-    )
+    place, needed = int(np.argmax(histories.line == row["item"])), row[f"{what}_before"]
+    return histories.witness([row["item"]], place=place, support=row[what], needed=needed, kind="invented")

@@ -3,41 +3,27 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeAlias
 
 import polars as pl
 
+from queryveil import guarantees
+from queryveil.checks import dp, kdelta, km, plink, swap, transactions
 from queryveil.checks._dp_manifest import claims_broken
 from queryveil.checks.arrivals import Classifier, arrivals_of
-from queryveil.checks.dp import uncovered, verify_dp
 from queryveil.checks.invented import Tree, invented
-from queryveil.checks.kdelta import verify_kdelta
-from queryveil.checks.km import verify_km
-from queryveil.checks.plink import verify_linkability
-from queryveil.checks.swap import verify_swap
 from queryveil.checks.tokens import terms_of
-from queryveil.checks.transactions import verify_transactions
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
-from queryveil.guarantees import (
-    DifferentialPrivacy,
-    Guarantee,
-    KdeltaAnonymity,
-    KmAnonymity,
-    Linkability,
-    NoPromise,
-    SwapAnonymity,
-    TransactionAnonymity,
-)
+from queryveil.guarantees import Guarantee
 from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
 
+_NODE = r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)"
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
 _NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
 
-
-Original: TypeAlias = QueryLog | Transactions | Profiles | Path | str
+Original = QueryLog | Transactions | Profiles | Path | str
 """What a release was made from, or its file."""
 
 
@@ -60,70 +46,71 @@ def verify(
     """
     release = release if isinstance(release, Release) else read_release(release)
     # A release that was read stays good when its folder is gone; what stood beside it there is then not judged.
-    folder = str(release.folder) if release.folder is not None and release.folder.is_dir() else None
+    folder = release.folder if release.folder is not None and release.folder.is_dir() else None
     promise, parameters = release.promise, release.manifest.parameters
     match promise:
-        case TransactionAnonymity():
+        case guarantees.TransactionAnonymity():
             baskets = None if original is None else _as_transactions(original, unit=parameters.get("unit"))
-            return verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
-        case KdeltaAnonymity():
+            return transactions.verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+        case guarantees.KdeltaAnonymity():
             log = None if original is None else _as_log(original)
             return _verify_kdelta(release, promise, original=log, folder=folder)
-        case Linkability():
+        case guarantees.Linkability():
             people = None if original is None else _as_people(original)
-            return verify_linkability(release.groups, promise, original=people)
-        case SwapAnonymity():
+            return plink.verify_linkability(release.groups, promise, original=people)
+        case guarantees.SwapAnonymity():
             if original is None:
                 raise BadInput(_NEEDS_ORIGINAL)
             came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
-            return verify_swap(release.log, promise, original=came)
-        case DifferentialPrivacy():
+            return swap.verify_swap(release.log, promise, original=came)
+        case guarantees.DifferentialPrivacy():
             log = None if original is None else _as_log(original)
             return _verify_dp(release, promise, original=log, folder=folder)
-        case NoPromise():
+        case guarantees.NoPromise():
             raise NothingPromised(promise.reason)
     return _verify_km(release, promise, original=original, taxonomy=taxonomy)
 
 
 def _verify_kdelta(
-    release: Release, promise: KdeltaAnonymity, *, original: QueryLog | None, folder: str | None
+    release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None, folder: Path | None
 ) -> Verdict:
-    log, manifest = release.log, release.manifest
-    additions = manifest.parameters.get("additions") is not False
+    log, clusters = release.log, release.manifest.query_clusters
+    additions = release.manifest.parameters.get("additions") is not False
     try:
-        return verify_kdelta(log, promise, clusters=manifest.query_clusters, original=original, additions=additions)
+        return kdelta.verify_kdelta(log, promise, clusters=clusters, original=original, additions=additions)
     except BadInput as error:
         # The manifest does not number the queries of this log.
         if folder is None:
             raise
-        raise BadRelease(folder, str(error)) from None
+        raise BadRelease(str(folder), str(error)) from None
 
 
 def _verify_dp(
-    release: Release, promise: DifferentialPrivacy, *, original: QueryLog | None, folder: str | None
+    release: Release, promise: guarantees.DifferentialPrivacy, *, original: QueryLog | None, folder: Path | None
 ) -> Verdict:
     data = release.data if isinstance(release.data, QueryLog) else release.tallies
     manifest = release.manifest
-    told = claims_broken(manifest, data, folder=None if folder is None else Path(folder))
-    notes = [] if folder is None else uncovered(Path(folder), manifest)
+    told = claims_broken(manifest, data, folder=folder)
+    notes = [] if folder is None else dp.uncovered(folder, manifest)
     if SEEDED_NOISE in manifest.warnings:
         notes.append(SEEDED_NOISE)
-    return verify_dp(data, promise, noise=manifest.noise, original=original).joined(
-        witnesses=told, n_violations=len(told), notes=notes
-    )
+    verdict = dp.verify_dp(data, promise, noise=manifest.noise, original=original)
+    return verdict.joined(witnesses=told, n_violations=len(told), notes=notes)
 
 
-def _verify_km(release: Release, promise: KmAnonymity, *, original: Original | None, taxonomy: Tree | None) -> Verdict:
+def _verify_km(
+    release: Release, promise: guarantees.KmAnonymity, *, original: Original | None, taxonomy: Tree | None
+) -> Verdict:
     unit = release.manifest.columns.time.unit
     # A format with fixed columns has an empty one for times that were dropped.
     without_times = unit is None and "time" in release.log.columns
     data = release.log.with_frame(release.log.frame.drop("time")) if without_times else release.log
-    verdict = verify_km(data, promise, time_unit=unit)
+    verdict = km.verify_km(data, promise, time_unit=unit)
     if original is None:
         return verdict
     log = _as_log(original)
     n_invented, witnesses = invented(release.log, original=log, promise=promise, taxonomy=taxonomy)
-    has_nodes = promise.items and taxonomy is None and _has_nodes(release.log)
+    has_nodes = promise.items and taxonomy is None and release.log.frame["query"].str.contains(_NODE).any()
     return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
 
 
@@ -144,29 +131,24 @@ def judge(
     - `noise`: the manifest's noise, for dp.
     """
     match promise, data:
-        case NoPromise(), _:
+        case guarantees.NoPromise(), _:
             raise NothingPromised(promise.reason)
-        case SwapAnonymity(), QueryLog():
+        case guarantees.SwapAnonymity(), QueryLog():
             raise BadInput(_NEEDS_ORIGINAL)
-        case TransactionAnonymity(), Transactions():
-            return verify_transactions(data, promise)
-        case Linkability(), Groups():
-            return verify_linkability(data, promise)
-        case KdeltaAnonymity(), QueryLog():
-            return verify_kdelta(data, promise, clusters=clusters)
-        case KmAnonymity(), QueryLog():
-            return verify_km(data, promise, time_unit=time_unit)
-        case DifferentialPrivacy(), QueryLog() | Tallies():
-            return verify_dp(data, promise, noise=noise)
-    kinds = {
-        QueryLog: "a log",
-        Transactions: "transactions",
-        Groups: "groups of profiles",
-        Tallies: "queries with counts",
-    }
-    subjects = {TransactionAnonymity: Transactions, Linkability: Groups, DifferentialPrivacy: Tallies}
-    about, kind = kinds[subjects.get(type(promise), QueryLog)], kinds[type(data)]
-    raise BadInput(f"this promise is about {about}, and the data is {kind}")
+        case guarantees.TransactionAnonymity(), Transactions():
+            return transactions.verify_transactions(data, promise)
+        case guarantees.Linkability(), Groups():
+            return plink.verify_linkability(data, promise)
+        case guarantees.KdeltaAnonymity(), QueryLog():
+            return kdelta.verify_kdelta(data, promise, clusters=clusters)
+        case guarantees.KmAnonymity(), QueryLog():
+            return km.verify_km(data, promise, time_unit=time_unit)
+        case guarantees.DifferentialPrivacy(), QueryLog() | Tallies():
+            return dp.verify_dp(data, promise, noise=noise)
+    about = {"dp": "queries with counts", "plink": "groups of profiles", "transactions": "transactions"}
+    model = promise.__struct_config__.tag
+    kind = "groups of profiles" if isinstance(data, Groups) else data.noun
+    raise BadInput(f"this promise is about {about.get(str(model), 'a log')}, and the data is {kind}")
 
 
 def _as_transactions(original: Original, *, unit: object) -> Transactions:
@@ -198,7 +180,3 @@ def _as_people(original: Original) -> QueryLog | Profiles:
     if isinstance(original, QueryLog | Profiles):
         return original
     return read_profiles(original) if are_profiles(original) else read_log(original)
-
-
-def _has_nodes(log: QueryLog) -> bool:
-    return bool(log.frame["query"].str.contains(r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)").any())

@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil.checks._clusters import Objects, first_rows, invented_pairs, read_objects, wide_clusters
-from queryveil.checks.verdict import Verdict, Witness
+from queryveil.checks.verdict import Found, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import KdeltaAnonymity
 from queryveil.progress import step
@@ -38,9 +38,8 @@ def verify_kdelta(
     step("shares")
     n_rare, rare = _rare_shares(objects, k=promise.k)
     n_users = int(objects.user.max(initial=-1)) + 1
-    verdict = Verdict(
-        promise=promise, holds=True, witnesses=(), n_violations=0, n_users=n_users, n_checked_users=n_users
-    ).joined(witnesses=[*wide, *rare], n_violations=n_wide + n_rare)
+    verdict = Verdict(promise=promise, n_users=n_users, n_checked_users=n_users)
+    verdict = verdict.joined(witnesses=[*wide, *rare], n_violations=n_wide + n_rare)
     if original is None:
         return verdict
     step("original")
@@ -48,7 +47,7 @@ def verify_kdelta(
     return verdict.joined(witnesses=invented, n_violations=n_invented)
 
 
-def _rare_shares(objects: Objects, *, k: int) -> tuple[int, list[Witness]]:
+def _rare_shares(objects: Objects, *, k: int) -> Found:
     """Return the number and witnesses of the distinct vectors of shares that fewer than k users have."""
     rare = (
         pl.DataFrame({"shares": _shares(objects), "row": first_rows(objects.user)})
@@ -59,7 +58,7 @@ def _rare_shares(objects: Objects, *, k: int) -> tuple[int, list[Witness]]:
     )
     kept = rare.sort("size", "n", pl.col("rows").list.first()).head(Verdict.N_KEPT)
     return rare.height, [
-        Witness(kind="shares", size=size, support=n, needed=k, rows=tuple(rows), positions=())
+        Witness(kind="shares", size=size, support=n, needed=k, rows=tuple(rows))
         for size, n, rows in kept.select("size", "n", "rows").iter_rows()
     ]
 

@@ -1,19 +1,17 @@
 """Verify (k, m)-anonymity of a log: every combination of up to m terms has k users, in each window."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from heapq import nsmallest
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.combinations import rare_combinations
-from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.checks.tokens import Ints
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
@@ -45,8 +43,8 @@ def window_column(log: QueryLog, window: str) -> pl.Series:
     return (log.frame["time"].dt.epoch("us") // length_us).alias("window")
 
 
-def linked_windows(log: QueryLog, windows: pl.Series) -> tuple[int, list[Witness]]:
-    """Count the user ids that stand in more than one window, and point at the first of them."""
+def linked_windows(log: QueryLog, windows: pl.Series) -> Found:
+    """Return the number and witnesses of user ids that occur in more than one window."""
     first_rows = (
         pl.DataFrame({"user": log.frame["user"], "window": windows})
         .with_row_index("row", offset=1)
@@ -67,7 +65,7 @@ def linked_windows(log: QueryLog, windows: pl.Series) -> tuple[int, list[Witness
 
 def linked_witness(n_windows: int, *, first_rows: list[int]) -> Witness:
     """Return the witness of a user id that occurs in several windows."""
-    return Witness(kind="linked_windows", size=0, support=n_windows, needed=1, rows=tuple(first_rows[:2]), positions=())
+    return Witness(kind="linked_windows", support=n_windows, needed=1, rows=tuple(first_rows[:2]))
 
 
 _N_STEPS = 20
@@ -91,70 +89,50 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
     blur = why_windows_blur(log, promise, time_unit=time_unit)
     windows = window_column(log, promise.window) if promise.window and not blur else None
     histories = read_histories(log, windows=windows, by_blanks=promise.items)
-    rare = _rare_histories(histories, k=promise.k) if promise.m is None else _smallest_rare(histories, promise)
-    verdict = Verdict(
-        promise=promise,
-        holds=rare.n == 0,
-        witnesses=tuple(sorted(rare.witnesses(histories, needed=promise.k))),
-        n_violations=rare.n,
-        n_users=log.n_users,
-        n_checked_users=histories.n_not_empty,
-        notes=(blur,) if blur else (),
-    )
+    kind: Kind = "history" if promise.m is None else "combination"
+    find = _rare_histories if promise.m is None else _smallest_rare
+    n_rare, rarest = find(histories, promise)
+    verdict = Verdict(promise=promise, n_users=log.n_users, n_checked_users=histories.n_not_empty)
+    witnesses = [
+        histories.witness(items, place=place, support=support, needed=promise.k, kind=kind)
+        for support, items, place in rarest
+    ]
+    verdict = verdict.joined(witnesses=witnesses, n_violations=n_rare, notes=(blur,) if blur else ())
     if windows is None:
         return verdict
     n_linked, linked = linked_windows(log, windows)
     return verdict.joined(witnesses=linked, n_violations=n_linked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class _Rare:
-    """A combination or history with too few users: its items, and a position of its first user in the line."""
-
-    support: int
-    items: tuple[int, ...]
-    place: int
+_Rare = tuple[int, tuple[int, ...], int]
+"""A combination or history with too few users: their number, the items, and a position of the first in the line."""
+_AllRare = tuple[int, list[_Rare]]
+"""The number of rare combinations or histories, and the rarest of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The number of rare combinations or histories, and the rarest of them."""
-
-    kind: Kind
-    n: int
-    rarest: Iterable[_Rare]
-
-    def witnesses(self, histories: Histories, *, needed: int) -> Iterator[Witness]:
-        for rare in self.rarest:
-            yield histories.witness(rare.items, place=rare.place, support=rare.support, needed=needed, kind=self.kind)
-
-
-def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _Found:
+def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _AllRare:
     """Return the combinations with fewer than k users, of the smallest size that has any."""
     longest = int(np.diff(histories.starts).max(initial=1)) - 1
     found = _rare_items(histories, k=promise.k)
-    if found.n or longest < 2:
+    if found[0] or longest < 2:
         return found
     # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
     tails = np.argsort(histories.line, kind="stable")[histories.starts.size - 1 :] + 1
     for size in range(2, min(promise.m or longest, longest) + 1):
         found = _rare_combinations(histories, tails, size=size, k=promise.k)
-        if found.n:
+        if found[0]:
             break
     return found
 
 
-def _rare_items(histories: Histories, *, k: int) -> _Found:
+def _rare_items(histories: Histories, *, k: int) -> _AllRare:
     """Return the items with fewer than k users; items are numbered by rising support, so the rarest come first."""
     n = int(np.count_nonzero(histories.support < k))
-    rarest = [
-        _Rare(support=int(histories.support[item]), items=(item,), place=int(np.argmax(histories.line == item)))
-        for item in range(min(n, Verdict.N_KEPT))
-    ]
-    return _Found(kind="combination", n=n, rarest=rarest)
+    rarest = range(min(n, Verdict.N_KEPT))
+    return n, [(int(histories.support[item]), (item,), int(np.argmax(histories.line == item))) for item in rarest]
 
 
-def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, size: int, k: int) -> _Found:
+def _rare_combinations(histories: Histories, tails: Ints, *, size: int, k: int) -> _AllRare:
     tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(histories.support)])
     n_steps = _N_STEPS if histories.line.size > _SMALL else 1
     n, rarest = 0, list[_Rare]()
@@ -163,14 +141,12 @@ def _rare_combinations(histories: Histories, tails: npt.NDArray[np.int64], *, si
         firsts = np.arange(i, histories.support.size, n_steps)
         n_rare, supports, items, places = rare_combinations(histories.line, tails, tail_starts, firsts, size, k)
         n += int(n_rare.sum())
-        rarest += [
-            _Rare(support=int(supports[at]), items=tuple(items[at].tolist()), place=int(places[at]))
-            for at in zip(*np.nonzero(supports < k), strict=True)
-        ]
-    return _Found(kind="combination", n=n, rarest=sorted(rarest)[: Verdict.N_KEPT])
+        kept = zip(*np.nonzero(supports < k), strict=True)
+        rarest += [(int(supports[at]), tuple(items[at].tolist()), int(places[at])) for at in kept]
+    return n, sorted(rarest)[: Verdict.N_KEPT]
 
 
-def _rare_histories(histories: Histories, *, k: int) -> _Found:
+def _rare_histories(histories: Histories, promise: KmAnonymity) -> _AllRare:
     """Return the non-empty histories that fewer than k users have, each as a whole (m=None)."""
     starts = histories.starts.tolist()
     n_users, first_place = Counter[bytes](), dict[bytes, int]()
@@ -178,9 +154,8 @@ def _rare_histories(histories: Histories, *, k: int) -> _Found:
         history = histories.line[start : end - 1].tobytes()
         n_users[history] += 1
         first_place.setdefault(history, start)
-    rare = [(len(history), n, history) for history, n in n_users.items() if history and n < k]
-    rarest = [
-        _Rare(support=n, items=tuple(np.frombuffer(history, np.int32).tolist()), place=first_place[history])
+    rare = [(len(history), n, history) for history, n in n_users.items() if history and n < promise.k]
+    return len(rare), [
+        (n, tuple(np.frombuffer(history, np.int32).tolist()), first_place[history])
         for _, n, history in nsmallest(Verdict.N_KEPT, rare)
     ]
-    return _Found(kind="history", n=len(rare), rarest=rarest)

@@ -1,8 +1,6 @@
 """Verify p-linkability of groups of profiles, as in the paper or strictly for every term."""
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -10,29 +8,27 @@ import polars as pl
 from queryveil.checks._clusters import folded
 from queryveil.checks._histories import read_histories
 from queryveil.checks.invented import without_unknown
-from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness
 from queryveil.data import Groups, Profiles, QueryLog
 from queryveil.guarantees import Linkability
 
 
-def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: bool) -> tuple[int, list[Witness]]:
+def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: bool) -> Found:
     """Return the number and witnesses of terms with more holders than in the original, and of surplus members.
 
     A group that has a term has at least one holder of it; with `strict` as many as it states.
     """
-    before = _read(original)
+    n_users = original.n_users
     released = _released(groups, strict=strict, any_case=isinstance(original, Profiles))
-    more = _more(released, before)
+    more = _more(released, _holders(original))
     if more.height and isinstance(original, QueryLog):
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
-        other = _more(released, _read(without_unknown(original)))
+        other = _more(released, _holders(without_unknown(original)))
         more = more.join(other.select("term"), on="term", how="semi")
     n_members = sum(groups.frame["members"].to_list())
     found = []
-    if n_members > before.n_users:
-        found.append(
-            Witness(kind="invented_members", size=0, support=n_members, needed=before.n_users, rows=(), positions=())
-        )
+    if n_members > n_users:
+        found.append(Witness(kind="invented_members", support=n_members, needed=n_users))
     n = len(found) + more.height
     kept = more.sort("n", "row", "position").head(Verdict.N_KEPT)
     found += [
@@ -48,25 +44,16 @@ def known_holders() -> pl.Expr:
     return pl.when(is_known).then("holders").alias("holders")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Before:
-    """The number of users of the original, and for each `term` the number of its holders (`n_before`)."""
-
-    n_users: int
-    terms: pl.DataFrame
-
-
-def _read(original: QueryLog | Profiles) -> _Before:
+def _holders(original: QueryLog | Profiles) -> pl.DataFrame:
+    """Return for each `term` of the original the number of its holders (`n_before`)."""
     if isinstance(original, Profiles):
         held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
         held = held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
-        counted = held.group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
-        return _Before(n_users=original.n_users, terms=counted)
+        return held.group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
     histories = read_histories(original)
     n_users = np.zeros(len(histories.words), np.int64)
     n_users[histories.word_of_item] = histories.support
-    counted = pl.DataFrame({"term": histories.words, "n_before": pl.Series(n_users).cast(pl.Int128)})
-    return _Before(n_users=original.n_users, terms=counted)
+    return pl.DataFrame({"term": histories.words, "n_before": pl.Series(n_users).cast(pl.Int128)})
 
 
 def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
@@ -89,12 +76,9 @@ def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
     return flat.group_by("term", maintain_order=True).agg(at_least, pl.first("row", "position"))
 
 
-def _more(released: pl.DataFrame, before: _Before) -> pl.DataFrame:
-    joined = released.join(before.terms, on="term", how="left").with_columns(pl.col("n_before").fill_null(0))
+def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    joined = released.join(before, on="term", how="left").with_columns(pl.col("n_before").fill_null(0))
     return joined.filter(pl.col("n") > pl.col("n_before"))
-
-
-Found: TypeAlias = tuple[int, list[Witness]]
 
 
 def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryLog | Profiles | None = None) -> Verdict:
@@ -121,17 +105,10 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     if original is not None:
         found.append(invented_terms(groups, original=original, strict=promise.strict))
     n_checked = sum(frame.filter(pl.col("n_terms") > 0)["members"].to_list())
-    verdict = Verdict(
-        promise=promise,
-        holds=True,
-        witnesses=(),
-        n_violations=0,
-        n_users=sum(frame["members"].to_list()),
-        n_checked_users=n_checked,
-    )
-    return verdict.joined(
-        witnesses=[witness for _, witnesses in found for witness in witnesses], n_violations=sum(n for n, _ in found)
-    )
+    verdict = Verdict(promise=promise, n_users=sum(frame["members"].to_list()), n_checked_users=n_checked)
+    for n, witnesses in found:
+        verdict = verdict.joined(witnesses=witnesses, n_violations=n)
+    return verdict
 
 
 def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
@@ -149,10 +126,8 @@ def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
 
 def _unproven(frame: pl.DataFrame) -> Found:
     """Return the groups that do not state how many members hold each term."""
-    frame = frame.with_columns(none=pl.lit(0))
-    return _groups(
-        frame.filter(pl.col("holders").is_null()), kind="missing_holders", support="none", needed=pl.col("n_terms")
-    )
+    unproven = frame.filter(pl.col("holders").is_null()).with_columns(none=pl.lit(0))
+    return _groups(unproven, kind="missing_holders", support="none", needed=pl.col("n_terms"))
 
 
 def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
@@ -170,8 +145,7 @@ def _groups(frame: pl.DataFrame, *, kind: Kind, support: str, needed: pl.Expr) -
     kept = frame.sort("members", support, "row").head(Verdict.N_KEPT)
     rows = kept.select("members", support, needed.alias("needed"), "row").iter_rows()
     return frame.height, [
-        Witness(kind=kind, size=members, support=found, needed=n, rows=(row,), positions=())
-        for members, found, n, row in rows
+        Witness(kind=kind, size=members, support=found, needed=n, rows=(row,)) for members, found, n, row in rows
     ]
 
 

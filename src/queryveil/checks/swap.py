@@ -6,22 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from queryveil.checks import arrivals
 from queryveil.checks._clusters import folded_all
-from queryveil.checks.arrivals import (
-    FEW_USERS,
-    SMALL_POOL,
-    SURPLUS_QUERY,
-    SURPLUS_ROW,
-    Arrivals,
-    Codes,
-    Ints,
-    as_written,
-    has_times,
-    latest_arrivals,
-    replay,
-)
-from queryveil.checks.tokens import Numbered, number
-from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.checks.arrivals import Arrivals
+from queryveil.checks.tokens import Codes, Ints, Numbered, number
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 from queryveil.progress import step
@@ -31,7 +20,7 @@ NO_TIMES = "the release does not tell after which events rows left, so each pool
 
 def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
     """Return the witness of a row that breaks a rule."""
-    return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,), positions=())
+    return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,))
 
 
 def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str, ...]:
@@ -47,16 +36,7 @@ def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str
     return (f"full pools have lost at least {events} had stayed",)
 
 
-class OwnQueries(NamedTuple):
-    """The number of rows that pair a user with a query of their own, and witnesses."""
-
-    n: int
-    witnesses: list[Witness]
-
-
-def own_queries(
-    users: Numbered, texts: Numbered, *, earliest: Ints, latest: Ints, remembered: int | None
-) -> OwnQueries:
+def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Ints, remembered: int | None) -> Found:
     """Return rows whose user issued the query: ever, or certainly among the last `remembered` events before release.
 
     `users` and `texts` number those of the arrivals, and then those of the rows.
@@ -65,19 +45,15 @@ def own_queries(
     queries = number(folded_all(texts.distinct)).codes[texts.codes]
     pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
     issued = pl.DataFrame({"pair": pairs[:n_came], "arrival": np.arange(n_came)})
-    rows = pl.DataFrame({"pair": pairs[n_came:], "earliest": earliest, "latest": latest}).with_row_index(
-        "row", offset=1
-    )
+    rows = pl.DataFrame({"pair": pairs[n_came:], "earliest": earliest, "latest": latest})
+    rows = rows.with_row_index("row", offset=1)
     own = rows.join(issued, on="pair", how="semi", maintain_order="left")
     issued = issued.join(own, on="pair", how="semi", maintain_order="left")
     if remembered is not None:
         own = _certain(own, issued=issued, remembered=remembered)
     counted = own.join(issued.group_by("pair").agg(pl.len().alias("n")), on="pair")
-    kept = counted.sort("n", "row").head(Verdict.N_KEPT)
-    return OwnQueries(
-        counted.height,
-        [swap_witness("own_query", row=row, there=n, needed=0) for row, n in kept.select("row", "n").iter_rows()],
-    )
+    kept = counted.sort("n", "row").head(Verdict.N_KEPT).select("row", "n").iter_rows()
+    return counted.height, [swap_witness("own_query", row=row, there=n, needed=0) for row, n in kept]
 
 
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
@@ -92,12 +68,9 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
         .with_columns(end=pl.col("arrival").max().over("chain") + remembered - 1)
         .sort("arrival")
     )
+    ends = chains.select("pair", "end", "arrival")
     found = own.sort("earliest", maintain_order=True).join_asof(
-        chains.select("pair", "end", "arrival"),
-        left_on="earliest",
-        right_on="arrival",
-        by="pair",
-        check_sortedness=False,
+        ends, left_on="earliest", right_on="arrival", by="pair", check_sortedness=False
     )
     return found.filter(pl.col("end") >= pl.col("latest")).select(own.columns)
 
@@ -122,12 +95,8 @@ def release_order(came: Codes, left: Codes, latest: Ints) -> Ints:
     return np.lexsort((n_given == n_asked, latest))
 
 
-_KINDS: dict[int, Kind] = {
-    SMALL_POOL: "small_pool",
-    FEW_USERS: "few_users",
-    SURPLUS_ROW: "surplus_row",
-    SURPLUS_QUERY: "surplus_query",
-}
+_KINDS: tuple[Kind, ...] = ("small_pool", "few_users", "surplus_row", "surplus_query")
+"""In the order in which `replay` numbers the rules."""
 
 
 def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrivals) -> Verdict:
@@ -158,11 +127,11 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     """
     step("numbers")
     numbers = _number(released, original)
-    latest = latest_arrivals(released, original=original)
+    latest = arrivals.latest_arrivals(released, original=original)
     order = np.arange(latest.size) if original.in_order else release_order(numbers.came[1], numbers.left[1], latest)
     latest = latest[order]
     step("pools")
-    earliest, broken = replay(
+    earliest, broken = arrivals.replay(
         numbers.came,
         np.ascontiguousarray(numbers.left[:, order]),
         latest,
@@ -173,24 +142,15 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
         promise.l,
     )
     broken[:, 0] = order[broken[:, 0]]
-    # Back to how the rows stand.
-    earliest, latest = (_at(order, each) for each in (earliest, latest))
+    # Back to the order of the rows in the release.
+    place = np.argsort(order)
+    earliest, latest = earliest[place], latest[place]
     step("own queries")
-    own = own_queries(numbers.users, numbers.texts, earliest=earliest, latest=latest, remembered=promise.remembered)
-    n_users = released.n_users
-    return Verdict(
-        promise=promise, holds=True, witnesses=(), n_violations=0, n_users=n_users, n_checked_users=n_users
-    ).joined(
-        witnesses=[*_witnesses(broken), *own.witnesses],
-        n_violations=len(broken) + own.n,
-        notes=_notes(released, original, numbers),
-    )
-
-
-def _at(order: Ints, values: Ints) -> Ints:
-    out = np.empty_like(values)
-    out[order] = values
-    return out
+    users, texts, remembered = numbers.users, numbers.texts, promise.remembered
+    n_own, own = own_queries(users, texts, earliest=earliest, latest=latest, remembered=remembered)
+    verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=released.n_users)
+    notes = _notes(released, original, numbers)
+    return verdict.joined(witnesses=[*_witnesses(broken), *own], n_violations=len(broken) + n_own, notes=notes)
 
 
 class _Numbers(NamedTuple):
@@ -206,7 +166,7 @@ class _Numbers(NamedTuple):
 def _number(released: QueryLog, original: Arrivals) -> _Numbers:
     came, left, n_came = original.frame, released.frame, original.frame.height
     users = number(pl.concat([came["user"], left["user"]]))
-    texts = number(as_written(pl.concat([came["query"], left["query"]])))
+    texts = number(arrivals.as_written(pl.concat([came["query"], left["query"]])))
     pools = number(came["category"])
     n_pools = max(1, len(pools.distinct))
     pool_of = np.full(len(texts.distinct), -1, np.int64)
@@ -221,7 +181,7 @@ def _number(released: QueryLog, original: Arrivals) -> _Numbers:
 
 def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
     """Return notes on what could not be verified."""
-    without_times = released.n_rows > 0 and not has_times(released, original=original)
+    without_times = released.n_rows > 0 and not arrivals.has_times(released, original=original)
     pool = numbers.left[0]
     n_left = np.bincount(pool[pool >= 0], minlength=numbers.n_pools)
     n_over = np.bincount(numbers.came[0], minlength=numbers.n_pools) - n_left
@@ -230,10 +190,9 @@ def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[s
 
 def _witnesses(broken: Ints) -> list[Witness]:
     """Return the witnesses that a verdict keeps."""
-    kinds = [_KINDS[kind] for kind in range(len(_KINDS))]
-    by_name = np.argsort(np.argsort(np.array(kinds)))
+    by_name = np.argsort(np.argsort(np.array(_KINDS)))
     rows, kind, there, needed = broken.T
     kept = np.lexsort((needed, rows, by_name[kind], there))[: Verdict.N_KEPT]
     return [
-        swap_witness(kinds[kind[i]], row=int(rows[i]) + 1, there=int(there[i]), needed=int(needed[i])) for i in kept
+        swap_witness(_KINDS[kind[i]], row=int(rows[i]) + 1, there=int(there[i]), needed=int(needed[i])) for i in kept
     ]

@@ -15,6 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
 _CHUNK = 500_000
 _ITEM = re.compile(r"[^ \t\r\n]+")
 
@@ -52,8 +56,8 @@ class Tokens:
     A number is the place of the term in `words`, which is sorted: the same text gives the same numbers.
     """
 
-    starts: npt.NDArray[np.int64]
-    terms: npt.NDArray[np.int64]
+    starts: Ints
+    terms: Ints
     words: pl.Series
 
 
@@ -80,7 +84,7 @@ def tokenise(queries: pl.Series, *, items: bool = False) -> Tokens:
 class Numbered:
     """Values as numbers: value i is `distinct[codes[i]]`."""
 
-    codes: npt.NDArray[np.int64]
+    codes: Ints
     distinct: pl.Series
 
 

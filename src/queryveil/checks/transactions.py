@@ -5,34 +5,21 @@ than before, every item is known, and no node of the taxonomy has more items at 
 item that is generalised leaves the nodes below and never enters one.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from queryveil.checks.invented import Ints, Tree, counts_below, nodes_named, nodes_of
-from queryveil.checks.tokens import number
-from queryveil.checks.verdict import Kind, Verdict, Witness
+from queryveil.checks.invented import Tree, counts_below, nodes_named, nodes_of
+from queryveil.checks.tokens import Bools, Ints, number
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness
 from queryveil.data import Transactions
 from queryveil.guarantees import TransactionAnonymity
-
-Bools = npt.NDArray[np.bool_]
 
 _NO_TAXONOMY = "without the taxonomy only the numbers of transactions and items could be compared with the original"
 
 
-class Ungrounded(NamedTuple):
-    """What a release has and its original cannot account for."""
-
-    n: int
-    witnesses: list[Witness]
-    notes: tuple[str, ...]
-
-
-def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: Tree | None) -> Ungrounded:
-    """Return what the release has in excess of the original.
+def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: Tree | None) -> Found:
+    """Return the number and witnesses of what the release has in excess of the original.
 
     Items count once per distinct item that is neither a node nor an item of the original, per distinct item outside the
     taxonomy that there is more of, and per node that has more at it and below it while none of its children has.
@@ -41,20 +28,16 @@ def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: 
         ("invented_transactions", transactions.n_transactions, original.n_transactions),
         ("invented_items", transactions.n_items, original.n_items),
     ]
-    found = [
-        Witness(kind=kind, size=0, support=now, needed=then, rows=(), positions=())
-        for kind, now, then in totals
-        if now > then
-    ]
+    found = [Witness(kind=kind, support=now, needed=then) for kind, now, then in totals if now > then]
     if taxonomy is None:
-        return Ungrounded(len(found), found, (_NO_TAXONOMY,))
+        return len(found), found
     more = _more_items(_counted(transactions), before=_counted(original), tree=taxonomy)
     kept = more.sort("support", "row").head(Verdict.N_KEPT)
     found += [
         Witness(kind="invented_items", size=1, support=now, needed=then, rows=(row,), positions=(position,))
         for now, then, row, position in kept.select("support", "needed", "row", "position").iter_rows()
     ]
-    return Ungrounded(len(found) - kept.height + more.height, found, ())
+    return len(found) - kept.height + more.height, found
 
 
 def _counted(transactions: Transactions) -> pl.DataFrame:
@@ -129,19 +112,17 @@ def verify_transactions(
     )
     rare = bags.filter(pl.col("n") < promise.k)
     rarest = rare.sort(pl.col("bag").list.len(), "n", pl.col("rows").list.first()).head(Verdict.N_KEPT)
-    verdict = _verdict(
-        transactions,
-        promise,
-        n_violations=rare.height,
-        witnesses=[
-            _witness(len(bag), n, rows, needed=promise.k)
-            for bag, n, rows in rarest.select("bag", "n", "rows").iter_rows()
-        ],
-    )
+    witnesses = [
+        Witness(kind="transaction", size=len(bag), support=n, needed=promise.k, rows=tuple(rows))
+        for bag, n, rows in rarest.select("bag", "n", "rows").iter_rows()
+    ]
+    n_checked = int((transactions.frame["items"].list.len() > 0).sum())
+    verdict = Verdict(promise=promise, n_users=transactions.n_transactions, n_checked_users=n_checked)
+    verdict = verdict.joined(witnesses=witnesses, n_violations=rare.height)
     if original is None:
         return verdict
-    found = ungrounded(transactions, original=original, taxonomy=taxonomy)
-    return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=found.notes)
+    n_more, more = ungrounded(transactions, original=original, taxonomy=taxonomy)
+    return verdict.joined(witnesses=more, n_violations=n_more, notes=(_NO_TAXONOMY,) if taxonomy is None else ())
 
 
 def _bags(transactions: Transactions) -> pl.Series:
@@ -154,20 +135,3 @@ def _bags(transactions: Transactions) -> pl.Series:
     keys = np.repeat(np.arange(len(items)), np.diff(starts)) * n_distinct + numbered.codes
     keys.sort()
     return pl.Series(pa.LargeListArray.from_arrays(pa.array(starts), pa.array(keys % n_distinct)))
-
-
-def _witness(size: int, n: int, rows: list[int], *, needed: int) -> Witness:
-    return Witness(kind="transaction", size=size, support=n, needed=needed, rows=tuple(rows), positions=())
-
-
-def _verdict(
-    transactions: Transactions, promise: TransactionAnonymity, *, n_violations: int, witnesses: list[Witness]
-) -> Verdict:
-    return Verdict(
-        promise=promise,
-        holds=n_violations == 0,
-        witnesses=tuple(witnesses),
-        n_violations=n_violations,
-        n_users=transactions.n_transactions,
-        n_checked_users=int((transactions.frame["items"].list.len() > 0).sum()),
-    )

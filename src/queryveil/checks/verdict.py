@@ -3,90 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 import polars as pl
 
-from queryveil.checks._dp_words import counts_in_words
 from queryveil.checks.tokens import terms_of
 from queryveil.data import Groups, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KmAnonymity, TransactionAnonymity
 from queryveil.html_tables import Cell, facts
 
-Kind = Literal[
-    "combination",
-    "history",
-    "transaction",
-    "linked_windows",
-    "invented",
-    "invented_transactions",
-    "invented_items",
-    "wide_cluster",
-    "shares",
-    "invented_pair",
-    "linked_group",
-    "linked_term",
-    "missing_holders",
-    "contradiction",
-    "invented_members",
-    "invented_term",
-    "own_query",
-    "small_pool",
-    "few_users",
-    "surplus_row",
-    "surplus_query",
-    "no_noise",
-    "odd_noise",
-    "weak_noise",
-    "parts_epsilon",
-    "parts_delta",
-    "exact_count",
-    "small_count",
-    "small_click",
-    "untidy_query",
-    "stray_click",
-    "unasked_query",
-    "unmade_click",
-    "large_count",
-    "large_click",
-    "more_columns",
-    "odd_id",
-    "not_made_up",
-    "other_promise",
-    "other_parts",
-    "other_items",
-    "other_size",
-    "other_clicks",
-    "other_order",
-]
-_ABOUT_QUERIES: tuple[Kind, ...] = (
-    "wide_cluster",
-    "shares",
-    "invented_pair",
-    "own_query",
-    "small_pool",
-    "few_users",
-    "surplus_row",
-    "surplus_query",
-    "small_count",
-    "untidy_query",
-    "unasked_query",
-    "large_count",
-)
+_OfHistories = Literal["combination", "history", "linked_windows", "invented"]
+_OfTransactions = Literal["transaction", "invented_transactions", "invented_items"]
+_OfClusters = Literal["wide_cluster", "shares", "invented_pair"]
+_OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction"]
+_OfMembers = Literal["invented_members", "invented_term"]
+_OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query"]
+_OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "parts_delta", "exact_count"]
+_OfCounts = Literal["small_count", "untidy_query", "unasked_query", "large_count"]
+_OfClicks = Literal["small_click", "stray_click", "unmade_click", "large_click"]
+_OfRows = Literal["more_columns", "odd_id", "not_made_up"]
+_OfManifest = Literal["other_promise", "other_parts", "other_items", "other_size", "other_clicks", "other_order"]
+_OfLogs = Literal[_OfHistories, _OfTransactions, _OfClusters, _OfGroups, _OfMembers, _OfPools]
+Kind = Literal[_OfLogs, _OfNoise, _OfCounts, _OfClicks, _OfRows, _OfManifest]
+_ABOUT_QUERIES: tuple[Kind, ...] = (*get_args(_OfClusters), *get_args(_OfPools), *get_args(_OfCounts))
 """What is shown of these are whole queries."""
-_ABOUT_CLICKS: tuple[Kind, ...] = ("small_click", "stray_click", "unmade_click", "large_click")
+_ABOUT_CLICKS: tuple[Kind, ...] = get_args(_OfClicks)
 """Of these, a query and a URL."""
-_OF_COUNTS: tuple[Kind, ...] = get_args(Kind)[get_args(Kind).index("no_noise") :]
+UNIT = 1e-15
+"""In a witness, epsilons and deltas are whole numbers of this."""
+
+
+def in_units(value: object) -> int:
+    """Return an epsilon or a delta as a witness has it; what is no number is 0.
+
+    >>> in_units(1e-5)
+    10000000000
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return ceil(value / UNIT) if 0 <= value < 1e6 else ceil(1e6 / UNIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Witness:
-    """One violation, by where it stands in the log that was judged.
+    """One violation, by its place in the log that was verified.
 
-    `rows` are data rows, counted from 1; `positions` say which term of each row is meant, counted from 1.
+    `rows` are data rows, counted from 1; `positions` say which term of each row is meant, counted from 1. What `size`,
+    `support` and `needed` count depends on the `kind`.
 
     - combination, history: `size` terms of one user that only `support` users share where `needed` should; for
       each term the first of that user's rows that holds it.
@@ -139,80 +106,88 @@ class Witness:
     - other_order: `support` rows are not where their counts and texts put them.
     """
 
-    size: int
+    size: int = 0
     support: int
     kind: Kind
-    rows: tuple[int, ...]
-    positions: tuple[int, ...]
+    rows: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
     needed: int
 
     def in_words(self) -> str:
-        """Say the violation in one line."""
-        rows = f"row {self.rows[0]}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
+        """Return the violation in one line.
+
+        >>> Witness(kind="small_count", size=1, support=3, needed=12, rows=(7,)).in_words()
+        'a query left with a count of 3, and 12 is the least that may (row 7)'
+        """
+        n, needed, row = self.support, self.needed, self.rows[0] if self.rows else 0
+        rows = f"row {row}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
         if not self.rows:
             rows = "counted on a cluster, which does not tell the rows"
-        if self.kind == "linked_windows":
-            return f"one user id stands in {_count(self.support, 'window')} ({rows})"
-        if self.kind == "invented":
-            what = f"a term ({rows})" if self.rows else "the log as a whole"
-            return f"{what} has {self.support} users or rows in the release, the original {self.needed}"
-        if self.kind == "transaction":
-            same = _count(self.support, "transaction")
-            return f"a bag of {_count(self.size, 'item')} is held by {same}, {self.needed} are needed ({rows})"
-        if self.kind in ("invented_items", "invented_transactions"):
-            what = f"an item and what is below it ({rows})" if self.rows else "the release as a whole"
-            noun = "transaction" if self.kind == "invented_transactions" else "item"
-            return f"{what} has {_count(self.support, noun)}, the original {self.needed}"
-        if self.kind not in ("combination", "history"):
-            return self._of_objects_or_groups(rows)
-        what = "whole history of " if self.kind == "history" else "combination of "
-        users = _count(self.support, "user")
-        return f"a {what}{_count(self.size, 'term')} is shared by {users}, {self.needed} are needed ({rows})"
+        are_needed = f"{needed} are needed ({rows})"
+        terms, members = _count(self.size, "term"), _count(self.size, "member")
+        invented = f"a term ({rows})" if self.rows else "the log as a whole"
+        whole, now, before = "the release as a whole", f"{_count(n, 'row')} of the release", f"{needed} in the original"
+        item = f"an item and what is below it ({rows})" if self.rows else whole
+        shared = f"share {n} of the {_count(needed, 'URL')} clicked for them"
+        cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
+        is_or_are = "is" if needed == 1 else "are"
+        behind = f"by {_count(n, 'user')} of the original, {needed:,} {is_or_are} needed (row {row})"
+        least, most = f"{needed:,} is the least that may (row {row})", f"noise gives at most {needed:,} (row {row})"
+        there, allowed = f"{n * UNIT:.4g}", f"{needed * UNIT:.4g}"
+        clicks = f"no clicks, and the release has {_count(n, 'count')} of such"
+        if needed:
+            clicks = "clicks, and the release has no counts of any"
+        sentences: dict[Kind, str] = {
+            "combination": f"a combination of {terms} is shared by {_count(n, 'user')}, {are_needed}",
+            "history": f"a whole history of {terms} is shared by {_count(n, 'user')}, {are_needed}",
+            "linked_windows": f"one user id stands in {_count(n, 'window')} ({rows})",
+            "invented": f"{invented} has {n} users or rows in the release, the original {needed}",
+            "transaction": f"a bag of {_count(self.size, 'item')} is held by {_count(n, 'transaction')}, {are_needed}",
+            "invented_items": f"{item} has {_count(n, 'item')}, the original {needed}",
+            "invented_transactions": f"{item} has {_count(n, 'transaction')}, the original {needed}",
+            "wide_cluster": f"two queries of a cluster of {self.size:,} {shared} ({rows})",
+            "shares": f"shares over {cells} are those of {_count(n, 'user')}, {are_needed}",
+            "invented_pair": f"a query with its URL stands in {now}, in {needed} before ({rows})",
+            "linked_group": f"the members of a group ({self.size:,}) bring in {_count(n, 'term')}, {are_needed}",
+            "linked_term": f"a term of a group is held by {n} of its members, {needed} {is_or_are} allowed ({rows})",
+            "missing_holders": f"a group of {members} does not say how many hold each term ({rows})",
+            "contradiction": f"the counts of a group of {members} cannot all be true ({rows})",
+            "invented_members": f"{whole} has {_count(n, 'member')}, the original {_count(needed, 'user')}",
+            "invented_term": f"a term has at least {_count(n, 'holder')} in the release, {before} ({rows})",
+            "own_query": f"a user was given a query of their own ({rows})",
+            "small_pool": f"a query left when at most {_count(n, 'event')} waited, {are_needed}",
+            "few_users": f"a query left when at most {_count(n, 'user')} waited, {are_needed}",
+            "surplus_row": f"a user was given {_count(n, 'row')} of a category and had asked {needed} by then ({rows})",
+            "surplus_query": f"a text was released {_count(n, 'time')} and issued {needed} by then ({rows})",
+            "no_noise": "counts leave, and the manifest does not say what noise was added to them",
+            "odd_noise": f"part {row} of the noise has values that its mechanism cannot have",
+            "weak_noise": f"part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",
+            "parts_epsilon": f"the epsilons of all noise make {there}, and {allowed} is promised",
+            "parts_delta": f"the deltas of all noise make {there}, and {allowed} is promised",
+            "exact_count": f"the manifest tells of the log itself, without noise, in {_count(n, 'place')}",
+            "small_count": f"a query left with a count of {n:,}, and {least}",
+            "small_click": f"a click left with a count of {n:,}, and {least}",
+            "untidy_query": f"a query is not in lower case with single blanks, which may mark a person (row {row})",
+            "stray_click": f"a click belongs to no query of the release (row {row})",
+            "unasked_query": f"a query was asked {behind}",
+            "unmade_click": f"a click was made {behind}",
+            "large_count": f"a query left with a count of {n:,}, and {most}",
+            "large_click": f"a click left with a count of {n:,}, and {most}",
+            "more_columns": f"rows of made-up users have {_count(n, 'column')} that no count is about",
+            "odd_id": f"{_count(n, 'id')} of made-up users are none of the numbers from 1 on",
+            "not_made_up": f"{_count(n, 'row')} of users left, and the manifest does not say that all are made up",
+            "other_promise": f"the settings have {there} where {allowed} is promised",
+            "other_parts": f"the noise has {_count(n, 'part')}, and the settings ask for {needed:,}",
+            "other_items": f"part {row} of the noise is for {_count(n, 'count')} a person, not for {needed:,}",
+            "other_size": f"the manifest says {n:,} where the release has {needed:,} queries, rows or users",
+            "other_clicks": f"the settings ask for {clicks}",
+            "other_order": f"rows are not by count and text, in {_count(n, 'place')}, which may tell of the log",
+        }
+        return sentences[self.kind]
 
-    def _of_objects_or_groups(self, rows: str) -> str:
-        n, needed = self.support, self.needed
-        match self.kind:
-            case "wide_cluster":
-                shared = f"share {n} of the {_count(needed, 'URL')} clicked for them"
-                return f"two queries of a cluster of {self.size:,} {shared} ({rows})"
-            case "shares":
-                cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
-                return f"shares over {cells} are those of {_count(n, 'user')}, {needed} are needed ({rows})"
-            case "invented_pair":
-                return f"a query with its URL stands in {_count(n, 'row')} of the release, in {needed} before ({rows})"
-            case "linked_group":
-                brought = f"bring in {_count(n, 'term')}, {needed} are needed"
-                return f"the members of a group ({self.size:,}) {brought} ({rows})"
-            case "linked_term":
-                allowed = f"{needed} {'is' if needed == 1 else 'are'} allowed"
-                return f"a term of a group is held by {n} of its members, {allowed} ({rows})"
-            case "missing_holders":
-                return f"a group of {_count(self.size, 'member')} does not say how many hold each term ({rows})"
-            case "contradiction":
-                return f"the counts of a group of {_count(self.size, 'member')} cannot all be true ({rows})"
-            case "invented_members":
-                return f"the release as a whole has {_count(n, 'member')}, the original {_count(needed, 'user')}"
-            case "invented_term":
-                return f"a term has at least {_count(n, 'holder')} in the release, {needed} in the original ({rows})"
-            case _:
-                return self._of_pools(rows)
 
-    def _of_pools(self, rows: str) -> str:
-        n, needed = self.support, self.needed
-        if self.kind in _OF_COUNTS:
-            return counts_in_words(self.kind, support=n, needed=needed, rows=self.rows)
-        match self.kind:
-            case "own_query":
-                return f"a user was given a query of their own ({rows})"
-            case "surplus_row":
-                return f"a user was given {_count(n, 'row')} of a category and had asked {needed} by then ({rows})"
-            case "surplus_query":
-                return f"a text was released {_count(n, 'time')} and issued {needed} by then ({rows})"
-            case _:
-                noun = "event" if self.kind == "small_pool" else "user"
-                return f"a query left when at most {_count(n, noun)} waited, {needed} are needed ({rows})"
-
-
+Found = tuple[int, list[Witness]]
+"""The number of violations, and witnesses of the first of them."""
 _HOLDS_MADE_UP = (
     "The promise holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. "
     "The rows are made up; their counts are not in the release."
@@ -235,9 +210,9 @@ class Verdict:
     N_KEPT: ClassVar[int] = 10
 
     promise: Guarantee
-    holds: bool
-    witnesses: tuple[Witness, ...]
-    n_violations: int
+    holds: bool = True
+    witnesses: tuple[Witness, ...] = ()
+    n_violations: int = 0
     n_users: int
     n_checked_users: int
     notes: tuple[str, ...] = ()
@@ -245,20 +220,16 @@ class Verdict:
 
     def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
         """Return this verdict with further violations."""
-        kept = sorted([*self.witnesses, *witnesses])[: self.N_KEPT]
-        return Verdict(
-            promise=self.promise,
+        return replace(
+            self,
             holds=self.holds and not n_violations,
-            witnesses=tuple(kept),
+            witnesses=tuple(sorted([*self.witnesses, *witnesses])[: self.N_KEPT]),
             n_violations=self.n_violations + n_violations,
-            n_users=self.n_users,
-            n_checked_users=self.n_checked_users,
             notes=(*self.notes, *notes),
-            is_made_up=self.is_made_up,
         )
 
     def in_words(self) -> str:
-        """Say the verdict in one line."""
+        """Return the verdict in one line."""
         if self.holds and self.is_made_up:
             return _HOLDS_MADE_UP
         if self.holds:
