@@ -48,7 +48,7 @@ def a_log() -> QueryLog:
 
 
 def exposure(n_known: int | None = None) -> Exposure:
-    return Exposure.counted(
+    return Exposure(
         attacker="known_terms", knows="4 terms & more", n_targets=100, n_found=7, n_by_chance=0.5, n_known=n_known
     )
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_likeliest
 from tests.support.releases import MONDAY, released, timed_log
 
+from queryveil.attacks._scoring import BY_ACCIDENT
 from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import BY_ACCIDENT
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Km, Pseudonymise, Swap

@@ -11,7 +11,7 @@ from queryveil.errors import BadParameter
 
 
 def counted(n_found: int, *, n_targets: int = 1000, n_by_chance: float = 20.0) -> Exposure:
-    return Exposure.counted(
+    return Exposure(
         attacker="known_terms",
         knows="3 terms",
         what="users",

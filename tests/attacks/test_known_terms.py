@@ -13,8 +13,7 @@ from tests.support.plain_attacks import plain_named
 from tests.support.releases import paired_histories, released, released_bags
 
 from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.known_terms import ECCENTRICITY, KnownTerms
-from queryveil.attacks.rare_pair import RarePair
+from queryveil.attacks.known_terms import ECCENTRICITY, KnownTerms, RarePair
 from queryveil.attacks.vanity import Vanity
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
@@ -190,7 +189,8 @@ def test_all_that_is_known_of_everybody_finds_whom_the_plain_one_finds(
     exposure = attacker.attack(pair, auxiliary=NOTHING)
     # The same draws, by hand.
     rng = generator(1)
-    targets = np.sort(rng.choice(attacker._eligible(pair), size=exposure.n_targets, replace=False))
+    eligible = np.flatnonzero(pair.before.user_terms.lengths >= n_known)
+    targets = np.sort(rng.choice(eligible, size=exposure.n_targets, replace=False))
     known = attacker._known(pair.before, targets, rng)
     candidates = [{str(term) for term in terms} for terms in pair.after.user_terms.to_lists()]
     expected = 0.0

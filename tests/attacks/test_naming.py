@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_alone, plain_likeliest, plain_named
 
-from queryveil.attacks._naming_kernels import alone_with_few, name_best
-from queryveil.attacks.scoring import BY_ACCIDENT, Postings, name_likeliest_candidates
+from queryveil.attacks._scoring import BY_ACCIDENT, holders_of_all, name_candidates, name_likeliest_candidates
+from queryveil.attacks.known_terms import alone_with_few
 from queryveil.data.rows import Rows
 
 LETTERS = "abcdefg"
@@ -17,10 +17,8 @@ HISTORIES = st.lists(st.sets(st.sampled_from(LETTERS)), max_size=9)
 OWN = st.lists(st.sets(st.sampled_from(LETTERS)), max_size=5)
 
 
-def postings_of(candidates: list[set[str]]) -> Postings:
-    pairs = [(LETTERS.index(letter), number) for number, each in enumerate(candidates) for letter in each]
-    things, holders = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
-    return Postings.of_pairs(things, holders=holders.astype(np.int32), n_things=len(LETTERS), n_holders=len(candidates))
+def holders_of(candidates: list[set[str]]) -> Rows[np.int32]:
+    return Rows.from_lists([[i for i, each in enumerate(candidates) if letter in each] for letter in LETTERS])
 
 
 def compressed(rows: list[list[int]]) -> Rows[np.int64]:
@@ -36,10 +34,8 @@ def numbers(own: set[str]) -> list[int]:
 def test_who_is_named_is_whom_the_plain_one_names(
     candidates: list[set[str]], known: list[set[str]], eccentricity: float
 ) -> None:
-    postings = postings_of(candidates)
-    weight = 1 / np.log(np.maximum(2, postings.support))
-    things = compressed([numbers(each) for each in known])
-    named = name_best(*things, *postings.by_thing, weight, postings.n_holders, eccentricity)
+    things, holders = compressed([numbers(each) for each in known]), holders_of(candidates)
+    named = name_candidates(things, holders=holders, n_candidates=len(candidates), eccentricity=eccentricity)
     plain = [plain_named(sorted(each), candidates, eccentricity=eccentricity) for each in known]
     assert named.tolist() == [-1 if number is None else number for number in plain]
 
@@ -51,12 +47,13 @@ def test_who_is_named_is_whom_the_plain_one_names(
 def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
     candidates: list[list[str]], known: str
 ) -> None:
-    postings = postings_of([set(each) for each in candidates])
-    thing = np.repeat(np.arange(len(LETTERS)), postings.support)
-    pairs = zip(thing.tolist(), postings.holders.tolist(), strict=True)
+    holders = holders_of([set(each) for each in candidates])
+    pairs = zip(holders.row_of_entry.tolist(), holders.values.tolist(), strict=True)
     counts = np.array([candidates[holder].count(LETTERS[letter]) for letter, holder in pairs], np.int64)
     things = compressed([[LETTERS.index(letter) for letter in known]] * 200)
-    named = name_likeliest_candidates(things, postings=postings, counts=counts, rng=np.random.default_rng(1))
+    named = name_likeliest_candidates(
+        things, holders=holders, n_candidates=len(candidates), counts=counts, rng=np.random.default_rng(1)
+    )
     plain = plain_likeliest(known, candidates, by_accident=BY_ACCIDENT)
     assert set(named.tolist()) == set(plain or [-1])
 
@@ -65,9 +62,8 @@ def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
 def test_who_is_alone_with_a_pair_or_triple_is_whom_the_plain_one_finds(
     candidates: list[set[str]], own: list[set[str]]
 ) -> None:
-    postings = postings_of(candidates)
     things = compressed([numbers(each) for each in own])
-    ptr, alone = alone_with_few(*things, *postings.by_thing, len(candidates))
+    ptr, alone = alone_with_few(*things, *holders_of(candidates), len(candidates))
     found = [set(alone[ptr[i] : ptr[i + 1]].tolist()) for i in range(len(own))]
     assert found == [plain_alone(each, candidates) for each in own]
     assert len(alone) == sum(map(len, found))
@@ -75,7 +71,7 @@ def test_who_is_alone_with_a_pair_or_triple_is_whom_the_plain_one_finds(
 
 @given(candidates=HISTORIES, things=st.sets(st.sampled_from(LETTERS), min_size=1))
 def test_those_who_have_all_of_some_things_are_found(candidates: list[set[str]], things: set[str]) -> None:
-    found = postings_of(candidates).of_all(np.array(numbers(things)))
+    found = holders_of_all(holders_of(candidates), np.array(numbers(things))[:, None])
     assert found.tolist() == [number for number, each in enumerate(candidates) if things <= each]
 
 
@@ -84,11 +80,10 @@ def test_histories_of_sixty_terms_and_more_are_searched_to_the_last_triple(n_own
     last = list(range(n_own - 3, n_own))
     # The first has all; others have everything but one of the last three, so that only that triple is the first's own.
     rows = [list(range(n_own)), *([thing for thing in range(n_own) if thing != gone] for gone in last)]
-    pairs = np.array([(thing, number) for number, row in enumerate(rows) for thing in row])
-    postings = Postings.of_pairs(pairs[:, 0], holders=pairs[:, 1].astype(np.int32), n_things=n_own, n_holders=len(rows))
-    ptr, alone = alone_with_few(*compressed([list(range(n_own))]), *postings.by_thing, len(rows))
+    holders = Rows.from_lists(rows).transpose(n_own)
+    ptr, alone = alone_with_few(*compressed([list(range(n_own))]), *holders, len(rows))
     assert alone.tolist() == [0]
     for few in combinations(last, 2):
         shorter = [thing for thing in range(n_own) if thing not in last or thing in few]
-        ptr, alone = alone_with_few(*compressed([shorter]), *postings.by_thing, len(rows))
+        ptr, alone = alone_with_few(*compressed([shorter]), *holders, len(rows))
         assert ptr.tolist() == [0, 0]

@@ -10,7 +10,7 @@ from tests.support.plain_attacks import plain_alone
 from tests.support.releases import paired_histories, released
 
 from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.rare_pair import MOST_TERMS, RarePair, alone_with_own
+from queryveil.attacks.known_terms import MOST_TERMS, RarePair, alone_with_own
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, as_released, match
+from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released, match
 from queryveil.data import QueryLog
 from queryveil.formats import read_log
 from queryveil.methods import Swap
@@ -33,11 +33,11 @@ def test_rows_in_the_order_of_release_show_something_to_those_who_rebuild_pools(
     events = prepare(log.frame.sort("time", maintain_order=True), classifier=Classifier()).frame
     swapped = Pools(PoolSettings(k=k, remembered=None), seed=1).add(events).released
     released = QueryLog(frame=swapped.select("user", "query"))
-    seen = Seen.of(released)
-    truth = Truth.of(log, seen=seen)
+    encoded = EncodedLog.of(released)
+    truth = Truth.of(log, released=encoded)
     assert released.n_rows > 1000
     assert as_released(truth).n_found == match(released, other=log) == 0
-    found = [attacker(k=k, seed=2).attack(seen, truth=truth) for attacker in ATTACKERS]
+    found = [attacker(k=k, seed=2).exposure(truth) for attacker in ATTACKERS]
     for each in found:
         assert each.n_targets == truth.n_targets
         assert each.share < 0.5
@@ -51,11 +51,11 @@ def test_rows_in_no_order_show_them_nothing(k: int) -> None:
     shuffled = QueryLog(frame=released.frame.sample(fraction=1.0, shuffle=True, seed=3))
     assert shuffled.n_rows > 1000
     # A file has each user's rows together, which an attacker would undo first.
-    for seen in (Seen.of(released), Seen.of(shuffled)):
-        truth = Truth.of(log, seen=seen)
-        assert as_released(truth).n_found == match(seen.log, other=log) == 0
+    for encoded in (EncodedLog.of(released), EncodedLog.of(shuffled)):
+        truth = Truth.of(log, released=encoded)
+        assert as_released(truth).n_found == match(encoded.log, other=log) == 0
         assert not any(
-            attacker(k=k, by_time=by_time, seed=2).attack(seen, truth=truth).beats_chance
+            attacker(k=k, by_time=by_time, seed=2).exposure(truth).beats_chance
             for attacker in ATTACKERS
             for by_time in (False, True)
         )
@@ -63,7 +63,7 @@ def test_rows_in_no_order_show_them_nothing(k: int) -> None:
 
 def test_a_log_that_was_only_renamed_is_read_as_it_stands() -> None:
     log = read_log(EXCITE)
-    truth = Truth.of(log, seen=Seen.of(log), cleaned=True)
+    truth = Truth.of(log, released=EncodedLog.of(log), cleaned=True)
     found = as_released(truth)
     assert found.n_found == found.n_targets
     assert found.beats_chance

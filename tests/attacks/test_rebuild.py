@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_rebuild
 
-from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, match
+from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, match
 from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
@@ -29,14 +29,14 @@ def log_of_rows(rows: list[tuple[str, str]], *, times: list[datetime] | None = N
     return QueryLog.from_frame(frame if times is None else frame.with_columns(time=pl.Series(times)))
 
 
-def one_pool(users: str | list[str]) -> Seen:
+def one_pool(users: str | list[str]) -> EncodedLog:
     """Return rows of one category, each with a text of its own."""
     rows = [(user, f"text {i}") for i, user in enumerate(users)]
-    return Seen.of(log_of_rows(rows), category=np.zeros(len(rows), np.int8))
+    return EncodedLog.of(log_of_rows(rows), category=np.zeros(len(rows), np.int8))
 
 
-def guessed(attacker: Rebuilding, seen: Seen) -> list[tuple[str, str]]:
-    return seen.log_of(attacker.guess(seen)).frame.rows()
+def guessed(attacker: Rebuilding, encoded: EncodedLog) -> list[tuple[str, str]]:
+    return encoded.log_of(attacker.guess(encoded)).frame.rows()
 
 
 def test_the_example_of_the_paper_can_fail_and_succeed() -> None:
@@ -57,13 +57,13 @@ def test_the_example_of_the_paper_can_fail_and_succeed() -> None:
             ("C", "european soccer barcelona players"),
         ]
     )
-    seen = Seen.of(released, category=np.full(4, CATEGORIES.index("Sports"), np.int8))
+    encoded = EncodedLog.of(released, category=np.full(4, CATEGORIES.index("Sports"), np.int8))
     assert match(released, other=original) == 0
     outcomes = {}
     for seed in range(200):
-        guess = Rebuild1(k=4, seed=seed).guess(seen)
+        guess = Rebuild1(k=4, seed=seed).guess(encoded)
         assert len(guess) == 1
-        log = seen.log_of(guess)
+        log = encoded.log_of(guess)
         outcomes[log.frame.row(0)] = match(log, other=original)
     assert outcomes["B", "european soccer barcelona players"] == 0
     assert outcomes["B", "monza formula1 tickets"] == 1
@@ -111,8 +111,8 @@ def test_queries_are_drawn_at_random(attacker: type[Rebuilding]) -> None:
 
 @each_attacker
 def test_nothing_is_guessed_while_all_users_are_the_same_and_k_grows(attacker: type[Rebuilding]) -> None:
-    seen = one_pool("a" * 7)
-    guess = attacker(k=5, seed=1).guess(seen)
+    encoded = one_pool("a" * 7)
+    guess = attacker(k=5, seed=1).guess(encoded)
     assert len(guess) == 0
     # 5, then 6, then 8 (7.2 rounded up).
     assert guess.k_now.tolist() == [8] + [5] * 16
@@ -121,15 +121,15 @@ def test_nothing_is_guessed_while_all_users_are_the_same_and_k_grows(attacker: t
 @each_attacker
 def test_pools_of_categories_are_apart(attacker: type[Rebuilding]) -> None:
     rows = [("a", "x"), ("b", "y"), ("c", "z"), ("d", "w")]
-    seen = Seen.of(log_of_rows(rows), category=np.array([0, 16, 0, 16], np.int8))
-    for user, text in guessed(attacker(k=2, seed=3), seen):
+    encoded = EncodedLog.of(log_of_rows(rows), category=np.array([0, 16, 0, 16], np.int8))
+    for user, text in guessed(attacker(k=2, seed=3), encoded):
         assert ((user in "ac") and (text in "xz")) or ((user in "bd") and (text in "yw"))
 
 
 @each_attacker
 def test_every_row_is_guessed_once_but_those_that_still_wait(attacker: type[Rebuilding]) -> None:
-    seen = one_pool("abcdabcdabcd")
-    guess = attacker(k=4, seed=2).guess(seen)
+    encoded = one_pool("abcdabcdabcd")
+    guess = attacker(k=4, seed=2).guess(encoded)
     assert len(guess) == 9
     for rows in (guess.user_row, guess.query_row):
         assert len(set(rows.tolist())) == 9
@@ -138,16 +138,16 @@ def test_every_row_is_guessed_once_but_those_that_still_wait(attacker: type[Rebu
 def test_rows_sorted_by_time_are_guessed_in_that_order() -> None:
     day = datetime(2024, 3, 1)
     times = [day + timedelta(days=i) for i in (2, 0, 1, 0)]
-    seen = Seen.of(log_of_rows([("a", "x"), ("b", "y"), ("c", "z"), ("d", "w")], times=times))
-    assert seen.time_order().tolist() == [1, 3, 2, 0]
+    encoded = EncodedLog.of(log_of_rows([("a", "x"), ("b", "y"), ("c", "z"), ("d", "w")], times=times))
+    assert encoded.time_order().tolist() == [1, 3, 2, 0]
     for seed in range(20):
-        (user, text), *_ = guessed(Rebuild1(k=2, by_time=True, seed=seed), same_pool(seen))
+        (user, text), *_ = guessed(Rebuild1(k=2, by_time=True, seed=seed), same_pool(encoded))
         assert user in "bd"
         assert text in "yw"
 
 
-def same_pool(seen: Seen) -> Seen:
-    return Seen.of(seen.log, category=np.zeros(seen.n_rows, np.int8))
+def same_pool(encoded: EncodedLog) -> EncodedLog:
+    return EncodedLog.of(encoded.log, category=np.zeros(encoded.n_rows, np.int8))
 
 
 def test_a_release_without_times_cannot_be_sorted() -> None:
@@ -169,12 +169,12 @@ def test_guesses_are_those_of_the_plain_one(
 ) -> None:
     # A text is of one category only.
     rows = [(user, text + str(category), category) for user, text, category in rows]
-    seen = Seen.of(
+    encoded = EncodedLog.of(
         log_of_rows([(user, text) for user, text, _ in rows]), category=np.array([row[2] for row in rows], np.int8)
     )
-    guess = rebuilt(seen, choice=choice, k=k, growth=growth, grows=grows, seed=seed)
+    guess = rebuilt(encoded, choice=choice, k=k, growth=growth, grows=grows, seed=seed)
     draws = generator(seed).random((len(rows), 2)).tolist()
-    assert seen.log_of(guess).frame.rows() == plain_rebuild(
+    assert encoded.log_of(guess).frame.rows() == plain_rebuild(
         rows, draws, choice=int(choice), k=k, growth=growth, grows=grows
     )
 
@@ -190,8 +190,8 @@ def drawn_log(*, n_rows: int, shares: list[float], seed: int) -> QueryLog:
 def test_a_release_with_no_swapping_is_found_far_above_chance(attacker: type[Rebuilding], by_time: bool) -> None:
     log = drawn_log(n_rows=5000, shares=[1.0] * 500, seed=1)
     log = log.with_frame(log.frame.with_columns(time=pl.datetime(2024, 3, 1) + pl.duration(hours=pl.int_range(5000))))
-    seen = Seen.of(log, category=np.zeros(5000, np.int8))
-    found = attacker(k=5, by_time=by_time, seed=4).attack(seen, truth=Truth.of(log, seen=seen, cleaned=True))
+    encoded = EncodedLog.of(log, category=np.zeros(5000, np.int8))
+    found = attacker(k=5, by_time=by_time, seed=4).exposure(Truth.of(log, released=encoded, cleaned=True))
     assert found.beats_chance
     assert found.share > 20 * found.chance_share
     assert found.n_targets == 5000
@@ -201,10 +201,10 @@ def test_a_release_with_no_swapping_is_found_far_above_chance(attacker: type[Reb
 @each_attacker
 def test_users_who_swap_only_with_their_neighbours_are_found_above_chance(attacker: type[Rebuilding]) -> None:
     log = drawn_log(n_rows=8000, shares=[1.0] * 400, seed=2)
-    original = Seen.of(log, category=np.zeros(8000, np.int8))
+    original = EncodedLog.of(log, category=np.zeros(8000, np.int8))
     released = original.log_of(rebuilt(original, choice=Choice.RANDOM, k=5, seed=7))
-    seen = Seen.of(released, category=np.zeros(released.n_rows, np.int8))
-    found = attacker(k=5, seed=5).attack(seen, truth=Truth.of(log, seen=seen, cleaned=True))
+    encoded = EncodedLog.of(released, category=np.zeros(released.n_rows, np.int8))
+    found = attacker(k=5, seed=5).exposure(Truth.of(log, released=encoded, cleaned=True))
     assert found.beats_chance
 
 
@@ -214,8 +214,8 @@ def test_one_dominant_user_is_guessed_no_worse_than_by_chance(attacker: type[Reb
     shuffled = log.with_frame(
         log.frame.with_columns(user=log.frame["user"].shuffle(seed=8), query=log.frame["query"].shuffle(seed=9))
     )
-    seen = Seen.of(shuffled, category=np.zeros(6000, np.int8))
-    found = attacker(k=10, seed=6).attack(seen, truth=Truth.of(log, seen=seen, cleaned=True))
+    encoded = EncodedLog.of(shuffled, category=np.zeros(6000, np.int8))
+    found = attacker(k=10, seed=6).exposure(Truth.of(log, released=encoded, cleaned=True))
     assert found.chance_share > 0.3
     assert found.interval[1] > found.chance_share - 0.01
 
@@ -226,23 +226,23 @@ def test_a_release_dealt_at_random_is_found_no_better_than_by_chance(attacker: t
     shuffled = log.with_frame(
         log.frame.with_columns(user=log.frame["user"].shuffle(seed=8), query=log.frame["query"].shuffle(seed=9))
     )
-    seen = Seen.of(shuffled, category=np.zeros(6000, np.int8))
-    found = attacker(k=10, seed=6).attack(seen, truth=Truth.of(log, seen=seen, cleaned=True))
+    encoded = EncodedLog.of(shuffled, category=np.zeros(6000, np.int8))
+    found = attacker(k=10, seed=6).exposure(Truth.of(log, released=encoded, cleaned=True))
     assert not found.beats_chance
     assert found.interval[1] > found.chance_share
 
 
 @each_attacker
 def test_an_empty_release_gives_no_guess(attacker: type[Rebuilding]) -> None:
-    seen = one_pool("")
-    found = attacker(seed=1).attack(seen, truth=Truth.of(log_of_rows([("a", "elm")]), seen=seen))
+    encoded = one_pool("")
+    found = attacker(seed=1).exposure(Truth.of(log_of_rows([("a", "elm")]), released=encoded))
     assert (found.n_found, found.n_targets) == (0, 1)
 
 
 @each_attacker
 def test_a_seed_repeats(attacker: type[Rebuilding]) -> None:
-    seen = one_pool("abcd" * 20)
-    first, again, other = (guessed(attacker(k=4, seed=seed), seen) for seed in (1, 1, 2))
+    encoded = one_pool("abcd" * 20)
+    first, again, other = (guessed(attacker(k=4, seed=seed), encoded) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
@@ -251,9 +251,3 @@ def test_a_seed_repeats(attacker: type[Rebuilding]) -> None:
 def test_settings_that_cannot_work_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(BadParameter, match=message):
         Rebuild1(**settings)  # type: ignore[arg-type]
-
-
-def test_truth_about_another_release_is_refused() -> None:
-    seen, other = one_pool("ab"), one_pool("ab")
-    with pytest.raises(BadParameter, match="truth must be made for what is seen"):
-        Rebuild1().attack(seen, truth=Truth.of(other.log, seen=other))

@@ -11,8 +11,7 @@ from tests.support.plain_judging import plain_times_seen
 from tests.support.releases import released, released_bags
 
 from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.combinations import Combinations, asked_in, decoys, own_queries, planted, times_seen
-from queryveil.attacks.sybil import Sybil, k_of
+from queryveil.attacks.sybil import Combinations, Sybil, asked_in, decoys, k_of, own_queries, planted, times_seen
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap

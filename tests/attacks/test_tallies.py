@@ -10,9 +10,8 @@ from tests.support.releases import released_tallies
 
 from queryveil.attacks import attack
 from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.combinations import Combinations, times_seen
 from queryveil.attacks.membership import Membership
-from queryveil.attacks.sybil import Sybil, k_of
+from queryveil.attacks.sybil import Combinations, Sybil, k_of, times_seen
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.methods.dp.synthesis import synthesized
 from queryveil.pairing import Pair

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_rebuilding import plain_chance, plain_match
 
-from queryveil.attacks import Guess, Seen, Truth, as_released, match
+from queryveil.attacks import EncodedLog, Truth, as_released, match
+from queryveil.attacks.rebuild import Guess
 from queryveil.data import QueryLog
 from queryveil.text.classifier import CATEGORIES
 
@@ -21,9 +22,9 @@ def log_of_rows(rows: list[tuple[str, str]]) -> QueryLog:
     return QueryLog(frame=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
 
 
-def seen_of(rows: list[tuple[str, str]]) -> Seen:
+def encode_rows(rows: list[tuple[str, str]]) -> EncodedLog:
     category = np.array([POOL_OF[text] for _, text in rows], np.int8)
-    return Seen.of(log_of_rows(rows), category=category)
+    return EncodedLog.of(log_of_rows(rows), category=category)
 
 
 def all_rows(order: list[int], *, queries: list[int]) -> Guess:
@@ -33,33 +34,33 @@ def all_rows(order: list[int], *, queries: list[int]) -> Guess:
 
 
 def test_the_attacker_has_the_same_classifier() -> None:
-    seen = Seen.of(log_of_rows([("a", "Soccer Cup"), ("b", "piano song"), ("c", "1999")]))
-    assert [CATEGORIES[c] for c in seen.category[:2]] == ["Sports", "Arts"]
-    assert seen.category[2] == len(CATEGORIES)
+    encoded = EncodedLog.of(log_of_rows([("a", "Soccer Cup"), ("b", "piano song"), ("c", "1999")]))
+    assert [CATEGORIES[c] for c in encoded.category[:2]] == ["Sports", "Arts"]
+    assert encoded.category[2] == len(CATEGORIES)
 
 
 def test_texts_that_differ_in_case_are_one() -> None:
-    seen = Seen.of(log_of_rows([("a", "Soccer Cup"), ("b", "soccer  cup")]))
-    assert seen.text.tolist() == [0, 0]
+    encoded = EncodedLog.of(log_of_rows([("a", "Soccer Cup"), ("b", "soccer  cup")]))
+    assert encoded.text.tolist() == [0, 0]
 
 
 def test_targets_are_the_original_rows_that_still_have_a_query() -> None:
     original = log_of_rows([("a", "soccer cup"), ("b", ""), ("c", "219-09-9999"), ("d", "call 212-555-0143")])
-    truth = Truth.of(original, seen=seen_of([("a", "soccer cup")]))
+    truth = Truth.of(original, released=encode_rows([("a", "soccer cup")]))
     assert truth.n_targets == 2
 
 
 def test_a_guess_is_judged_by_queries_without_their_identifiers() -> None:
-    seen = seen_of([("a", "hockey")])
+    encoded = encode_rows([("a", "hockey")])
     original = log_of_rows([("a", "hockey 212-555-0143")])
-    assert Truth.of(original, seen=seen).n_hit_as_released() == 1
-    assert Truth.of(original, seen=seen, cleaned=True).n_hit_as_released() == 0
+    assert Truth.of(original, released=encoded).n_hit_as_released() == 1
+    assert Truth.of(original, released=encoded, cleaned=True).n_hit_as_released() == 0
 
 
 def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
     original = [("a", "hockey"), ("b", "soccer cup"), ("c", "opera")]
     kept, swapped = (
-        as_released(Truth.of(log_of_rows(original), seen=seen_of(rows)))
+        as_released(Truth.of(log_of_rows(original), released=encode_rows(rows)))
         for rows in (original, [("b", "hockey"), ("a", "soccer cup"), ("a", "opera")])
     )
     assert (kept.attacker, kept.n_found, kept.n_targets) == ("as_released", 3, 3)
@@ -70,11 +71,11 @@ def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
 def test_hits_are_what_the_matcher_counts(
     original: list[tuple[str, str]], released: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    seen = seen_of(released)
-    truth = Truth.of(log_of_rows(original), seen=seen)
+    encoded = encode_rows(released)
+    truth = Truth.of(log_of_rows(original), released=encoded)
     rows = list(range(len(released)))
     guess = all_rows(data.draw(st.permutations(rows)), queries=data.draw(st.permutations(rows)))
-    guessed = seen.log_of(guess) if released else log_of_rows([])
+    guessed = encoded.log_of(guess) if released else log_of_rows([])
     assert truth.n_hit(guess) == match(guessed, other=log_of_rows(original))
     assert truth.n_hit_as_released() == plain_match(released, original)
 
@@ -83,7 +84,7 @@ def test_hits_are_what_the_matcher_counts(
 def test_blind_chance_is_the_mean_over_all_ways_to_deal(
     original: list[tuple[str, str]], released: list[tuple[str, str]]
 ) -> None:
-    truth = Truth.of(log_of_rows(original), seen=seen_of(released))
+    truth = Truth.of(log_of_rows(original), released=encode_rows(released))
     rows = [(user, text, POOL_OF[text]) for user, text in released]
     assert truth.n_by_chance == pytest.approx(plain_chance(rows, original), abs=1e-9)
 
@@ -93,8 +94,8 @@ def test_blind_chance_is_the_mean_of_many_deals_also_on_a_log_of_thousands() -> 
     texts = [f"text {min(i, 40)}" for i in rng.zipf(1.6, 3000)]
     users = [f"u{min(i, 60)}" for i in rng.zipf(1.5, 3000)]
     log = log_of_rows(list(zip(users, texts, strict=True)))
-    seen = Seen.of(log, category=np.zeros(3000, np.int8))
-    truth = Truth.of(log, seen=seen, cleaned=True)
+    encoded = EncodedLog.of(log, category=np.zeros(3000, np.int8))
+    truth = Truth.of(log, released=encoded, cleaned=True)
     rows = np.arange(3000)
     deals = [
         truth.n_hit(Guess(user_row=rng.permutation(rows), query_row=rows, k_now=np.zeros(17, np.int64)))
@@ -107,13 +108,13 @@ def test_blind_chance_is_the_mean_of_many_deals_also_on_a_log_of_thousands() -> 
 
 
 def test_an_empty_release_exposes_nothing() -> None:
-    truth = Truth.of(log_of_rows([("a", "hockey")]), seen=seen_of([]))
+    truth = Truth.of(log_of_rows([("a", "hockey")]), released=encode_rows([]))
     assert (truth.n_targets, truth.n_by_chance, truth.n_hit_as_released()) == (1, 0.0, 0)
 
 
 def test_no_repr_shows_users_or_texts() -> None:
-    seen = seen_of([("persona", "hockey")])
-    truth = Truth.of(log_of_rows([("persona", "hockey")]), seen=seen)
-    for thing in (seen, truth, all_rows([0], queries=[0]), as_released(truth)):
+    encoded = encode_rows([("persona", "hockey")])
+    truth = Truth.of(log_of_rows([("persona", "hockey")]), released=encoded)
+    for thing in (encoded, truth, all_rows([0], queries=[0]), as_released(truth)):
         assert "persona" not in repr(thing) + str(thing)
         assert "hockey" not in repr(thing) + str(thing)

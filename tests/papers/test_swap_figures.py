@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from queryveil.attacks import Seen, Truth, as_released, match
+from queryveil.attacks import EncodedLog, Truth, as_released, match
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Swap
@@ -50,8 +50,8 @@ def test_releases_are_those_of_the_method_itself(material: Material, runs: Runs,
 def test_attacks_are_those_of_the_attackers_themselves(material: Material, runs: Runs) -> None:
     found = runs.found(Run(k=10, l=10))
     swapped = Swap(k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(material.log).log
-    seen = Seen.of(swapped)
-    truth = Truth.of(material.log, seen=seen)
+    encoded = EncodedLog.of(swapped)
+    truth = Truth.of(material.log, released=encoded)
     by_hand = as_released(truth)
     assert found.as_released.n_found == by_hand.n_found
     assert found.as_released.n_by_chance == pytest.approx(by_hand.n_by_chance)

@@ -66,7 +66,7 @@ def key_of(method: str) -> bytes | None:
 
 def found(attacker: str, share: float, *, n_known: int | None = None, n_wrong: int = 0) -> Exposure:
     """Make up what an attacker found among a thousand."""
-    return Exposure.counted(
+    return Exposure(
         attacker=attacker,
         knows="what a test says",
         what="people",

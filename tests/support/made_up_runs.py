@@ -22,7 +22,7 @@ def found(
     what: str = "people",
 ) -> Exposure:
     """What an attacker might have found."""
-    return Exposure.counted(
+    return Exposure(
         attacker=attacker,
         knows="something",
         what=what,

@@ -1,18 +1,16 @@
 """Attacks on a release, each with what it knows and what blind guessing would get."""
 
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person, match, read_people
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person, read_people
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.known_terms import KnownTerms
+from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
-from queryveil.attacks.rare_pair import RarePair
-from queryveil.attacks.rebuild import Rebuild1, Rebuild2, Rebuild3, Rebuild4, as_released
+from queryveil.attacks.rebuild import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released, match
 from queryveil.attacks.shared_term import SharedTerm
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
 from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
-from queryveil.attacks.truth import Guess, Seen, Truth
 from queryveil.attacks.vanity import Vanity
 
 __all__ = [
@@ -22,8 +20,8 @@ __all__ = [
     "Attempt",
     "AuxiliaryData",
     "Clock",
+    "EncodedLog",
     "Exposure",
-    "Guess",
     "KnownTerms",
     "Membership",
     "Person",
@@ -32,7 +30,6 @@ __all__ = [
     "Rebuild2",
     "Rebuild3",
     "Rebuild4",
-    "Seen",
     "SharedTerm",
     "Skipped",
     "Sybil",

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.data import Floats, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
@@ -15,7 +14,7 @@ from queryveil.rng import check_seed, generator
 from queryveil.text.tokens import normalise
 
 _REPEATED, _SHARED, _UNLIKE, _SAME_TIME = 2.0, 0.3, 0.3, 1.5
-"""What each sign weighs; by hand, on one made-up log."""
+"""The weights of the features; set by hand, on one made-up log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,22 +26,17 @@ class AddedRows:
     times are exact, if another row of the user has the same time (a copy takes one of the user's). Made up is a row
     that the user's rows in the original do not account for, rows with an exchanged text among them.
 
-    >>> AddedRows().name
-    'added_rows'
+    - `seed`: repeats how ties are drawn.
     """
+
+    name = "added_rows"
 
     seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "added_rows"
-
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        """Return why it cannot attack this release."""
         release = pair.release
         if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
             return "all rows are made up"
@@ -64,7 +58,7 @@ class AddedRows:
         made_up = _made_up(pair)
         n_made_up = round(float(made_up[judged].sum()))
         n_named = int((named & judged).sum())
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows="that rows were added, how many, and how",
             what="made-up rows",
@@ -75,24 +69,18 @@ class AddedRows:
 
 
 def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
-    """Return each row of a release a score: higher is more suspect.
+    """Return a score for each row of a release: higher is more suspect.
 
     >>> rows = QueryLog.from_frame({"user": ["u1", "u1", "u1", "u2"], "query": ["red wine", "red wine", "cup", "cup"]})
     >>> suspicion(rows, exact_times=False).round(2).tolist()
     [-1.09, -1.09, 0.51, 0.51]
     """
-    pair = ["query", *(["url"] if "url" in log.columns else [])]
-    frame = log.frame.select("user", *pair, *(["time"] if "time" in log.columns else []))
-    signs = frame.select(
-        repeated=pl.len().over("user", "query").log(),
-        shared=pl.col("user").n_unique().over(pair).log(),
-        same_time=pl.len().over("user", "time") > 1 if exact_times and "time" in log.columns else pl.lit(False),
-    )
-    weighed = (
-        _SHARED * pl.col("shared") - _REPEATED * pl.col("repeated") + _SAME_TIME * pl.col("same_time").cast(pl.Float64)
-    )
-    by_signs = signs.select(weighed).to_series().to_numpy()
-    return np.asarray(by_signs + _UNLIKE * (1 - _likeness(frame)), np.float64)
+    pair = [name for name in ("query", "url") if name in log.columns]
+    score = _SHARED * pl.col("user").n_unique().over(pair).log() - _REPEATED * pl.len().over("user", "query").log()
+    if exact_times and "time" in log.columns:
+        score += _SAME_TIME * (pl.len().over("user", "time") > 1).cast(pl.Float64)
+    by_counts = log.frame.select(score.alias("score"))["score"].to_numpy()
+    return np.asarray(by_counts + _UNLIKE * (1 - _likeness(log.frame)), np.float64)
 
 
 def _likeness(frame: pl.DataFrame) -> Floats:
@@ -110,7 +98,7 @@ def _n_added(release: Release) -> int:
 
 
 def _made_up(pair: Pair) -> Floats:
-    """The chance that each released row is made up: its user's rows of that kind beyond those of the original."""
+    """Return the chance that each released row is made up: its user has more such rows than in the original."""
     released, original = pair.release.log.frame, pair.log.frame
     kind = ["owner", "query", *(["url"] if "url" in released.columns and "url" in original.columns else [])]
     asked = original.with_columns(owner=pl.Series(pair.user.astype(np.int64)), query=normalise(original["query"]))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-import polars as pl
 
 from queryveil.attacks.exposure import Exposure
 from queryveil.data import QueryLog
@@ -14,13 +13,15 @@ from queryveil.errors import BadFile, BadParameter
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import check_seed
-from queryveil.text.tokens import normalise
+
+__all__ = ["Attacker", "AuxiliaryData", "Exposure", "Person", "Seeker", "check_least", "read_people"]
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody whose name and town are known; `user` is who that is in the original, if known.
+    """Somebody whose name and town are known, as in the lines of a made-up log's `.secrets.jsonl`.
 
-    The lines of a made-up log's `.secrets.jsonl` are people.
+    - `name`, `town`: the name and the town.
+    - `user`: the user id in the original, if known.
     """
 
     name: str
@@ -58,16 +59,10 @@ def _person(decoder: msgspec.json.Decoder[Person], line: bytes, *, file: Path, n
 class AuxiliaryData:
     """What attackers have beside the release (auxiliary information, background knowledge).
 
-    Parameters
-    ----------
-    public
-        A log of the same kind by other people.
-    people
-        A directory of names and towns.
-    remake
-        Runs the method of the release on another log.
-    key
-        The key of the release: not for the attackers, but to judge whether they were right.
+    - `public`: a log of the same kind by other people.
+    - `people`: a directory of names and towns.
+    - `remake`: runs the method of the release on another log.
+    - `key`: the key of the release; not for the attackers, but to judge whether they were right.
     """
 
     public: QueryLog | None = None
@@ -85,10 +80,10 @@ class Attacker(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called, as in the docs."""
+        """The name of the attacker, as in the docs."""
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Say in half a sentence why it cannot attack this release; None if it can."""
+        """Return in half a sentence why it cannot attack this release; None if it can."""
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Attack, and count what was found."""
@@ -96,7 +91,11 @@ class Attacker(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeker:
-    """An attacker that seeks at most `n_targets`; a `seed` repeats what is drawn."""
+    """An attacker that draws targets.
+
+    - `n_targets`: the most targets that it draws.
+    - `seed`: repeats what is drawn.
+    """
 
     n_targets: int = 1000
     seed: int | None = field(default=None, repr=False)
@@ -110,24 +109,3 @@ def check_least(name: str, value: int, *, least: int) -> None:
     """Raise if a setting is too small."""
     if value < least:
         raise BadParameter(name, value, allowed=f"{least} or more")
-
-
-def match(log: QueryLog, *, other: QueryLog) -> int:
-    """Count the rows of one log that the other has too: the same user with the same query.
-
-    A row counts as often as both logs have it. Queries are the same in any case and with any blanks; users must go by
-    the same ids in both. Times, ranks and URLs do not matter.
-
-    >>> one = QueryLog.from_frame({"user": ["u1", "u1", "u2"], "query": ["red wine", "Red  Wine", "jaguar"]})
-    >>> two = QueryLog.from_frame({"user": ["u1", "u2", "u2"], "query": ["red wine", "jaguar", "jaguar"]})
-    >>> match(one, other=two)
-    2
-    """
-    both = _counts(log).join(_counts(other), on=["user", "query"], how="inner")
-    # Paper: section 3.3.3, identical logs appearing in the two input streams.
-    return int(both.select(pl.min_horizontal("n", "n_right").sum()).item())
-
-
-def _counts(log: QueryLog) -> pl.DataFrame:
-    folded = pl.DataFrame({"user": log.frame["user"], "query": normalise(log.frame["query"])})
-    return folded.group_by("user", "query").agg(n=pl.len().cast(pl.Int64))

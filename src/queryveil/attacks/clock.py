@@ -6,16 +6,8 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Seeker, check_least
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import (
-    Postings,
-    draw_each,
-    draw_targets,
-    found_by_chance,
-    name_likeliest_candidates,
-    no_people,
-)
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, check_least
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.pairing import Pair
@@ -24,15 +16,17 @@ from queryveil.rng import generator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock(Seeker):
-    """Know `n_known` exact times at which a person searched, or all if they are fewer, and seek who has most of them.
+    """Know exact times at which a person searched, and seek who has most of them.
 
-    The times are rounded as those of the release are. The likeliest is named: who has many rows at these moments, and
-    few at others, since somebody who searches every day has every known day. Moments that few have tell more. Of
-    equals one is drawn. Targets are people of the original with a time.
+    The times are truncated as those of the release are. The likeliest candidate is named: with many rows at these
+    moments and few at others, since somebody who searches every day has every known day. Moments that few have tell
+    more. Ties are drawn. Targets are people of the original with a time.
 
-    >>> Clock().name
-    'clock'
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    - `n_known`: how many times are known, or all if a person has fewer.
     """
+
+    name = "clock"
 
     n_known: int = 5
 
@@ -40,14 +34,8 @@ class Clock(Seeker):
         Seeker.__post_init__(self)
         check_least("n_known", self.n_known, least=1)
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "clock"
-
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        """Return why it cannot attack this release."""
-        if reason := no_people(pair):
+        if reason := _scoring.no_people(pair):
             return reason
         if pair.release.manifest.columns.time.unit is None or "time" not in pair.release.data.columns:
             return "the release has no times"
@@ -57,32 +45,36 @@ class Clock(Seeker):
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
-        rng = generator(self.seed)
+        rng, n_candidates = generator(self.seed), pair.n_candidates
         unit = pair.release.manifest.columns.time.unit or timedelta(microseconds=1)
         moment, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
         released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=unit)
         user_rows = group(user, pair.n_users)
-        targets = draw_targets(np.flatnonzero(user_rows.lengths), n_targets=self.n_targets, rng=rng)
-        drawn = draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
+        targets = _scoring.draw_targets(np.flatnonzero(user_rows.lengths), n_targets=self.n_targets, rng=rng)
+        drawn = _scoring.draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
         distinct, code = np.unique(released, return_inverse=True)
-        postings = Postings.of_pairs(code, holders=candidate, n_things=len(distinct), n_holders=pair.n_candidates)
-        # In the order of the postings: by moment, then by candidate.
-        _, counts = np.unique(code * max(1, pair.n_candidates) + candidate, return_counts=True)
-        known = _places(Rows(drawn.ptr, moment[drawn.values]), distinct)
-        named = name_likeliest_candidates(known, postings=postings, counts=counts, rng=rng)
-        return Exposure.counted(
+        cells, counts = np.unique(code * max(1, n_candidates) + candidate, return_counts=True)
+        place, holder = np.divmod(cells, max(1, n_candidates))
+        named = _scoring.name_likeliest_candidates(
+            _places(Rows(drawn.ptr, moment[drawn.values]), distinct),
+            holders=Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct)),
+            n_candidates=n_candidates,
+            counts=counts,
+            rng=rng,
+        )
+        return Exposure(
             attacker=self.name,
             knows=f"the times of {self.n_known} of a person's queries",
             what="people",
+            n_known=self.n_known,
             n_targets=len(targets),
             n_found=round(float(pair.identity.chance(named, user=targets).sum())),
-            n_by_chance=found_by_chance(pair, users=targets),
-            n_known=self.n_known,
+            n_by_chance=_scoring.found_by_chance(pair, users=targets),
         )
 
 
 def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64s, Int32s]:
-    """Number the moments of the rows that have a time, and give their owners."""
+    """Return the truncated times of the rows that have one, as numbers, and the owners of these rows."""
     there = times.is_not_null().to_numpy()
     exact = times.drop_nulls().to_physical().to_numpy()
     return exact // (unit // timedelta(microseconds=1)), owner[there]

@@ -1,8 +1,6 @@
 """The result of an attack: the share of targets found, compared with blind guessing."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import sqrt
 
 from queryveil.errors import BadParameter
@@ -14,14 +12,18 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
-    """An attack that was carried out, in numbers.
+    """The figures of one attack.
 
-    `attacker` is its name and `knows` what it was given. Of `n_targets` (rows, users or terms, as `what` says) it
-    found `n_found`; blind guessing finds `n_by_chance` on average. `interval` holds the share found with 95 %
-    confidence, if targets are found one independently of another, which rows of one user are not quite. `n_known` says
-    how many facts about a target an attacker was given, where that varies, and `n_wrong` how many wrong ones on top.
+    - `attacker`: its name.
+    - `knows`: what it was given.
+    - `what`: what its targets are: rows, people or terms.
+    - `n_known`: how many facts about a target it was given, where that varies.
+    - `n_wrong`: how many wrong facts it was given on top.
+    - `n_targets`: the number of targets.
+    - `n_found`: the number of targets that it found.
+    - `n_by_chance`: the number of targets that blind guessing finds on average.
 
-    >>> found = Exposure.counted(
+    >>> found = Exposure(
     ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
     ... )
     >>> found.share, found.chance_share
@@ -34,47 +36,31 @@ class Exposure:
     attacker: str
     knows: str
     what: str = "targets"
+    n_known: int | None = None
+    n_wrong: int = 0
     n_targets: int
     n_found: int
     n_by_chance: float
-    interval: tuple[float, float]
-    n_known: int | None = None
-    n_wrong: int = 0
 
     def __post_init__(self) -> None:
-        _check(self.n_targets, self.n_found, self.n_by_chance)
-
-    @classmethod
-    def counted(
-        cls,
-        *,
-        attacker: str,
-        knows: str,
-        n_targets: int,
-        n_found: int,
-        n_by_chance: float,
-        what: str = "targets",
-        n_known: int | None = None,
-        n_wrong: int = 0,
-    ) -> Exposure:
-        """Return an exposure with Wilson's interval."""
-        _check(n_targets, n_found, n_by_chance)
-        return cls(
-            attacker=attacker,
-            knows=knows,
-            what=what,
-            n_targets=n_targets,
-            n_found=n_found,
-            n_by_chance=n_by_chance,
-            interval=wilson(n_found, n=n_targets),
-            n_known=n_known,
-            n_wrong=n_wrong,
-        )
+        if self.n_targets < 0:
+            raise BadParameter("n_targets", self.n_targets, allowed="0 or more")
+        for name, value in (("n_found", self.n_found), ("n_by_chance", self.n_by_chance)):
+            if not 0 <= value <= self.n_targets:
+                raise BadParameter(name, value, allowed=f"between 0 and n_targets ({self.n_targets})")
 
     @property
     def share(self) -> float:
         """The share of the targets that was found."""
         return self.n_found / self.n_targets if self.n_targets else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share found.
+
+        It takes targets as found independently of each other, which rows of one user are not quite.
+        """
+        return wilson(self.n_found, n=self.n_targets)
 
     @property
     def chance_share(self) -> float:
@@ -92,7 +78,7 @@ class Exposure:
         return self.interval[0] > self.chance_share
 
     def in_words(self) -> str:
-        """Say the finding in one line."""
+        """Return the result in one line."""
         low, high = self.interval
         return (
             f"{self.attacker}, who knows {self.knows}, found {self.n_found:,} of {self.n_targets:,} {self.what}: "
@@ -117,16 +103,8 @@ class Exposure:
         return facts(rows, caption=self.title)
 
     def to_dict(self) -> dict[str, object]:
-        """Return all figures, for machines."""
-        return {
-            "attacker": self.attacker,
-            "knows": self.knows,
-            "what": self.what,
-            "n_known": self.n_known,
-            "n_wrong": self.n_wrong,
-            "n_targets": self.n_targets,
-            "n_found": self.n_found,
-            "n_by_chance": self.n_by_chance,
+        """Return all figures, for JSON."""
+        return asdict(self) | {
             "share": self.share,
             "interval": list(self.interval),
             "chance_share": self.chance_share,
@@ -136,7 +114,7 @@ class Exposure:
 
 
 def wilson(n_found: float, *, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share; of nothing asked nothing is known.
+    """Return Wilson's 95 % interval of a share; for n = 0 it is everything from 0 to 1.
 
     >>> [round(end, 4) for end in wilson(10, n=100)]
     [0.0552, 0.1744]
@@ -152,14 +130,6 @@ def wilson(n_found: float, *, n: int) -> tuple[float, float]:
     low = 0.0 if n_found == 0 else max(0.0, (middle - half) / (1 + weight))
     high = 1.0 if n_found == n else min(1.0, (middle + half) / (1 + weight))
     return low, high
-
-
-def _check(n_targets: int, n_found: int, n_by_chance: float) -> None:
-    if n_targets < 0:
-        raise BadParameter("n_targets", n_targets, allowed="0 or more")
-    for name, value in (("n_found", n_found), ("n_by_chance", n_by_chance)):
-        if not 0 <= value <= n_targets:
-            raise BadParameter(name, value, allowed=f"between 0 and n_targets ({n_targets})")
 
 
 def _percent(share: float) -> str:

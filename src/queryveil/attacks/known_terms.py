@@ -1,24 +1,15 @@
-"""Attack by a few known search terms of a person: Narayanan and Shmatikov's scoring."""
+"""Attacks by known search terms of a person: a few random ones, or the two or three that tell most."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
-from queryveil.attacks.attacker import AuxiliaryData, Seeker, check_least
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import (
-    Postings,
-    as_items,
-    draw_each,
-    draw_targets,
-    found_by_chance,
-    name_candidates,
-    name_likeliest_candidates,
-    no_terms,
-)
-from queryveil.data import Int64s
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, check_least
+from queryveil.data import Int32s, Int64s, Transactions
 from queryveil.data.rows import Rows
-from queryveil.pairing import Pair
+from queryveil.pairing import Pair, distinct_bags
 from queryveil.rng import generator
 from queryveil.text.histories import Histories
 
@@ -27,18 +18,25 @@ ECCENTRICITY = 1.5
 _MOST_DRAWS = 100
 
 
+def _with_terms(pair: Pair, *, at_least: int) -> Int64s:
+    """Return the users of the original with so many terms."""
+    return np.flatnonzero(np.diff(pair.before.user_terms.ptr) >= at_least)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTerms(Seeker):
-    """Know `n_known` random terms of a person's history, and seek who has most of them.
+    """Know random terms of a person's history, and seek who has most of them (Narayanan and Shmatikov's scoring).
 
     Every candidate scores 1/log of a term's support for each term it has; the best is named if it stands 1.5 standard
-    deviations of all scores above the second. With `n_wrong` as many terms come on top that the person never used:
-    drawn as if from somebody else's history, so common ones are drawn more often. Targets are people of the original
-    with that many terms, those who are no longer in the release among them. Where items moved up in a taxonomy, a term
-    is sought as all that may stand for it.
+    deviations of all scores above the second. Targets are people of the original with enough terms, those who are no
+    longer in the release among them. Where items moved up in a taxonomy, a term is sought as all that may stand for it.
 
-    If not `cautious`, somebody is always named: the likeliest to have these terms and not many others. That finds what
-    caution leaves: where many share every few terms, the best rarely stands out, and still is right quite often.
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    - `n_known`: how many terms of the person are known.
+    - `n_wrong`: how many terms come on top that the person never used: drawn as if from somebody else's history, so
+      that common ones are drawn more often.
+    - `cautious`: whether nobody is named if the best does not stand out. If not, the likeliest to have these terms and
+      not many others is always named: where many share every few terms, that is still right quite often.
 
     >>> KnownTerms(n_known=4).name, KnownTerms(cautious=False).name
     ('known_terms', 'likely_terms')
@@ -55,68 +53,196 @@ class KnownTerms(Seeker):
 
     @property
     def name(self) -> str:
-        """What the attacker is called."""
         return "known_terms" if self.cautious else "likely_terms"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        """Return why it cannot attack this release."""
-        if reason := no_terms(pair):
+        if reason := _scoring.no_terms(pair):
             return reason
-        if not len(self._eligible(pair)):
+        if not len(_with_terms(pair, at_least=self.n_known)):
             return f"nobody in the log has {self.n_known} terms"
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
-        targets = draw_targets(self._eligible(pair), n_targets=self.n_targets, rng=rng)
+        targets = _scoring.draw_targets(_with_terms(pair, at_least=self.n_known), n_targets=self.n_targets, rng=rng)
         known = self._known(pair.before, targets, rng)
-        postings, generalisations = Postings.of(pair.after), pair.generalisations
+        holders, n_candidates, generalisations = pair.holders, pair.n_candidates, pair.generalisations
         if self.cautious:
-            known = as_items(known, generalisations=generalisations)
-            named = name_candidates(known, postings=postings, eccentricity=ECCENTRICITY)
+            known = _scoring.as_items(known, generalisations=generalisations)
+            named = _scoring.name_candidates(
+                known, holders=holders, n_candidates=n_candidates, eccentricity=ECCENTRICITY
+            )
         else:
-            once = np.ones(len(postings.holders), np.int64)
-            named = name_likeliest_candidates(
-                known, postings=postings, counts=once, rng=rng, generalisations=generalisations
+            named = _scoring.name_likeliest_candidates(
+                known,
+                holders=holders,
+                n_candidates=n_candidates,
+                counts=np.ones(len(holders.values), np.int64),
+                rng=rng,
+                generalisations=generalisations,
             )
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows=f"{self.n_known} random terms of a person's history{wrong}",
             what="people",
-            n_targets=len(targets),
-            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
-            n_by_chance=found_by_chance(pair, users=targets),
             n_known=self.n_known,
             n_wrong=self.n_wrong,
+            n_targets=len(targets),
+            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
+            n_by_chance=_scoring.found_by_chance(pair, users=targets),
         )
-
-    def _eligible(self, pair: Pair) -> Int64s:
-        return np.flatnonzero(pair.before.user_terms.lengths >= self.n_known)
 
     def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
         """Draw what is known of each target, true terms first."""
-        drawn = draw_each(before.user_terms, of=targets, n=self.n_known, rng=rng)
-        known = drawn.values.reshape(len(targets), self.n_known)
-        known = np.concatenate([known, _wrong(before, targets, n=self.n_wrong, rng=rng)], axis=1)
+        drawn = _scoring.draw_each(before.user_terms, of=targets, n=self.n_known, rng=rng)
+        if not self.n_wrong:
+            return Rows(drawn.ptr, drawn.values.astype(np.int64))
+        wrong = _wrong_terms(before, targets, n=self.n_wrong, rng=rng)
+        known = np.concatenate([drawn.values.reshape(len(targets), self.n_known), wrong], axis=1)
         ptr = np.arange(len(targets) + 1, dtype=np.int64) * known.shape[1]
         # Where everybody has everything, fewer wrong ones can be had: -1 stands for them.
         return Rows(ptr, known.ravel().astype(np.int64)).keep(known.ravel() >= 0)
 
 
-def _wrong(before: Histories, targets: Int64s, *, n: int, rng: np.random.Generator) -> Int64s:
+def _wrong_terms(before: Histories, targets: Int64s, *, n: int, rng: np.random.Generator) -> Int64s:
     """Draw terms that the targets never used, all different; -1 where none was found."""
     wrong = np.full((len(targets), n), -1, np.int64)
-    entry_key = before.entry_user.astype(np.int64) * before.n_terms + before.terms
+    terms, n_terms = before.terms, before.n_terms
+    entry_key = before.entry_user.astype(np.int64) * n_terms + terms
     for i in range(n):
         for _ in range(_MOST_DRAWS):
             open_ = np.flatnonzero(wrong[:, i] < 0)
             if not len(open_):
                 break
-            drawn = before.terms[rng.integers(0, len(before.terms), len(open_))].astype(np.int64)
-            key = targets[open_] * before.n_terms + drawn
+            drawn = terms[rng.integers(0, len(terms), len(open_))].astype(np.int64)
+            key = targets[open_] * n_terms + drawn
             place = np.minimum(np.searchsorted(entry_key, key), len(entry_key) - 1)
             fits = (entry_key[place] != key) & ~(wrong[open_, :i] == drawn[:, None]).any(axis=1)
             wrong[open_[fits], i] = drawn[fits]
     return wrong
+
+
+MOST_TERMS = 60
+"""Of a longer history only so many terms are tried, those that fewest of the release have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RarePair(Seeker):
+    """Know the best two or three terms of a person's history that can be known (Arnold and Lilburn).
+
+    A person is found if some pair or triple of the terms that this person really asked for is in the history of one
+    candidate only, and that is the person. Of a history of more than 60 terms only the 60 rarest are tried. Targets are
+    people of the original with at least two terms.
+
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    """
+
+    name = "rare_pair"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        if reason := _scoring.no_terms(pair):
+            return reason
+        return None if len(_with_terms(pair, at_least=2)) else "nobody in the log has two terms"
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Look for a pair or triple that gives each target away."""
+        eligible = _with_terms(pair, at_least=2)
+        targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=generator(self.seed))
+        alone = alone_with_own(pair, users=targets)
+        row = alone.row_of_entry
+        found = np.zeros(len(targets))
+        np.maximum.at(found, row, pair.identity.chance(alone.values, user=targets[row]))
+        return Exposure(
+            attacker=self.name,
+            knows="the two or three terms of a person that tell most",
+            what="people",
+            n_targets=len(targets),
+            n_found=round(float(found.sum())),
+            # Different pairs may lead to different candidates, and one is enough; a blind guesser has as many guesses.
+            n_by_chance=_scoring.found_by_chance(pair, users=targets, n_guesses=np.maximum(1, alone.lengths)),
+        )
+
+
+def alone_with_own(pair: Pair, *, users: Int64s) -> Rows[np.int64]:
+    """Return for each user the candidates who alone have some pair or triple of the user's own terms."""
+    if isinstance(pair.release.data, Transactions) and (np.bincount(distinct_bags(pair.after)[0]) > 1).all():
+        # Each bag is there more than once, so that nobody is alone with anything.
+        return Rows(np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64))
+    ptr, alone = alone_with_few(*_rarest(pair, users), *pair.holders, pair.n_candidates)
+    return Rows(ptr, alone.astype(np.int64))
+
+
+def _rarest(pair: Pair, users: Int64s) -> Rows[np.int64]:
+    """Return the rarest of all that may stand for the terms of each user in the release."""
+    support = pair.holders.lengths
+    items = _scoring.as_items(pair.before.terms_of(users), generalisations=pair.generalisations)
+    items = items.keep(support[items.values] > 0)
+    order = np.lexsort((support[items.values], items.row_of_entry))
+    return Rows(items.ptr, items.values[order]).keep(items.place_in_row < MOST_TERMS)
+
+
+@njit(cache=True, nogil=True)
+def alone_with_few(
+    own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, n_candidates: int
+) -> tuple[Int64s, Int32s]:
+    """Return the candidates who alone hold some pair or triple of a target's own terms, as compressed rows.
+
+    Own terms are at most 64 for each target.
+    """
+    n_targets = len(own_ptr) - 1
+    mask = np.zeros(n_candidates, np.uint64)
+    touched = np.empty(n_candidates, np.int32)
+    n_by_pair, by_pair = np.zeros(64 * 64, np.int32), np.empty(64 * 64, np.int32)
+    n_by_triple, by_triple = np.zeros(64 * 64 * 64, np.int32), np.empty(64 * 64 * 64, np.int32)
+    marked_for = np.full(n_candidates, -1, np.int64)
+    has = np.empty(64, np.int64)
+    found_ptr = np.zeros(n_targets + 1, np.int64)
+    found = np.empty(max(16, n_targets), np.int32)
+    n_found = 0
+    for target in range(n_targets):
+        first, n_own = own_ptr[target], own_ptr[target + 1] - own_ptr[target]
+        n_by_pair[:] = 0
+        for a in range(n_own):
+            for b in range(a + 1, n_own):
+                n_by_triple[(a * 64 + b) * 64 : (a * 64 + b) * 64 + n_own] = 0
+        n_touched = 0
+        for i in range(n_own):
+            for j in range(posting_ptr[own[first + i]], posting_ptr[own[first + i] + 1]):
+                if mask[holders[j]] == 0:
+                    touched[n_touched] = holders[j]
+                    n_touched += 1
+                mask[holders[j]] |= np.uint64(1) << np.uint64(i)
+        for t in range(n_touched):
+            candidate = touched[t]
+            n_has = 0
+            for i in range(n_own):
+                if mask[candidate] >> np.uint64(i) & np.uint64(1):
+                    has[n_has] = i
+                    n_has += 1
+            mask[candidate] = 0
+            for a in range(n_has):
+                for b in range(a + 1, n_has):
+                    pair = has[a] * 64 + has[b]
+                    n_by_pair[pair] += 1
+                    by_pair[pair] = candidate
+                    for c in range(b + 1, n_has):
+                        triple = pair * 64 + has[c]
+                        n_by_triple[triple] += 1
+                        by_triple[triple] = candidate
+        for a in range(n_own):
+            for b in range(a + 1, n_own):
+                pair = a * 64 + b
+                for c in range(b, n_own):
+                    # c is b: the pair itself.
+                    alone = n_by_pair[pair] == 1 if c == b else n_by_triple[pair * 64 + c] == 1
+                    candidate = by_pair[pair] if c == b else by_triple[pair * 64 + c]
+                    if alone and marked_for[candidate] != target:
+                        marked_for[candidate] = target
+                        if n_found == len(found):
+                            found = np.concatenate((found, np.empty(len(found), np.int32)))
+                        found[n_found] = candidate
+                        n_found += 1
+        found_ptr[target + 1] = n_found
+    return found_ptr, found[:n_found].copy()

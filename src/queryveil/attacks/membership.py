@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 from numba import njit
 
-from queryveil.attacks.attacker import AuxiliaryData, Seeker
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import Postings, as_items, draw_targets, no_people, unreadable
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
@@ -22,7 +21,7 @@ from queryveil.text.tokens import encode, tokenize
 
 
 def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
-    """Return what each term tells in favour of somebody who has it: released - pop, or that by the mean of both.
+    """Return the gain of each term for somebody who has it: released - pop, if weighted divided by the mean of both.
 
     >>> gains(np.array([0.25, 0.0]), released=np.array([0.75, 0.0]), weighted=True).tolist()
     [1.0, 0.0]
@@ -65,7 +64,7 @@ def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> 
 
 
 def scaled(counts: Floats, *, population: Floats) -> Floats:
-    """Counts as shares that add up to those of the same terms in the population; what has no count stays as it is.
+    """Return counts as shares with the same sum as in the population; a term without a count has its share there.
 
     How many people noisy counts are of, and how many queries of each, is not told.
 
@@ -79,7 +78,7 @@ def scaled(counts: Floats, *, population: Floats) -> Floats:
 
 
 def _counted(pair: Pair, *, n_terms: int) -> Floats:
-    """Add up the counts of the queries with each term, or the made-up users who have it."""
+    """Return the sum of the counts of the queries with each term, or the number of made-up users who have it."""
     data = pair.release.data
     weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(pair.n_candidates)
     counts = np.bincount(pair.after.terms, weights=weight[pair.after.entry_user], minlength=n_terms)
@@ -87,16 +86,9 @@ def _counted(pair: Pair, *, n_terms: int) -> Floats:
 
 
 def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:
-    """Return the share of all members that have each term, as far as it is told: a weight is taken for a share."""
-    by_weight = (pl.col("weights").clip(0, 1) * pl.col("members")).alias("n")
-    by_count = pl.col("holders").cast(pl.Float64).alias("n")
-    frame = release.groups.frame
-    told = frame["holders"].null_count() == 0
-    columns = ["terms", "holders" if told else "weights"]
-    entries = frame.select("members", *columns).explode(columns, empty_as_null=False)
-    held = entries.select(pl.col("terms").str.replace_all(r"\s", "_"), by_count if told else by_weight)
-    place = pl.DataFrame({"terms": vocabulary, "place": np.arange(len(vocabulary))})
-    found = held.join(place, on="terms")
+    """Return the share of all members that have each term."""
+    held = _scoring.group_holders(release.groups).with_columns(pl.col("term").str.replace_all(r"\s", "_"))
+    found = held.join(pl.DataFrame({"term": vocabulary, "place": np.arange(len(vocabulary))}), on="term")
     n_holders = np.bincount(found["place"].to_numpy(), weights=found["n"].to_numpy(), minlength=len(vocabulary))
     return np.asarray(np.minimum(1.0, n_holders / release.groups.n_members), np.float64)
 
@@ -129,9 +121,9 @@ def most_like(
 
 
 _FOREIGN, _FOREIGN_IF_ADDED = 0.001, 0.5
-"""How much of what a candidate has is somebody else's, where nothing was added and where something was."""
+"""The share of what a candidate has that is somebody else's, where nothing was added and where something was."""
 _LOST, _LOST_IF_ADDED = 0.02, 0.2
-"""At least so much of what a person had is gone, of the terms that are all still there."""
+"""The least share of a person's terms that is gone, of terms that are all still in the release."""
 _LEAST_KEPT = 0.001
 _NEARLY_NOTHING = 1e-6
 _NOBODY = -1e6
@@ -139,22 +131,24 @@ _NOBODY = -1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Likeness:
-    """What each term says of a candidate and a person: that both have it (`gain`), or only the person (`lost`).
+    """Logarithms of likelihood ratios for a candidate being a person, rather than anybody else.
 
-    Terms that only the candidate has are in its `handicap`. All are logarithms of how many times likelier that is if
-    the two are one.
+    - `holders`: the candidates that have each term.
+    - `gain`: of each term, if both have it.
+    - `lost`: of each term, if only the person has it.
+    - `handicap`: of each candidate, for all its terms as if only it had them.
     """
 
-    postings: Postings
+    holders: Rows[np.int32]
     gain: Floats
     lost: Floats
     handicap: Floats
 
     @classmethod
     def of(cls, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> Likeness:
-        """Take what the release shows, and that of `n_people` others `n_holders` have each term.
+        """Return the ratios, where `n_holders` of `n_people` people outside of the release have each term.
 
-        How much of a term is still there is how common it is in the release, beside how common it is.
+        The share of a term that is kept is estimated by how common it is in the release and outside.
         """
         was_added = bool(release.manifest.changed.get("rows_added")) or isinstance(release.promise, SwapAnonymity)
         foreign, at_least = (_FOREIGN_IF_ADDED, _LOST_IF_ADDED) if was_added else (_FOREIGN, _LOST)
@@ -166,7 +160,7 @@ class Likeness:
         rare = -np.log(np.maximum(n_holders, 0.5) / n_people)
         gain = rare + np.log(np.maximum(kept, _LEAST_KEPT)) - lost - np.log(foreign)
         return cls(
-            postings=Postings.of(replace(after, n_terms=len(n_holders))),
+            holders=after.user_terms.transpose(len(n_holders)),
             gain=np.maximum(gain, _NEARLY_NOTHING),
             lost=lost,
             handicap=after.user_terms.lengths * np.log(foreign),
@@ -174,7 +168,7 @@ class Likeness:
 
     def of_each(self, own: Rows[np.int64]) -> Floats:
         """Return the likeness of the most similar candidate to each person, given the terms of each."""
-        best = most_like(*own, *self.postings.by_thing, self.gain, self.handicap, least=_NOBODY)
+        best = most_like(*own, *self.holders, self.gain, self.handicap, least=_NOBODY)
         lost = np.bincount(own.row_of_entry, weights=self.lost[own.values], minlength=len(best))
         return np.asarray(best + lost, np.float64)
 
@@ -207,21 +201,18 @@ class Membership(Seeker):
     in the release, and the threshold is such that 1 in 100 of these is above it. Targets are people of the original;
     found are those above.
 
-    >>> Membership().name
-    'membership'
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    - `by_candidate`: whether persons are compared with candidates, where there are any.
+    - `weighted`: whether the frequencies of terms are compared by their ratios.
     """
+
+    name = "membership"
 
     by_candidate: bool = True
     weighted: bool = True
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "membership"
-
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Return why it cannot attack this release."""
-        if reason := unreadable(pair):
+        if reason := _scoring.unreadable(pair):
             return reason
         if auxiliary.public is None:
             return "needs a public log of the same kind: --public FILE"
@@ -236,15 +227,15 @@ class Membership(Seeker):
         rng = generator(self.seed)
         public, vocabulary = _public(pair, auxiliary.public or pair.log)
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
-        targets = draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
+        targets = _scoring.draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
         outside = others[:MOST_NON_MEMBERS]
-        if self.by_candidate and no_people(pair) is None:
+        if self.by_candidate and _scoring.no_people(pair) is None:
             generalisations = None if pair.ancestors is None else pair.ancestors.items_for(vocabulary)
-            items = as_items(public.terms_of(known), generalisations=generalisations)
+            items = _scoring.as_items(public.terms_of(known), generalisations=generalisations)
             n_holders = np.bincount(items.values, minlength=len(vocabulary))
             like = Likeness.of(pair.release, after=pair.after, n_holders=n_holders, n_people=len(known))
             of_outside, of_targets = (
-                like.of_each(as_items(own, generalisations=generalisations))
+                like.of_each(_scoring.as_items(own, generalisations=generalisations))
                 for own in (public.terms_of(outside), pair.before.terms_of(targets))
             )
         else:
@@ -253,7 +244,7 @@ class Membership(Seeker):
             gain = gains(population, released=released, weighted=self.weighted)
             of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)
             of_targets = statistic(pair.before, users=targets, gain=gain, weighted=self.weighted)
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows="all terms of a person, and how common they are",
             what="people",

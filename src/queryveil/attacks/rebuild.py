@@ -1,5 +1,7 @@
 """The four de-anonymizers of swap: pools rebuilt from the release, algorithm 3 of Pàmies-Estrems et al."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
@@ -8,41 +10,277 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import truth
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.truth import N_POOLS, Guess, Seen, Truth
-from queryveil.data import Int64s
-from queryveil.errors import BadParameter
+from queryveil.attacks import _rebuild_kernels
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
+from queryveil.data import Int8s, Int32s, Int64s, QueryLog
+from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.rng import check_seed, generator
+from queryveil.text.classifier import CATEGORIES, Classifier
+from queryveil.text.identifiers import remove_identifiers
+from queryveil.text.tokens import encode, normalise
+
+N_POOLS = len(CATEGORIES) + 1
+"""A pool for each category, and one for queries without."""
+
+
+def match(log: QueryLog, *, other: QueryLog) -> int:
+    """Return the number of rows of one log that the other has too: the same user with the same query.
+
+    A row counts as often as both logs have it. Queries are the same in any case and with any blanks; users must go by
+    the same ids in both. Times, ranks and URLs do not matter.
+
+    >>> one = QueryLog.from_frame({"user": ["u1", "u1", "u2"], "query": ["red wine", "Red  Wine", "jaguar"]})
+    >>> two = QueryLog.from_frame({"user": ["u1", "u2", "u2"], "query": ["red wine", "jaguar", "jaguar"]})
+    >>> match(one, other=two)
+    2
+    """
+    counts = (
+        pl.DataFrame({"user": each.frame["user"], "query": normalise(each.frame["query"])})
+        .group_by("user", "query")
+        .agg(n=pl.len().cast(pl.Int64))
+        for each in (log, other)
+    )
+    both = next(counts).join(next(counts), on=["user", "query"], how="inner")
+    # Paper: section 3.3.3, identical logs appearing in the two input streams.
+    return int(both.select(pl.min_horizontal("n", "n_right").sum()).item())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Guess:
+    """Pairs of a user and a query: guess i says that the user of `user_row[i]` asked the query of `query_row[i]`.
+
+    - `user_row`, `query_row`: rows of the release.
+    - `k_now`: what k has grown to in each pool.
+    """
+
+    user_row: Int64s
+    query_row: Int64s
+    k_now: Int64s
+
+    def __len__(self) -> int:
+        return len(self.user_row)
+
+    def __repr__(self) -> str:
+        return f"Guess(n_rows={len(self)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class EncodedLog:
+    """A released log with users, texts and pools as numbers; texts that differ in case or blanks are one.
+
+    - `log`: the released log.
+    - `user`, `text`: the number of each row's user and text.
+    - `category`: the number of each row's pool, the last one being that of queries without a category.
+    - `users`, `texts`: the distinct users and texts, by number.
+
+    >>> rows = QueryLog.from_frame({"user": ["u1", "u2", "u1"], "query": ["Soccer cup", "soccer  cup", "piano song"]})
+    >>> released = EncodedLog.of(rows)
+    >>> released.user.tolist(), released.text.tolist(), [CATEGORIES[c] for c in released.category]
+    ([0, 1, 0], [0, 0, 1], ['Sports', 'Sports', 'Arts'])
+    """
+
+    log: QueryLog
+    user: Int32s
+    text: Int32s
+    category: Int32s
+    users: pl.Series
+    texts: pl.Series
+
+    @classmethod
+    def of(cls, log: QueryLog, *, classifier: Classifier | None = None, category: Int8s | None = None) -> EncodedLog:
+        """Return a log with its users, texts and pools numbered; it is classified unless `category` has the pools.
+
+        Paper: the worst case is an attacker who has the same classifier.
+        """
+        user, users = encode(log.frame["user"])
+        text, texts = encode(normalise(log.frame["query"]))
+        if category is None:
+            found = (classifier or Classifier()).classify(texts).category.astype(np.int32)
+            by_text = np.where(found < 0, N_POOLS - 1, found).astype(np.int32)
+        else:
+            # Backwards, so that the first row of a text decides.
+            by_text = np.zeros(len(texts), np.int32)
+            by_text[text[::-1]] = category[::-1]
+        return cls(log=log, user=user, text=text, category=by_text[text], users=users, texts=texts)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.user)
+
+    @property
+    def pair(self) -> Int32s:
+        """One number for each row's user and category."""
+        return self.user * np.int32(N_POOLS) + self.category
+
+    def time_order(self) -> Int64s:
+        """Return the rows in order of time, those of the same time in the order they have; those without come last."""
+        if "time" not in self.log.columns:
+            raise BadInput("the release has no times to sort by; attack it in the order it has")
+        rows = self.log.frame.select("time").with_row_index("row")
+        order: Int64s = rows.sort("time", "row", nulls_last=True)["row"].cast(pl.Int64).to_numpy()
+        return order
+
+    def log_of(self, guess: Guess) -> QueryLog:
+        """Return a guess as a log."""
+        users, queries = self.log.frame["user"][guess.user_row], self.log.frame["query"][guess.query_row]
+        return QueryLog(frame=pl.DataFrame({"user": users, "query": queries}))
+
+    def __repr__(self) -> str:
+        # Privacy: users and texts stay out of it.
+        return f"EncodedLog(n_rows={self.n_rows}, n_users={len(self.users)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Truth:
+    """The rows of the original, in the numbers of a released log.
+
+    - `released`: the released log.
+    - `n_targets`: the number of rows with a query once identifiers are gone.
+    - `n_by_chance`: how many of them are hit on average if users and queries are paired at random within each
+      category; computed, not drawn.
+    - `pairs`: the distinct pairs of a user and a text that the release both has, as numbers.
+    - `counts`: the number of rows of each pair.
+    """
+
+    released: EncodedLog
+    n_targets: int
+    n_by_chance: float
+    pairs: Int64s
+    counts: Int64s
+
+    @classmethod
+    def of(cls, original: QueryLog, *, released: EncodedLog, cleaned: bool = False) -> Truth:
+        """Return the truth about a release, whose users go by the same ids as in the original.
+
+        The queries of the original lose their identifiers, as those of a release have, unless they are `cleaned`.
+        """
+        queries = original.frame["query"]
+        texts = normalise(queries if cleaned else remove_identifiers(queries).queries)
+        rows = pl.DataFrame({"user": original.frame["user"], "text": texts}).filter(pl.col("text") != "")
+        user, text = (_codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts))
+        there = (user < len(released.users)) & (text < len(released.texts))
+        pairs, counts = np.unique(_pair(user[there], text[there], released=released), return_counts=True)
+        by_chance = _by_chance(pairs, counts, released=released)
+        return cls(released=released, n_targets=rows.height, n_by_chance=by_chance, pairs=pairs, counts=counts)
+
+    def n_hit(self, guess: Guess) -> int:
+        """Return the number of rows of a guess that are true, as `match` counts them."""
+        return self._n_hit(self.released.user[guess.user_row], self.released.text[guess.query_row])
+
+    def n_hit_as_released(self) -> int:
+        """Return the number of rows of the release that are true as they are."""
+        return self._n_hit(self.released.user, self.released.text)
+
+    def _n_hit(self, user: Int32s, text: Int32s) -> int:
+        pairs, counts = np.unique(_pair(user, text, released=self.released), return_counts=True)
+        _, ours, theirs = np.intersect1d(self.pairs, pairs, assume_unique=True, return_indices=True)
+        return int(np.minimum(self.counts[ours], counts[theirs]).sum())
+
+    def __repr__(self) -> str:
+        # Privacy: numbers only.
+        return f"Truth(n_targets={self.n_targets})"
+
+
+def _codes(texts: pl.Series, *, known: pl.Series) -> Int32s:
+    """Return the place of each text among the known ones; others get numbers from there on."""
+    codes, _ = encode(pl.concat([known.rename(""), texts.rename("")]))
+    return codes[len(known) :]
+
+
+def _pair(user: Int32s, text: Int32s, *, released: EncodedLog) -> Int64s:
+    pairs: Int64s = user.astype(np.int64) * len(released.texts) + text
+    return pairs
+
+
+def _by_chance(pairs: Int64s, counts: Int64s, *, released: EncodedLog) -> float:
+    n_texts = len(released.texts)
+    of_text = np.zeros(n_texts, np.int64)
+    of_text[released.text] = released.category
+    user, text = np.divmod(pairs, max(1, n_texts))
+    category = of_text[text]
+    in_pool = np.bincount(released.pair, minlength=len(released.users) * N_POOLS)[user * N_POOLS + category]
+    of_this_text = np.bincount(released.text, minlength=n_texts)[text]
+    rows_of_pool = np.bincount(released.category, minlength=N_POOLS)[category]
+    return float(_rebuild_kernels.expected_matches(counts, in_pool, of_this_text, rows_of_pool))
+
+
+_TRUTHS: WeakKeyDictionary[Pair, Truth] = WeakKeyDictionary()
+
+
+def _truth_of(pair: Pair) -> Truth:
+    """Return the truth about a swapped release, computed once for all who attack the pair."""
+    if pair not in _TRUTHS:
+        released = pair.release.log.frame
+        user = pair.identity.sole_user()[pair.candidate]
+        # Users whom the original lacks keep their own ids, so that their rows are nobody's.
+        ids = pair.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
+        encoded = EncodedLog.of(pair.release.log.with_frame(released.with_columns(user=ids)))
+        _TRUTHS[pair] = Truth.of(pair.log, released=encoded)
+    return _TRUTHS[pair]
+
+
+def as_released(truth: Truth) -> Exposure:
+    """Read every released row as if its user had asked its query; on a swapped log that finds nothing."""
+    return Exposure(
+        attacker="as_released",
+        knows="the swapped rows",
+        what="rows",
+        n_targets=truth.n_targets,
+        n_found=truth.n_hit_as_released(),
+        n_by_chance=truth.n_by_chance,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsReleased:
+    """Take the rows of a swapped release as they are."""
+
+    name = "as_released"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        return None if isinstance(pair.release.promise, SwapAnonymity) else "no queries changed hands"
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Count the rows that are true."""
+        return as_released(_truth_of(pair))
 
 
 class Choice(IntEnum):
-    """Which of a rebuilt pool's users is taken."""
+    """The user who is taken from a rebuilt pool: a random one, or the one with the highest number.
 
-    RANDOM = truth.RANDOM
-    MOST_WAITING = truth.MOST_WAITING
-    MOST_SO_FAR = truth.MOST_SO_FAR
-    PRODUCT = truth.PRODUCT
+    That number is the user's rows that wait in the pool, those of the category so far, or the product of both.
+    """
+
+    RANDOM = 1
+    MOST_WAITING = 2
+    MOST_SO_FAR = 3
+    PRODUCT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilding:
-    """An attacker who reads a swapped release row by row and does what the anonymizer did.
+    """Read a swapped release row by row and do what the anonymizer did.
 
-    Users and queries of a category wait apart; once k of each wait, a user is chosen, a query drawn, and both are
-    written down as a guess. If all users are the same, k is multiplied by `growth`. The attacker has the k and the
-    growth of the release, and its classifier. With `by_time` the rows are sorted by time first (+T in the paper).
+    Users and queries of a category wait apart; once k of each wait, a user is chosen, a query drawn, and the two are a
+    guess. If all users are the same, k is multiplied by `growth`. The attacker has the classifier of the release.
+
+    - `k`, `growth`: those of the release.
+    - `by_time`: whether the rows are sorted by time first (+T in the paper).
+    - `seed`: repeats what is drawn.
+
+    >>> Rebuild4(k=5, by_time=True).name
+    'rebuild_4+T'
     """
+
+    choice: ClassVar[Choice] = Choice.RANDOM
 
     k: int = 10
     growth: float = 1.2
     by_time: bool = False
     seed: int | None = None
-
-    choice: ClassVar[Choice] = Choice.RANDOM
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -53,38 +291,38 @@ class Rebuilding:
 
     @property
     def name(self) -> str:
-        """What the attacker is called."""
         return f"rebuild_{int(self.choice)}" + ("+T" if self.by_time else "")
 
-    def guess(self, seen: Seen) -> Guess:
-        """Put users and queries of a release together anew; what still waits at the end stays unguessed."""
-        return rebuilt(
-            seen,
-            choice=self.choice,
-            k=self.k,
-            growth=self.growth,
-            order=seen.time_order() if self.by_time else None,
-            seed=self.seed,
-        )
+    def guess(self, released: EncodedLog) -> Guess:
+        """Pair users and queries of a release anew; what still waits at the end is not guessed."""
+        order = released.time_order() if self.by_time else None
+        return rebuilt(released, choice=self.choice, k=self.k, growth=self.growth, order=order, seed=self.seed)
 
-    def attack(self, seen: Seen, *, truth: Truth) -> Exposure:
-        """Guess, and count the rows that are true; `truth` must be about what is seen."""
-        if truth.seen is not seen:
-            raise BadParameter(
-                "truth", "that of another release", allowed="made for what is seen: Truth.of(log, seen=)"
-            )
-        return Exposure.counted(
+    def exposure(self, truth: Truth) -> Exposure:
+        """Return how many rows of the guess are true."""
+        return Exposure(
             attacker=self.name,
             knows="the swapped rows" + (" sorted by time" if self.by_time else "") + ", k and the classifier",
             what="rows",
             n_targets=truth.n_targets,
-            n_found=truth.n_hit(self.guess(seen)),
+            n_found=truth.n_hit(self.guess(truth.released)),
             n_by_chance=truth.n_by_chance,
         )
 
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        if not isinstance(pair.release.promise, SwapAnonymity):
+            return "no queries changed hands"
+        if self.by_time and "time" not in pair.release.log.columns:
+            return "the release has no times to sort by"
+        return None
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Guess, and count the rows that are true."""
+        return self.exposure(_truth_of(pair))
+
 
 def rebuilt(
-    seen: Seen,
+    released: EncodedLog,
     *,
     choice: Choice,
     k: int,
@@ -95,136 +333,40 @@ def rebuilt(
 ) -> Guess:
     """Run algorithm 3; with a random choice and on an original log it is algorithm 2 as the paper prints it.
 
-    Without `grows` a pair leaves a full pool even if all its users are the same. `order` says which row comes when.
+    Without `grows` a full pool is drawn from even if all its users are the same. `order` has the rows in their order.
     """
-    category, pair = seen.category, seen.pair
+    n_pairs, draws = len(released.users) * N_POOLS, generator(seed).random((released.n_rows, 2))
+    category, pair = released.category, released.pair
     if order is not None:
         category, pair = category[order], pair[order]
-    user_row, query_row, k_now = truth.rebuild(
-        category,
-        pair,
-        generator(seed).random((seen.n_rows, 2)),
-        N_POOLS,
-        len(seen.users) * N_POOLS,
-        k,
-        growth,
-        int(choice),
-        grows,
+    user_row, query_row, k_now = _rebuild_kernels.rebuild(
+        category, pair, draws, N_POOLS, n_pairs, k, growth, int(choice), grows
     )
     if order is not None:
         user_row, query_row = order[user_row], order[query_row]
     return Guess(user_row=user_row, query_row=query_row, k_now=k_now)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Paper: section 4.2.2.
 class Rebuild1(Rebuilding):
-    """Guess by chance from the rebuilt pools.
+    """Guess a waiting row at random, so that a user who waits twice is taken twice as often."""
 
-    Each waiting row is as likely, so a user who waits twice is taken twice as often.
-
-    >>> Rebuild1(k=5, by_time=True).name
-    'rebuild_1+T'
-    """
-
-    # Paper: section 4.2.2.
-    choice: ClassVar[Choice] = Choice.RANDOM
+    choice = Choice.RANDOM
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild2(Rebuilding):
-    """Guess the user who appears most often in the rebuilt pool.
+    """Guess the user who is most often in the rebuilt pool; ties are drawn."""
 
-    Among equals one is drawn.
-
-    >>> Rebuild2(k=5, by_time=True).name
-    'rebuild_2+T'
-    """
-
-    # Paper: section 4.2.2.
-    choice: ClassVar[Choice] = Choice.MOST_WAITING
+    choice = Choice.MOST_WAITING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild3(Rebuilding):
-    """Guess the waiting user who has most rows in the category so far.
+    """Guess the waiting user who has most rows in the category so far, the one just read included; ties are drawn."""
 
-    The rows are those of the release up to that moment, the one just read included. Among equals one is drawn.
-
-    >>> Rebuild3(k=5, by_time=True).name
-    'rebuild_3+T'
-    """
-
-    # Paper: section 4.2.2.
-    choice: ClassVar[Choice] = Choice.MOST_SO_FAR
+    choice = Choice.MOST_SO_FAR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild4(Rebuilding):
-    """Guess the user whose rows in the category so far, times the places in the rebuilt pool, are most.
+    """Guess the user with most rows in the category so far, times the places in the rebuilt pool; ties are drawn."""
 
-    Among equals one is drawn.
-
-    >>> Rebuild4(k=5, by_time=True).name
-    'rebuild_4+T'
-    """
-
-    # Paper: section 4.2.2.
-    choice: ClassVar[Choice] = Choice.PRODUCT
-
-
-def as_released(truth: Truth) -> Exposure:
-    """Read every released row as if its user had asked its query; on a swapped log that finds nothing."""
-    return Exposure.counted(
-        attacker="as_released",
-        knows="the swapped rows",
-        what="rows",
-        n_targets=truth.n_targets,
-        n_found=truth.n_hit_as_released(),
-        n_by_chance=truth.n_by_chance,
-    )
-
-
-_TRUTHS: WeakKeyDictionary[Pair, Truth] = WeakKeyDictionary()
-
-
-def truth_of(pair: Pair) -> Truth:
-    """Return what is true of a swapped release, worked out once for all who attack the pair."""
-    if pair not in _TRUTHS:
-        released = pair.release.log.frame
-        user = pair.identity.sole_user()[pair.candidate]
-        # Users whom the original lacks keep their own ids, so that their rows are nobody's.
-        ids = pair.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
-        seen = Seen.of(pair.release.log.with_frame(released.with_columns(user=ids)))
-        _TRUTHS[pair] = Truth.of(pair.log, seen=seen)
-    return _TRUTHS[pair]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwapAttacker:
-    """An attacker on a pair of an original and a swapped release.
-
-    Parameters
-    ----------
-    rebuilding
-        The attacker who rebuilds the pools; None believes the rows as they stand.
-    """
-
-    rebuilding: Rebuilding | None = None
-
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "as_released" if self.rebuilding is None else self.rebuilding.name
-
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - all attackers are asked alike
-        """Return why it cannot attack this release; None if it can."""
-        if not isinstance(pair.release.promise, SwapAnonymity):
-            return "no queries changed hands"
-        if self.rebuilding is not None and self.rebuilding.by_time and "time" not in pair.release.log.columns:
-            return "the release has no times to sort by"
-        return None
-
-    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - it needs nothing more
-        """Attack, and count the rows that were put together as they were."""
-        truth = truth_of(pair)
-        return as_released(truth) if self.rebuilding is None else self.rebuilding.attack(truth.seen, truth=truth)
+    choice = Choice.PRODUCT

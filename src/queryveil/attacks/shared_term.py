@@ -5,38 +5,31 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.data import Groups, Int64s
 from queryveil.pairing import Pair
-from queryveil.release import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTerm:
-    """Know the group of a person, and say of this person the term that most members of the group have.
+    """Know the group of a person, and attribute to this person the term that most members of the group have.
 
-    Found are the members of whom that is true: in a group as many as have the term. This is told by `holders`, or by
-    the weights if these are shares: the centroid of binary profiles. Of a group without a term nothing is said. A blind
-    guesser, who knows no group, says of everybody the released term that most people of the original used.
-
-    >>> SharedTerm().name
-    'shared_term'
+    Found are the members who do have it. Their number is in `holders`, or follows from the weights if these are shares:
+    the centroid of binary profiles. A group without a term gives no guess. A blind guesser, who knows no group,
+    attributes to everybody the released term that most people of the original used.
     """
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "shared_term"
+    name = "shared_term"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        """Return why it cannot attack this release."""
         data = pair.release.data
         if not isinstance(data, Groups):
             return "the release has no groups"
         if not data.n_groups:
             return "the release is empty"
-        if data.frame["holders"].null_count() and not _has_shares(pair.release.manifest):
+        parameters = pair.release.manifest.parameters
+        has_shares = parameters.get("representative") == "centroid" and parameters.get("weights") == "binary"
+        if data.frame["holders"].null_count() and not has_shares:
             return "the release does not tell how many members of a group have a term"
         return None
 
@@ -45,7 +38,7 @@ class SharedTerm:
         groups = pair.release.groups
         # A term that no group tells of is not one to guess: stop words are in no profile.
         supports = pair.before.support()[pair.after.support() > 0]
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows="the group of a person",
             what="people",
@@ -68,8 +61,3 @@ def n_with_commonest(groups: Groups) -> Int64s:
     by_share = (pl.col("weights").list.max().clip(0, 1) * pl.col("members")).round()
     found = groups.frame.select(pl.when(pl.col("holders").is_null()).then(by_share).otherwise(by_count)).to_series()
     return found.fill_null(0).to_numpy().astype(np.int64)
-
-
-def _has_shares(manifest: Manifest) -> bool:
-    """Return whether the weight of a term is the share of the members who have it."""
-    return (manifest.parameters.get("representative"), manifest.parameters.get("weights")) == ("centroid", "binary")

@@ -1,19 +1,17 @@
 """Run all attacks that apply to a release, on the release and on the pseudonymised original."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import randbits
 
 from queryveil import progress
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
 from queryveil.attacks.clock import Clock
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.known_terms import KnownTerms
+from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
-from queryveil.attacks.rare_pair import RarePair
-from queryveil.attacks.rebuild import Rebuild1, Rebuild2, Rebuild3, Rebuild4, SwapAttacker
+from queryveil.attacks.rebuild import AsReleased, Rebuild1, Rebuild2, Rebuild3, Rebuild4
 from queryveil.attacks.shared_term import SharedTerm
 from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
@@ -37,16 +35,16 @@ _SEED_BITS = 63
 def attackers(
     release: Release, *, n_targets: int = 1000, seed: int | None = None, only: Iterable[str] = ()
 ) -> list[Attacker]:
-    """Return everybody there is, or those that are named, set up for a release; not all of them will fit it.
+    """Return all attackers, or those that `only` names, with settings for a release; not all of them will fit it.
 
     A name stands for all settings of that attacker: `known_terms` for any number of terms, `rebuild_1` for both orders.
     """
     check_seed(seed)
-    # The same people and facts are drawn for what stands side by side: the release, and the original beside it.
+    # The same people and facts are drawn for the release and for the original that it is compared with.
     seed = randbits(_SEED_BITS) if seed is None else seed
     if n_targets < 1:
         raise BadParameter("n_targets", n_targets, allowed="1 or more")
-    crowd: list[Attacker] = [
+    found: list[Attacker] = [
         *(KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed) for w in (0, N_WRONG) for n in KNOWN),
         *(KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
         RarePair(n_targets=n_targets, seed=seed),
@@ -60,24 +58,20 @@ def attackers(
         *_of_swap(release, seed=seed),
     ]
     wanted = set(only)
-    there = list(dict.fromkeys(_plain(attacker.name) for attacker in crowd))
+    there = list(dict.fromkeys(_plain(attacker.name) for attacker in found))
     for name in sorted(wanted - set(there)):
         raise BadParameter("only", name, allowed=f"one of {', '.join(there)}")
-    return [attacker for attacker in crowd if not wanted or _plain(attacker.name) in wanted]
+    return [attacker for attacker in found if not wanted or _plain(attacker.name) in wanted]
 
 
-def _of_swap(release: Release, *, seed: int | None) -> list[SwapAttacker]:
-    promise = release.promise
-    # Whoever fits no release at all is listed once.
-    k = promise.k if isinstance(promise, SwapAnonymity) else 2
+def _of_swap(release: Release, *, seed: int | None) -> Iterator[Attacker]:
     growth = release.manifest.parameters.get("growth")
     growth = growth if isinstance(growth, float) else 1.2
-    rebuilders = [
-        kind(k=k, growth=growth, by_time=by_time, seed=seed)
-        for kind in (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
-        for by_time in (False, True)
-    ]
-    return [SwapAttacker(), *(SwapAttacker(rebuilding=one) for one in rebuilders)]
+    k = release.promise.k if isinstance(release.promise, SwapAnonymity) else 2
+    yield AsReleased()
+    for kind in (Rebuild1, Rebuild2, Rebuild3, Rebuild4):
+        for by_time in (False, True):
+            yield kind(k=k, growth=growth, by_time=by_time, seed=seed)
 
 
 def _plain(name: str) -> str:
@@ -86,9 +80,10 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attacker: what it found in the release (`after`), and in the log with nothing but the ids changed (`before`).
+    """The results of one attacker.
 
-    `before` is None where the attack means nothing there.
+    - `after`: what it found in the release.
+    - `before`: what it found in the log with nothing but the ids changed; None where the attack means nothing there.
     """
 
     after: Exposure
@@ -105,10 +100,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attacks:
-    """All attempts on a release, and the attackers that did not fit it.
+    """All attacks on a release.
 
-    If not `exact`, the release has fresh ids, and who is who was estimated: a right guess at a candidate who may be one
-    of n people counts 1/n.
+    - `attempts`: the results of those who ran.
+    - `skipped`: those who did not fit the release.
+    - `exact`: whether ids tell who is who; if not, that was estimated, and a right guess at a candidate who may be one
+      of n people counts 1/n.
     """
 
     attempts: tuple[Attempt, ...]
@@ -170,13 +167,19 @@ def attack(
     n_targets: int = 1000,
     seed: int | None = None,
 ) -> Attacks:
-    """Let every attacker that fits try a release, and the pseudonymised original beside it.
+    """Attack a release, and the pseudonymised original for comparison, with every attacker that fits.
 
-    Attackers never see the `original` but for what they are said to know; it is there to judge them. Some need more: a
-    `public` log of the same kind by other people, a directory of `people`, or `remake`, the method of the release, to
-    run it on a log with users of their own. `key` is that of keyed ids or hashed terms, `taxonomy` the one that items
-    moved up in if it is not WordNet. At most `n_targets` people are
-    sought by each. `only` names the attackers to run.
+    - `original`: the log that the release was made from, or its file. Attackers see of it only what they are said to
+      know; it is there to judge them.
+    - `release`: the release, or its folder.
+    - `key`: the key of keyed ids or hashed terms.
+    - `taxonomy`: the taxonomy that items moved up in, if it is not WordNet.
+    - `public`: a log of the same kind by other people, which some attackers need.
+    - `people`: a directory of people.
+    - `remake`: runs the method of the release on a log with users of the attacker's own.
+    - `only`: the names of the attackers to run.
+    - `n_targets`: the most people that each seeks.
+    - `seed`: repeats what is drawn.
     """
     log = original if isinstance(original, QueryLog) else read_log(original)
     judged = release if isinstance(release, Release) else read_release(release)
@@ -184,36 +187,31 @@ def attack(
     if pair.mismatch is not None:
         # By another log nobody would be found, as if the release were safe.
         raise BadInput(pair.mismatch)
-    crowd = attackers(judged, n_targets=n_targets, seed=seed, only=only)
-    return run(crowd, pair, auxiliary=AuxiliaryData(public=public, people=people, remake=remake, key=key))
+    chosen = attackers(judged, n_targets=n_targets, seed=seed, only=only)
+    return run(chosen, pair, auxiliary=AuxiliaryData(public=public, people=people, remake=remake, key=key))
 
 
-def run(crowd: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:
-    """Let attackers try a release, and unless told otherwise the pseudonymised original beside it."""
+def run(chosen: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:
+    """Run attackers on a release, and with a baseline on the pseudonymised original too."""
     progress.step("telling who is who")
     is_exact = pair.identity.exact
     # Nothing was promised of the original, so whoever adds users to it finds them all.
     auxiliary_before = replace(auxiliary, remake=pseudonymised)
     attempts, skipped = [], []
-    for i, attacker in enumerate(crowd):
-        progress.step(f"attacking: {attacker.name}", i / len(crowd))
+    for i, attacker in enumerate(chosen):
+        progress.step(f"attacking: {attacker.name}", i / len(chosen))
         reason = attacker.skip_reason(pair, auxiliary=auxiliary)
-        if reason is not None:
-            skipped.append(Skipped(attacker=attacker.name, reason=reason))
-            continue
         try:
-            found = attacker.attack(pair, auxiliary=auxiliary)
+            found = attacker.attack(pair, auxiliary=auxiliary) if reason is None else None
         except MissingExtra as error:
             # The method of the release cannot be run here, and whoever needs it cannot attack.
-            reason = f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
-            skipped.append(Skipped(attacker=attacker.name, reason=reason))
+            found, reason = None, f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
+        if found is None:
+            skipped.append(Skipped(attacker=attacker.name, reason=str(reason)))
             continue
         found_before = None
         if with_baseline and attacker.skip_reason(pair.baseline, auxiliary=auxiliary_before) is None:
             found_before = attacker.attack(pair.baseline, auxiliary=auxiliary_before)
         attempts.append(Attempt(after=found, before=found_before))
-    return Attacks(attempts=tuple(attempts), skipped=_once(skipped), exact=is_exact)
-
-
-def _once(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    return tuple(dict.fromkeys(skipped))
+    # Settings of one attacker that are skipped for one reason are told once.
+    return Attacks(attempts=tuple(attempts), skipped=tuple(dict.fromkeys(skipped)), exact=is_exact)

@@ -1,37 +1,49 @@
-"""Sybil attack: add users to the log before it is anonymized, after Götz et al."""
+"""Sybil attack: add users to the log before it is anonymized, after Götz et al.
+
+A combination is a query of two or more terms. Combinations that one person asked are planted beside decoys that nobody
+asked, and the release shows how often each is seen.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Seeker
-from queryveil.attacks.combinations import asked_in, decoys, own_queries, planted, times_seen, without
-from queryveil.attacks.exposure import Exposure
-from queryveil.data import Int64s
-from queryveil.guarantees import DifferentialPrivacy
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data.rows import group
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
+from queryveil.text.taxonomy import Taxonomy
+from queryveil.text.tokens import Tokens, encode, normalise, tokenize
 
 BY_CHANCE_UNDER_NOISE = (
     "how often the query leaves although the person never asked it; only the difference tells of the person"
 )
 """What is by chance where noise decides what leaves."""
-_LEAST = 2
 FALSE_DECOYS = 0.05
-"""So many decoys may be taken for queries that somebody asked."""
+"""The share of decoys that may be taken for queries that somebody asked."""
+_LEAST = 2
 _NOT_ASKED_EACH = 4
 """Where noise decides, so many that nobody asked for each that somebody did: half pass, so few tell the share badly."""
 _MOST_PLANTED = 400_000
 """Where counts must be large to pass, fewer targets are tried than would need so many users."""
+_N_COMMON = 500
+"""Decoys are made of so many of the most common terms."""
+_MOST_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sybil(Seeker):
     """Suspect that a person asked a query, let k-1 invented users ask it too, and see whether it comes through.
 
-    Suspected are twice `n_targets` people, each of a query of two or more terms that no other has together in a query.
+    Suspected are twice as many people as targets, each of a query of two or more terms that nobody else has together.
     Half of them, drawn at random, really asked it; from the log of the others it was taken out before the method ran,
     with all of their queries that have these terms. Who is in which half is what the attacker must tell.
     A combination is counted in a log as users with a query that holds all of it (as rows, where queries change hands),
@@ -42,19 +54,15 @@ class Sybil(Seeker):
     Where noise was added to the counts of queries, k is the smallest threshold, at which about half of them pass, and
     whatever passes is taken to be asked. Decoys set no bar there: they count among what nobody asked.
 
-    >>> Sybil().name
-    'sybil'
+    - `n_targets`: the number of people who really asked.
+    - `seed`: repeats what is drawn.
     """
+
+    name = "sybil"
 
     n_targets: int = 50
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "sybil"
-
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Return why it cannot attack this release."""
         if auxiliary.remake is None:
             return "needs the method and its settings, to run it on a log with users of its own"
         if pair.release.manifest.method == "token_hash":
@@ -77,9 +85,9 @@ class Sybil(Seeker):
         n_asked = (len(suspected.rows) + 1) // 2
         n_not = len(suspected.rows) - n_asked
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
-        combinations = suspected.joined(decoys(pair, like=suspected.some(each), rng=rng))
+        combinations = suspected.joined(decoys(pair, like=suspected.take(each), rng=rng))
         with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
-        gone = asked_in(pair, combinations=suspected.some(np.arange(n_asked, n_asked + n_not)))
+        gone = asked_in(pair, combinations=suspected.take(np.arange(n_asked, n_asked + n_not)))
         release = auxiliary.remake(without(with_plants, rows=gone))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
@@ -89,7 +97,7 @@ class Sybil(Seeker):
             bar = above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         through = seen[: n_asked + n_not] > bar
         n_false = int(np.count_nonzero(through[n_asked:]))
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
             what="people",
@@ -100,14 +108,12 @@ class Sybil(Seeker):
 
 
 def above_decoys(seen: Int64s, *, n_planted: int) -> int:
-    """Return how often at most a combination is seen that nobody asked, by decoys; without any, as often as planted.
+    """Return how often a combination that nobody asked is seen at most, by decoys; without any, as often as planted.
 
     >>> above_decoys(np.array([0] * 96 + [3] * 4), n_planted=4), above_decoys(np.array([], np.int64), n_planted=4)
     (0, 4)
     """
-    if not len(seen):
-        return n_planted
-    return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))])
+    return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))]) if len(seen) else n_planted
 
 
 def k_of(release: Release) -> int:
@@ -122,3 +128,215 @@ def k_of(release: Release) -> int:
     if release.manifest.method == "plink" and isinstance(p, int | float):
         return max(_LEAST, ceil(1 / p - 1e-9))
     return _LEAST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Combinations:
+    """Queries of two or more terms.
+
+    - `texts`: the queries.
+    - `rows`: the row of the log that asked each, or that a decoy borrows its other columns from.
+    """
+
+    texts: pl.Series
+    rows: Int64s
+
+    def take(self, places: Int64s) -> Combinations:
+        """Return those at some places."""
+        return Combinations(texts=self.texts.gather(places), rows=self.rows[places])
+
+    def joined(self, other: Combinations) -> Combinations:
+        """Return these and others."""
+        texts = pl.concat([self.texts.rename(""), other.texts.rename("")])
+        return Combinations(texts=texts, rows=np.concatenate([self.rows, other.rows]))
+
+    def __repr__(self) -> str:
+        # Privacy: the texts stay out of it.
+        return f"Combinations(n={len(self.rows)})"
+
+
+def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations:
+    """Draw n people with a query of two or more terms that nobody else has together, and such a query of each.
+
+    >>> rows = {"user": ["u1", "u2", "u2", "u3"], "query": ["red wine", "Wine  Red", "old red wine", "old wine"]}
+    >>> pair = Pair.pseudonymised(QueryLog.from_frame(rows))
+    >>> own_queries(pair, n=3, rng=np.random.default_rng(1)).rows.tolist()
+    [2]
+    """
+    tokens, user = pair.original_tokens, pair.user
+    frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(len(user))})
+    n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])
+    # Most queries fall out here, at little cost.
+    alone = frame.filter(n_terms >= 2).filter(pl.col("user").n_unique().over("query") == 1)["row"].to_numpy()
+    index, found = _Index(tokens), dict[int, int]()
+    # People in any order, and the queries of each in any order.
+    order = np.lexsort((rng.random(len(alone)), rng.permutation(pair.n_users)[user[alone]]))
+    for row in alone[order].tolist():
+        if len(found) == n:
+            break
+        if user[row] not in found and len(np.unique(user[index.rows_like(row)])) == 1:
+            found[int(user[row])] = row
+    rows = np.array(list(found.values()), np.int64)
+    return Combinations(texts=pair.log.frame["query"].gather(rows).alias(""), rows=rows)
+
+
+def asked_in(pair: Pair, *, combinations: Combinations) -> Int64s:
+    """Return the rows of the original that have all terms of a combination and are by the user who asked it."""
+    tokens, user = pair.original_tokens, pair.user
+    index = _Index(tokens)
+    like = {row: index.rows_like(row) for row in combinations.rows.tolist()}
+    own = [rows[user[rows] == user[row]] for row, rows in like.items()]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *own]))
+
+
+def decoys(pair: Pair, *, like: Combinations, rng: np.random.Generator) -> Combinations:
+    """Make up as many combinations of common terms that are in no query of the log; fewer if they are hard to find.
+
+    None is part of another, or the users who are invented for one would be seen for the other. Each has as many terms
+    as one of those it is to be `like`, and borrows the columns of that one's row.
+    """
+    tokens = pair.original_tokens
+    index = _Index(tokens)
+    common = np.argsort(-np.diff(index.term_ptr), kind="stable")[:_N_COMMON]
+    texts, rows, taken = [], [], list[set[int]]()
+    sizes = _n_distinct(tokens)[tokens.row_query[like.rows]]
+    for row, size in zip(like.rows.tolist(), sizes.tolist(), strict=True):
+        for _ in range(_MOST_TRIES):
+            terms = rng.choice(common, size=min(size, len(common)), replace=False)
+            own = set(terms.tolist())
+            if not any(own <= other or own >= other for other in taken) and not len(index.queries_with(terms)):
+                taken.append(own)
+                texts.append(" ".join(tokens.vocabulary.gather(terms)))
+                rows.append(row)
+                break
+    return Combinations(texts=pl.Series(texts, dtype=pl.String), rows=np.array(rows, np.int64))
+
+
+def times_seen(combinations: Combinations, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
+    """Return how often a release shows each combination: its users, bags or members; its rows if queries were swapped.
+
+    Bags have nodes of a `taxonomy`: in them the terms that it knows are sought, by the names of their nodes. Where
+    noise was added to counts of whole queries, it is the count of the very query, or its made-up rows.
+    """
+    data = release.data
+    if isinstance(data, Tallies):
+        return _as_whole_queries(combinations, data.frame)
+    if isinstance(release.promise, DifferentialPrivacy):
+        return _as_whole_queries(combinations, release.log.frame.group_by("query").agg(count=pl.len()))
+    if isinstance(data, Groups):
+        return _in_groups(combinations, data)
+    if isinstance(data, QueryLog):
+        texts, (owner, _) = data.frame["query"], encode(data.frame["user"])
+        if isinstance(release.promise, SwapAnonymity):
+            owner = np.arange(data.n_rows, dtype=np.int32)
+        by_blanks = data.terms_are_items
+    else:
+        lists = data.frame["items"]
+        texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+        owner, by_blanks = np.arange(data.n_transactions, dtype=np.int32), True
+    n = len(combinations.rows)
+    wanted = _as_items(combinations.texts) if by_blanks else combinations.texts
+    if taxonomy is not None and not isinstance(data, QueryLog):
+        wanted = _as_nodes(wanted, taxonomy)
+    tokens = tokenize(pl.concat([wanted.rename(""), texts.rename("")]), by_blanks=by_blanks)
+    # The combinations come first, and the released rows behind them.
+    index, found = _Index(tokens), np.zeros(n, np.int64)
+    for place in range(n):
+        rows = index.rows_like(place)
+        found[place] = len(np.unique(owner[rows[rows >= n] - n]))
+    return found
+
+
+def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
+    """Write the names of the nodes for the terms that a taxonomy knows, nothing for fewer than two."""
+    words = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.str.split(" ")}).explode("word")
+    node = taxonomy.find_all(words["word"])
+    names = taxonomy.names.cast(pl.String).gather(np.maximum(node, 0)).str.replace_all(r"\s", "_")
+    known = words.select("row", name=names).filter(pl.Series(node >= 0)).group_by("row").agg(pl.col("name").unique())
+    known = known.filter(pl.col("name").list.len() >= 2)
+    rows = pl.DataFrame({"row": np.arange(len(texts))}).join(known, on="row", how="left", maintain_order="left")
+    return rows["name"].list.join(" ").fill_null("")
+
+
+class _Index:
+    """The queries that hold each term, and the rows of each query."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._row_query, (self._query_ptr, self._terms) = tokens.row_query, tokens.query_terms
+        self.term_ptr, self._queries = tokens.query_terms.transpose(tokens.n_terms)
+        self._row_ptr, self._rows = group(tokens.row_query, len(tokens.queries))
+
+    def queries_with(self, terms: Int32s | Int64s) -> Int32s:
+        """Return the distinct queries that hold all of some terms; none if there are no terms."""
+        lists = (self._queries[self.term_ptr[term] : self.term_ptr[term + 1]] for term in terms.tolist())
+        shortest, *others = sorted(lists, key=len) or [self._queries[:0]]
+        found = np.unique(shortest)
+        for queries in others:
+            found = found[np.isin(found, queries)]
+        return found
+
+    def rows_like(self, row: int) -> Int64s:
+        """Return the rows that hold all terms of a row."""
+        query, ptr = self._row_query[row], self._row_ptr
+        queries = self.queries_with(np.unique(self._terms[self._query_ptr[query] : self._query_ptr[query + 1]]))
+        return np.concatenate([self._rows[:0], *(self._rows[ptr[each] : ptr[each + 1]] for each in queries)])
+
+
+def _in_groups(combinations: Combinations, groups: Groups) -> Int64s:
+    """Return how many members may have all of each combination: of each group as many as have its rarest term there."""
+    held = _scoring.group_holders(groups).with_columns(pl.col("n").round().cast(pl.Int64))
+    words = _as_items(combinations.texts).str.split(" ").list.unique()
+    wanted = pl.DataFrame({"place": np.arange(len(words)), "size": words.list.len(), "term": words}).explode("term")
+    together = wanted.join(held, on="term").group_by("place", "size", "group").agg(n=pl.col("n").min(), found=pl.len())
+    whole = together.filter(pl.col("found") == pl.col("size")).group_by("place").agg(pl.col("n").sum())
+    seen = np.zeros(len(words), np.int64)
+    seen[whole["place"].to_numpy()] = whole["n"].to_numpy()
+    return seen
+
+
+def _as_whole_queries(combinations: Combinations, counted: pl.DataFrame) -> Int64s:
+    """Look the queries up, whole and in normal form, in a frame of query and count."""
+    wanted = pl.DataFrame({"query": normalise(combinations.texts)})
+    known = counted.select(pl.col("query"), pl.col("count").cast(pl.Int64))
+    found = wanted.join(known, on="query", how="left", maintain_order="left")["count"]
+    seen: Int64s = found.fill_null(0).to_numpy()
+    return seen
+
+
+def _as_items(texts: pl.Series) -> pl.Series:
+    tokens = tokenize(texts)
+    return tokens.queries.gather(tokens.row_query).rename("")
+
+
+def _n_distinct(tokens: Tokens) -> Int64s:
+    """Count the distinct terms of each query."""
+    pairs = np.unique(tokens.query_terms.row_of_entry * max(1, tokens.n_terms) + tokens.terms)
+    return np.bincount(pairs // max(1, tokens.n_terms), minlength=len(tokens.queries)).astype(np.int64)
+
+
+def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.random.Generator) -> QueryLog:
+    """Return the log with `n_each` invented users for each combination, who ask it once.
+
+    Their rows are like the row of the combination in all else: its time, its URL, and what other columns there are.
+    """
+    more = combinations.take(np.repeat(np.arange(len(combinations.rows)), n_each))
+    users = _new_ids(log.frame["user"], n=len(more.rows), rng=rng)
+    new = log.frame[pl.Series(more.rows)].with_columns(user=users, query=more.texts.cast(pl.String))
+    return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
+
+
+def without(log: QueryLog, *, rows: Int64s) -> QueryLog:
+    """Return the log without some rows."""
+    kept = np.ones(log.n_rows, np.bool_)
+    kept[rows] = False
+    return log.with_frame(log.frame.filter(pl.Series(kept)))
+
+
+def _new_ids(users: pl.Series, *, n: int, rng: np.random.Generator) -> pl.Series:
+    """Return ids that nobody has, in an order that tells nothing."""
+    taken, ids = set(users.unique()), dict[str, None]()
+    while len(ids) < n:
+        new = f"{int(rng.integers(1, 2**62))}"
+        if new not in taken:
+            ids[new] = None
+    return pl.Series("user", list(ids), dtype=pl.String)

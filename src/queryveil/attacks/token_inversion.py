@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Seeker
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.data import Bools, Float32s, Int32s, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -29,9 +28,12 @@ _PEOPLE_AT_ONCE = 5_000
 class TokenCounts:
     """The most used terms of a log, and how many people use each in which way.
 
-    `uses` counts the people who use a term at all, alone, with one, two or more others, in the first and in the last
-    place; `bands` those who use it beside a term of each band. Two terms are `together` in a query, or `apart` in
-    different queries of one person.
+    - `terms`: the terms.
+    - `n_people`: the number of people.
+    - `uses`: the people who use each at all, alone, with one, two or more others, in the first and in the last place.
+    - `bands`: the people who use each beside a term of each band.
+    - `together`: the people who use any two in one query.
+    - `apart`: the people who use any two in different queries.
     """
 
     terms: pl.Series
@@ -219,9 +221,12 @@ _MORE_PUBLIC = 1.2
 class TokenInversion(Seeker):
     """Have a public log by other people, and find out which hash is which term.
 
-    Targets are the `n_targets` hashes that most people use; found are those that are given their true term. With
-    `only_rank` a hash is taken for the term of the same rank, and no more is looked at. A blind guesser deals the as
-    many most used public terms out at random.
+    Targets are the hashes that most people use; found are those that are matched with their true term. A blind guesser
+    matches them at random with as many of the most used public terms.
+
+    - `n_targets`: the number of hashes.
+    - `seed`: repeats how ties are drawn.
+    - `only_rank`: whether a hash is matched with the term of the same rank, by nothing else.
 
     >>> TokenInversion().name, TokenInversion(only_rank=True).name
     ('token_inversion', 'token_rank')
@@ -232,11 +237,9 @@ class TokenInversion(Seeker):
 
     @property
     def name(self) -> str:
-        """What the attacker is called."""
         return "token_rank" if self.only_rank else "token_inversion"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Return why it cannot attack this release."""
         if pair.release.manifest.method != "token_hash":
             return "the terms of the release are not hashed"
         if auxiliary.public is None or not auxiliary.public.n_rows:
@@ -257,13 +260,15 @@ class TokenInversion(Seeker):
             rng=rng,
         )
         guess = (by_rank if self.only_rank else by_company)(hashed, public=public)
-        true = _true_terms(pair.original_tokens.vocabulary, hashes=hashed.terms, key=key)
+        vocabulary = pair.original_tokens.vocabulary
+        table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})
+        true = hashed.terms.to_frame("hash").join(table, on="hash", how="left", maintain_order="left")["term"]
         guessed = public.terms.gather(pl.Series(np.where(guess < 0, 0, guess))) if len(public.terms) else true.clear()
         right = (guessed == true).fill_null(False).to_numpy() & (guess >= 0) if len(guessed) else guess >= 0
         top = public.terms.head(len(hashed.terms))
         # Each of the dealt terms lands on its own hash once in as many deals as there are hashes.
         n_by_chance = top.is_in(true.drop_nulls().implode()).sum() / max(1, len(hashed.terms))
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows="a log of the same kind by other people",
             what="hashed terms",
@@ -271,9 +276,3 @@ class TokenInversion(Seeker):
             n_found=int(right.sum()),
             n_by_chance=float(n_by_chance),
         )
-
-
-def _true_terms(vocabulary: pl.Series, *, hashes: pl.Series, key: bytes) -> pl.Series:
-    """Return the term behind each hash."""
-    table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})
-    return hashes.alias("hash").to_frame().join(table, on="hash", how="left", maintain_order="left")["term"]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Person, Seeker
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.scoring import Postings, draw_targets, found_by_chance, no_terms
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker
 from queryveil.data import Bools, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -22,7 +21,11 @@ MOST_PAIRS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Entry:
-    """The number of a user of the original, and the terms of a name and a town; none if the release lacks a term."""
+    """A person of the directory.
+
+    - `user`: the number of the user of the original.
+    - `terms`: the terms of the name and the town; none if the release lacks one of them.
+    """
 
     user: int
     terms: Int64s
@@ -33,16 +36,16 @@ class Entry:
 
 
 def entries_of_people(pair: Pair, *, people: Sequence[Person], n_targets: int, rng: np.random.Generator) -> list[Entry]:
-    """Look up who the people are; somebody whose user is not told is the only user with that name and town."""
+    """Return the entries of people; somebody whose user is not given is the only user with that name and town."""
     terms = _terms(pair, people)
     number = dict(zip(pair.users, range(pair.n_users), strict=True))
-    postings = Postings.of(pair.before)
+    holders = pair.before.user_terms.transpose(pair.before.n_terms)
     found: dict[int, Entry] = {}
     for place in rng.permutation(len(people)).tolist():
         user = people[place].user
         if user is None:
-            holders = postings.of_all(terms[place]) if len(terms[place]) else terms[place]
-            who = int(holders[0]) if len(holders) == 1 else None
+            users = _scoring.holders_of_all(holders, terms[place][:, None])
+            who = int(users[0]) if len(users) == 1 else None
         else:
             who = number.get(user)
         if who is not None and who not in found:
@@ -53,7 +56,7 @@ def entries_of_people(pair: Pair, *, people: Sequence[Person], n_targets: int, r
 
 
 def entries_of_tables(pair: Pair, *, n_targets: int, rng: np.random.Generator) -> list[Entry]:
-    """Take the rarest pairs of a name and a town from the histories of users that hold some."""
+    """Return the rarest pairs of a name and a town in the histories of users that have both."""
     before = pair.before
     is_name, is_town = _names_and_towns(pair.vocabulary)
     user, terms = before.entry_user, before.terms
@@ -61,17 +64,12 @@ def entries_of_tables(pair: Pair, *, n_targets: int, rng: np.random.Generator) -
     n_towns = np.bincount(user[is_town[terms]], minlength=before.n_users)
     n_either = np.bincount(user[(is_name | is_town)[terms]], minlength=before.n_users)
     eligible = np.flatnonzero((n_names > 0) & (n_towns > 0) & (n_either > 1))
-    targets = draw_targets(eligible, n_targets=n_targets, rng=rng)
-    support = before.support()
+    targets = _scoring.draw_targets(eligible, n_targets=n_targets, rng=rng)
+    support, (ptr, _) = before.support(), before.user_terms
     return [
-        Entry(user=target, terms=np.array(pair, np.int64))
+        Entry(user=target, terms=np.array(found, np.int64))
         for target in targets.tolist()
-        for pair in _rarest_pairs(
-            before.user_terms.row(target).astype(np.int64),
-            support,
-            is_name,
-            is_town,
-        )
+        for found in _rarest_pairs(terms[ptr[target] : ptr[target + 1]].astype(np.int64), support, is_name, is_town)
     ]
 
 
@@ -81,11 +79,9 @@ def _terms(pair: Pair, people: Sequence[Person]) -> list[Int64s]:
     tokens = tokenize(texts, by_blanks=pair.log.terms_are_items)
     place = dict(zip(pair.vocabulary, range(len(pair.vocabulary)), strict=True))
     number = np.array([place.get(term, -1) for term in tokens.vocabulary], np.int64)
-    found = []
-    for query in tokens.row_query:
-        terms = np.unique(number[tokens.query_terms.row(query)])
-        found.append(terms if (terms >= 0).all() else terms[:0])
-    return found
+    ptr, values = tokens.query_terms
+    found = [np.unique(number[values[ptr[query] : ptr[query + 1]]]) for query in tokens.row_query]
+    return [terms if (terms >= 0).all() else terms[:0] for terms in found]
 
 
 def _names_and_towns(vocabulary: pl.Series) -> tuple[Bools, Bools]:
@@ -113,18 +109,13 @@ class Vanity(Seeker):
     `people`. Without it the names and American towns of one word that come with the package stand in for a phone book:
     sought are people of the original whose own queries hold one of each, by their three rarest pairs.
 
-    >>> Vanity().name
-    'vanity'
+    - `n_targets`, `seed`: as for every attacker that draws targets.
     """
 
-    @property
-    def name(self) -> str:
-        """What the attacker is called."""
-        return "vanity"
+    name = "vanity"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Return why it cannot attack this release."""
-        if reason := no_terms(pair):
+        if reason := _scoring.no_terms(pair):
             return reason
         if self._directory(pair, auxiliary):
             return None
@@ -133,17 +124,17 @@ class Vanity(Seeker):
         return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Look everybody up, and count those who are found."""
+        """Look up each person of the directory, and count those who are found."""
         directory = self._directory(pair, auxiliary)
         source = "a directory of people" if auxiliary.people else "a phone book"
         users = np.unique(np.array([entry.user for entry in directory], np.int64))
-        return Exposure.counted(
+        return Exposure(
             attacker=self.name,
             knows=f"{source}: names and towns",
             what="people",
             n_targets=len(users),
             n_found=round(_found(directory, pair)),
-            n_by_chance=found_by_chance(pair, users=users),
+            n_by_chance=_scoring.found_by_chance(pair, users=users),
         )
 
     def _directory(self, pair: Pair, auxiliary: AuxiliaryData) -> Sequence[Entry]:
@@ -154,15 +145,15 @@ class Vanity(Seeker):
 
 
 def _found(directory: Sequence[Entry], pair: Pair) -> float:
-    """Add up the chances that the candidates who are alone with an entry are the people sought."""
-    postings, items = Postings.of(pair.after), pair.generalisations
+    """Return the sum of the chances that the candidates who are alone with an entry are the people sought."""
+    holders, items = pair.holders, pair.generalisations
     named = np.full(len(directory), -1, np.int64)
     for i, entry in enumerate(directory):
-        holders = postings.of_all(entry.terms) if len(entry.terms) else entry.terms
-        if not len(holders) and items is not None and len(entry.terms):
-            holders = postings.of_all_in_any([items.row(term) for term in entry.terms.tolist()])
-        if len(holders) == 1:
-            named[i] = holders[0]
+        found = _scoring.holders_of_all(holders, entry.terms[:, None])
+        if not len(found) and items is not None:
+            found = _scoring.holders_of_all(holders, [items.row(term) for term in entry.terms.tolist()])
+        if len(found) == 1:
+            named[i] = found[0]
     users = np.array([entry.user for entry in directory], np.int64)
     chances = pl.DataFrame({"user": users, "chance": pair.identity.chance(named, user=users)})
     # A person with several entries is found by the best of them.

@@ -104,7 +104,7 @@ def utility_in(judged: Judged, name: str) -> Score | None:
 def label(found: Exposure) -> str:
     """Return the name of an exposure, as in `--exposure`.
 
-    >>> one = Exposure.counted(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4)
+    >>> one = Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4)
     >>> label(one)
     'known_terms:4'
     """

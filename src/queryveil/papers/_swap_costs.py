@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen
+from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4
 from queryveil.attacks.rebuild import Rebuilding
 from queryveil.data import QueryLog
 from queryveil.data.rows import sort_in_place
@@ -109,8 +109,8 @@ def peak() -> int:
 
 def _attack(attacker: Rebuilding) -> Callable[[pl.DataFrame], None]:
     def work(rows: pl.DataFrame) -> None:
-        seen = Seen.of(QueryLog(frame=rows.select("user", "query")), category=rows["category"].to_numpy())
-        attacker.guess(seen)
+        log = QueryLog(frame=rows.select("user", "query"))
+        attacker.guess(EncodedLog.of(log, category=rows["category"].to_numpy()))
 
     return work
 

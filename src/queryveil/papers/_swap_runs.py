@@ -6,7 +6,7 @@ from time import process_time
 
 import polars as pl
 
-from queryveil.attacks import Exposure, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Seen, Truth, as_released
+from queryveil.attacks import EncodedLog, Exposure, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released
 from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput
@@ -180,25 +180,26 @@ class Runs(driver.Runs[Material, Run, Attacked]):
         """Swap as algorithm 2 is printed, nothing but chance deciding, and read the release as it stands."""
         events = self.events(order)
         log = QueryLog(frame=events.select("user", "query"))
-        seen = Seen.of(log, category=events["category"].to_numpy())
-        guess = rebuilt(seen, choice=Choice.RANDOM, k=k, growth=GROWTH, grows=grows, seed=self.seed)
-        swapped = Seen.of(seen.log_of(guess), category=seen.category[guess.query_row].astype("int8"))
-        return as_released(Truth.of(log, seen=swapped, cleaned=True))
+        encoded = EncodedLog.of(log, category=events["category"].to_numpy())
+        guess = rebuilt(encoded, choice=Choice.RANDOM, k=k, growth=GROWTH, grows=grows, seed=self.seed)
+        swapped = EncodedLog.of(encoded.log_of(guess), category=encoded.category[guess.query_row].astype("int8"))
+        return as_released(Truth.of(log, released=swapped, cleaned=True))
 
     def printed_k(self, *, k: int, growth: float, order: Order) -> Int64s:
         """Return what k grows to in each category by algorithm 2 as it is printed."""
         events = self.events(order)
-        seen = Seen.of(QueryLog(frame=events.select("user", "query")), category=events["category"].to_numpy())
-        return rebuilt(seen, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
+        log = QueryLog(frame=events.select("user", "query"))
+        encoded = EncodedLog.of(log, category=events["category"].to_numpy())
+        return rebuilt(encoded, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
 
     def _run(self, setting: Run) -> Attacked:
         pooled = self.pooled(setting)
-        seen = Seen.of(pooled.released, category=pooled.category.to_numpy())
+        released = EncodedLog.of(pooled.released, category=pooled.category.to_numpy())
         original = QueryLog(frame=self.events(setting.order).select("user", "query"))
-        truth = Truth.of(original, seen=seen, cleaned=True)
+        truth = Truth.of(original, released=released, cleaned=True)
         found = {}
         for attacker in ATTACKERS:
             for by_time in (False, True) if Order.TIME in self.material.orders else (False,):
                 each = attacker(k=setting.k, growth=setting.growth, by_time=by_time, seed=self.seed + 1)
-                found[each.name] = each.attack(seen, truth=truth)
+                found[each.name] = each.exposure(truth)
         return Attacked(as_released=as_released(truth), by_name=found)

@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import Exposure, Seen
+from queryveil.attacks import EncodedLog, Exposure
 from queryveil.data import Int64s
 from queryveil.papers._swap_costs import N_TIMES, SECONDS_NOTE, TIMED_ROWS, microseconds, table2, table3
 from queryveil.papers._swap_runs import ATTACKERS, GROWTH, GROWTHS, KS, Distinct, Order, Run, Runs, Settings, gather
@@ -328,11 +328,11 @@ def fig8(runs: Runs) -> Table:
     for k in KS:
         pooled = runs.pooled(Run(k=k, l=2, order=runs.order))
         log = pooled.released.with_frame(pooled.released.frame.head(TIMED_ROWS))
-        seen = Seen.of(log, category=pooled.category.head(TIMED_ROWS).to_numpy())
+        encoded = EncodedLog.of(log, category=pooled.category.head(TIMED_ROWS).to_numpy())
         for attacker in (each(k=k, seed=runs.seed) for each in ATTACKERS):
-            attacker.guess(seen)
+            attacker.guess(encoded)
             turns = [
-                microseconds(f"k={k}", lambda: attacker.guess(seen), n_rows=seen.n_rows, turn=turn)  # noqa: B023
+                microseconds(f"k={k}", lambda: attacker.guess(encoded), n_rows=encoded.n_rows, turn=turn)  # noqa: B023
                 for turn in range(N_TIMES)
             ]
             times.setdefault(attacker.name, []).append(min(turns))

@@ -100,7 +100,7 @@ _REBUILDERS = ("as_released", "rebuild_")
 def attacker(found: Exposure) -> str:
     """Return the title of an attacker with what it knows.
 
-    >>> one = Exposure.counted(
+    >>> one = Exposure(
     ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
     ... )
     >>> attacker(one)

@@ -1,0 +1,169 @@
+"""Kernels of the attacks on swap: pools rebuilt row by row, and the expected matches of a random pairing."""
+
+from math import ceil, exp, lgamma
+
+import numpy as np
+from numba import njit
+
+from queryveil.data import Floats, Int32s, Int64s
+
+_RANDOM, _MOST_WAITING, _MOST_SO_FAR = 1, 2, 3
+"""The numbers of `Choice`; any other stands for the product."""
+_NEGLIGIBLE = 1e-18
+
+
+@njit(cache=True, nogil=True)
+def rebuild(
+    category: Int32s,
+    pair: Int32s,
+    draws: Floats,
+    n_categories: int,
+    n_pairs: int,
+    k: int,
+    growth: float,
+    choice: int,
+    grows: bool,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Return the row that each guess takes its user from, the row of its query, and the final k of every category.
+
+    `pair` numbers a row's user and category, so that one user has another number in another category. Each row has two
+    draws from [0, 1): for the user, and for the query. Without `grows` a full pool is drawn from even if all its users
+    are the same.
+    """
+    n_rows = len(category)
+    k_now = np.full(n_categories, k, np.int64)
+    size = np.zeros(n_categories, np.int64)
+    n_users = np.zeros(n_categories, np.int64)
+    users = [np.empty(k, np.int64) for _ in range(n_categories)]
+    queries = [np.empty(k, np.int64) for _ in range(n_categories)]
+    waiting, so_far = np.zeros(n_pairs, np.int32), np.zeros(n_pairs, np.int32)
+    seen = np.full(n_pairs, -1, np.int64)
+    guessed_user, guessed_query = np.empty(n_rows, np.int64), np.empty(n_rows, np.int64)
+    n_guessed = 0
+    for row in range(n_rows):
+        c, who = category[row], pair[row]
+        users[c][size[c]], queries[c][size[c]] = row, row
+        size[c] += 1
+        n_users[c] += waiting[who] == 0
+        waiting[who] += 1
+        so_far[who] += 1
+        # Paper: algorithm 3, line 5. It asks for exactly k; a pool grows by one row at a time, so it is never passed.
+        if size[c] < k_now[c]:
+            continue
+        if grows and n_users[c] < 2:
+            k_now[c] = ceil(k_now[c] * growth)
+            if k_now[c] > len(users[c]):
+                users[c], queries[c] = _longer(users[c], k_now[c]), _longer(queries[c], k_now[c])
+            continue
+        at = _choose(users[c], size[c], pair, waiting, so_far, seen, row, choice, draws[row, 0])
+        query_at = int(draws[row, 1] * size[c])
+        taken = users[c][at]
+        guessed_user[n_guessed], guessed_query[n_guessed] = taken, queries[c][query_at]
+        n_guessed += 1
+        waiting[pair[taken]] -= 1
+        n_users[c] -= waiting[pair[taken]] == 0
+        size[c] -= 1
+        users[c][at], queries[c][query_at] = users[c][size[c]], queries[c][size[c]]
+    return guessed_user[:n_guessed].copy(), guessed_query[:n_guessed].copy(), k_now
+
+
+@njit(cache=True, nogil=True)
+def _choose(
+    users: Int64s,
+    size: int,
+    pair: Int32s,
+    waiting: Int32s,
+    so_far: Int32s,
+    seen: Int64s,
+    row: int,
+    choice: int,
+    draw: float,
+) -> int:
+    """Return the place of the user that is taken; ties are decided by the draw, each user as likely."""
+    if choice == _RANDOM:
+        return int(draw * size)
+    best, n_best = -1, 0
+    for i in range(size):
+        who = pair[users[i]]
+        if seen[who] == row:
+            continue
+        seen[who] = row
+        score = _score(choice, waiting[who], so_far[who])
+        if score > best:
+            best, n_best = score, 0
+        n_best += score == best
+    left = int(draw * n_best)
+    for i in range(size):
+        who = pair[users[i]]
+        # In this second pass marks of the first are removed, so that a user counts once here too.
+        if seen[who] != row:
+            continue
+        seen[who] = -1
+        if _score(choice, waiting[who], so_far[who]) == best:
+            if left == 0:
+                return i
+            left -= 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _score(choice: int, waiting: int, so_far: int) -> int:
+    if choice == _MOST_WAITING:
+        return int(waiting)
+    if choice == _MOST_SO_FAR:
+        return int(so_far)
+    return int(waiting) * int(so_far)
+
+
+@njit(cache=True, nogil=True)
+def _longer(values: Int64s, least: int) -> Int64s:
+    longer = np.empty(max(least, 2 * len(values)), np.int64)
+    longer[: len(values)] = values
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def expected_matches(n_true: Int64s, n_user: Int64s, n_text: Int64s, n_all: Int64s) -> float:
+    """Return how many true rows are expected if users and texts are paired at random within their category.
+
+    For each pair of a user and a text: in how many rows it truly is, in how many rows of the category the user and the
+    text are, and how many rows the category has. The number of rows that pair them is hypergeometric, and no more of
+    these than there are true rows can be right.
+    """
+    total = 0.0
+    for i in range(len(n_true)):
+        if n_user[i] > 0 and n_text[i] > 0:
+            total += _expected_least(n_true[i], n_user[i], n_text[i], n_all[i])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _expected_least(most: int, marked: int, drawn: int, n: int) -> float:
+    """Return E[min(most, X)] for X the marked ones among `drawn` of `n`."""
+    mean = marked * drawn / n
+    low, high = max(0, marked + drawn - n), min(marked, drawn)
+    if high <= most:
+        return mean
+    if mean < most:
+        # What lies above is little, and summed without taking large numbers from each other.
+        above = 0.0
+        for x in range(max(most + 1, low), high + 1):
+            term = (x - most) * _chance(x, marked, drawn, n)
+            above += term
+            if x > mean + 1 and term < _NEGLIGIBLE:
+                break
+        return mean - above
+    below = 0.0
+    for x in range(low, most):
+        below += (most - x) * _chance(x, marked, drawn, n)
+    return most - below
+
+
+@njit(cache=True, nogil=True)
+def _chance(x: int, marked: int, drawn: int, n: int) -> float:
+    return exp(_ways(marked, x) + _ways(n - marked, drawn - x) - _ways(n, drawn))
+
+
+@njit(cache=True, nogil=True)
+def _ways(n: int, k: int) -> float:
+    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)

@@ -1,0 +1,252 @@
+"""What attacks on people share: drawing targets, scoring candidates, and blind guessing.
+
+`holders` are compressed rows of the candidates that have each thing (a term, a moment), ascending.
+"""
+
+from collections.abc import Iterable
+from math import log1p, sqrt
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numba import njit
+
+from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
+from queryveil.data.rows import Rows
+from queryveil.guarantees import DifferentialPrivacy
+from queryveil.pairing import Pair, is_generalised
+
+BY_ACCIDENT = 0.1
+"""So many of the things known of a person are taken to be wrong, or no longer in the release."""
+_NEARLY = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def name_best(
+    known_ptr: Int64s,
+    known: Int64s,
+    posting_ptr: Int64s,
+    holders: Int32s,
+    weight: Floats,
+    n_candidates: int,
+    eccentricity: float,
+) -> Int64s:
+    """Return the candidate with the highest score for each target, -1 where the second is too near.
+
+    A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
+    `eccentricity` standard deviations of the scores of all candidates.
+    """
+    n_targets = len(known_ptr) - 1
+    score = np.zeros(n_candidates)
+    touched = np.empty(n_candidates, np.int32)
+    named = np.full(n_targets, -1, np.int64)
+    for target in range(n_targets):
+        n_touched = 0
+        for i in range(known_ptr[target], known_ptr[target + 1]):
+            for j in range(posting_ptr[known[i]], posting_ptr[known[i] + 1]):
+                candidate = holders[j]
+                if score[candidate] == 0.0:
+                    touched[n_touched] = candidate
+                    n_touched += 1
+                score[candidate] += weight[known[i]]
+        best, second, total, squares = 0.0, 0.0, 0.0, 0.0
+        first = np.int64(-1)
+        for i in range(n_touched):
+            mine = score[touched[i]]
+            score[touched[i]] = 0.0
+            total += mine
+            squares += mine * mine
+            if mine > best:
+                best, second, first = mine, best, np.int64(touched[i])
+            elif mine > second:
+                second = mine
+        mean = total / max(1, n_candidates)
+        deviation = sqrt(max(0.0, squares / max(1, n_candidates) - mean * mean))
+        if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
+            named[target] = first
+    return named
+
+
+@njit(cache=True, nogil=True)
+def name_likeliest(
+    known_ptr: Int64s,
+    item_ptr: Int64s,
+    items: Int64s,
+    posting_ptr: Int64s,
+    holders: Int32s,
+    odds: Floats,
+    n_candidates: int,
+    pick: Floats,
+) -> Int64s:
+    """Return the likeliest candidate for each target, -1 where nobody holds anything that is known.
+
+    Known thing t may appear as any of the items `items[item_ptr[t]:item_ptr[t + 1]]`. `odds` has one value above 0 for
+    each holder of each item, beside `holders`. The odds of the items of one thing add up, and a candidate's score is
+    the sum of log(1 + odds) over the things. Of several with the best score `pick`, from 0 up to 1, chooses one.
+    """
+    n_targets = len(known_ptr) - 1
+    score, part = np.zeros(n_candidates), np.zeros(n_candidates)
+    touched, partly = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
+    named = np.full(n_targets, -1, np.int64)
+    for target in range(n_targets):
+        n_touched, best = 0, 0.0
+        for i in range(known_ptr[target], known_ptr[target + 1]):
+            n_partly = 0
+            for item in items[item_ptr[i] : item_ptr[i + 1]]:
+                for j in range(posting_ptr[item], posting_ptr[item + 1]):
+                    candidate = holders[j]
+                    if part[candidate] == 0.0:
+                        partly[n_partly] = candidate
+                        n_partly += 1
+                    part[candidate] += odds[j]
+            for candidate in partly[:n_partly]:
+                if score[candidate] == 0.0:
+                    touched[n_touched] = candidate
+                    n_touched += 1
+                score[candidate] += log1p(part[candidate])
+                part[candidate] = 0.0
+                best = max(best, score[candidate])
+        n_best = 0
+        for i in range(n_touched):
+            candidate = touched[i]
+            if score[candidate] > best - _NEARLY:
+                touched[n_best] = candidate
+                n_best += 1
+            score[candidate] = 0.0
+        if n_best > 0:
+            named[target] = touched[int(pick[target] * n_best)]
+    return named
+
+
+def no_people(pair: Pair) -> str | None:
+    """Return why nobody can be sought in a release; None if people can."""
+    if not isinstance(pair.release.data, QueryLog | Transactions):
+        return "the release has no rows that are one person's"
+    if isinstance(pair.release.manifest.promise, DifferentialPrivacy):
+        return "the users of the release are made up"
+    return None
+
+
+def unreadable(pair: Pair) -> str | None:
+    """Return why the terms of a release cannot be told; None if they can."""
+    if pair.release.manifest.method == "token_hash":
+        return "the terms of the release are hashed"
+    if pair.ancestors is None and is_generalised(pair.release):
+        return "its items moved up in a taxonomy that was not given: --taxonomy FILE"
+    return None
+
+
+def no_terms(pair: Pair) -> str | None:
+    """Return why nobody can be sought by terms in a release; None if people can."""
+    return unreadable(pair) or no_people(pair)
+
+
+def group_holders(groups: Groups) -> pl.DataFrame:
+    """Return the columns `group`, `term` and `n`, the number of members that have it.
+
+    Where groups do not say how many have a term, its weight is taken as their share.
+    """
+    frame = groups.frame
+    if frame["holders"].null_count() == 0:
+        held = frame.select("group", term="terms", n=pl.col("holders").cast(pl.List(pl.Float64)))
+        return held.explode("term", "n", empty_as_null=False)
+    held = frame.select("group", "members", term="terms", n="weights").explode("term", "n", empty_as_null=False)
+    return held.select("group", "term", n=pl.col("n").clip(0, 1) * pl.col("members"))
+
+
+def draw_targets(eligible: Int64s, *, n_targets: int, rng: np.random.Generator) -> Int64s:
+    """Draw at most `n_targets` of the eligible ones."""
+    return np.sort(rng.choice(eligible, size=min(n_targets, len(eligible)), replace=False))
+
+
+def draw_each(rows: Rows[Any], *, of: Int64s, n: int, rng: np.random.Generator) -> Rows[Any]:
+    """Draw up to n values of each of some rows.
+
+    >>> drawn = draw_each(Rows.from_lists([[4, 7], [5]]), of=np.array([0, 1]), n=2, rng=np.random.default_rng(1))
+    >>> [sorted(row) for row in drawn.to_lists()]
+    [[4, 7], [5]]
+    """
+    ptr, values = some = rows.take(of)
+    row = some.row_of_entry
+    order = np.lexsort((rng.random(len(values)), row))
+    return Rows(ptr, values[order]).keep(np.arange(len(values)) - ptr[row] < n)
+
+
+def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
+    """Return the candidates that have every thing in any of its forms; nobody if there are no things.
+
+    >>> holders_of_all(Rows.from_lists([[0, 1], [1, 2], [3]]), [np.array([0]), np.array([1, 2])]).tolist()
+    [1]
+    """
+    ptr, values = holders
+    found: Int32s | None = None
+    for form in sorted(forms, key=lambda form: int((ptr[form + 1] - ptr[form]).sum())):
+        held = [values[ptr[thing] : ptr[thing + 1]] for thing in form.tolist()]
+        those = np.unique(np.concatenate(held)) if held else values[:0]
+        found = those if found is None else np.intersect1d(found, those, assume_unique=True)
+        if not len(found):
+            break
+    return values[:0] if found is None else found
+
+
+def name_candidates(
+    known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float
+) -> Int64s:
+    """Return the candidate who best fits what is known of each target, -1 where none stands out.
+
+    A thing weighs 1/log of how many have it. The best must stand out by `eccentricity` standard deviations.
+    """
+    # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one has weighs as much as what two have, since
+    # log 1 is 0.
+    weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
+    return name_best(*known, *holders, weight, n_candidates, eccentricity)
+
+
+def name_likeliest_candidates(
+    known: Rows[np.int64],
+    *,
+    holders: Rows[np.int32],
+    n_candidates: int,
+    counts: Int64s,
+    rng: np.random.Generator,
+    generalisations: Rows[np.int64] | None = None,
+) -> Int64s:
+    """Return the candidate who is the likeliest source of what is known of each target; ties are drawn.
+
+    The known things are taken as drawn at random from all that the target did, so they are the likelier from a
+    candidate the less else that candidate did; one in ten is anybody's. `counts` says how often each holder did each
+    thing. With `generalisations` a thing may appear as any of its items, and an item stands for each thing below it as
+    often as that is asked.
+    """
+    by_candidate = np.bincount(holders.values, weights=counts, minlength=n_candidates)
+    n_things, thing = len(holders.ptr) - 1, holders.row_of_entry
+    by_thing = np.bincount(thing, weights=counts, minlength=n_things)
+    if generalisations is None:
+        items = Rows(np.arange(len(known.values) + 1), known.values)
+    else:
+        below = by_thing[generalisations.row_of_entry]
+        by_thing = np.bincount(generalisations.values, weights=below, minlength=n_things)
+        items = generalisations.take(known.values)
+    own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
+    odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
+    return name_likeliest(known.ptr, *items, *holders, odds, n_candidates, rng.random(len(known.ptr) - 1))
+
+
+def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:
+    """Return rows of the items that may stand for the terms of each row, each once.
+
+    >>> as_items(Rows.from_lists([[0, 1], [2]]), generalisations=Rows.from_lists([[0], [0, 1], []])).to_lists()
+    [[0, 1], []]
+    """
+    if generalisations is None:
+        return terms
+    found = generalisations.take(terms.values)
+    row = terms.row_of_entry[found.row_of_entry]
+    n_items = max(1, generalisations.n_rows)
+    row, items = np.divmod(np.unique(row * n_items + found.values), n_items)
+    return Rows.from_entries(row, items, n_rows=terms.n_rows)
+
+
+def found_by_chance(pair: Pair, *, users: Int64s, n_guesses: Int64s | int = 1) -> float:
+    """Return how many users somebody finds on average who names `n_guesses` random candidates for each."""
+    return float(np.minimum(1.0, pair.chance_by_user[users] * n_guesses).sum())
