@@ -88,11 +88,11 @@ def test_titles_are_searched_too() -> None:
 
 def test_document_vectors_are_tf_idf_of_length_one() -> None:
     index = SearchIndex.of(corpus_of("lamp lamp pear", "pear", ""))
-    assert index.doc_ptr.tolist() == [0, 2, 3, 3]
+    assert index.doc_tokens.ptr.tolist() == [0, 2, 3, 3]
     lamp = (1 + np.log(2)) * (1 + np.log(4 / 2))
     pear = 1 + np.log(4 / 3)
     length = np.hypot(lamp, pear)
-    by_token = dict(zip(index.tokens[:2].tolist(), index.weights[:2].tolist(), strict=True))
+    by_token = dict(zip(index.doc_tokens.values[:2].tolist(), index.weights[:2].tolist(), strict=True))
     assert by_token == pytest.approx({index.vocabulary["lamp"]: lamp / length, index.vocabulary["pear"]: pear / length})
     assert index.weights[2] == pytest.approx(1)
 
@@ -194,8 +194,8 @@ def precision_by_definition(
         weight = {index.tokens_of(term)[0]: value for term, value in profile.items()}
 
         def similarity(document: int) -> float:
-            mine = slice(index.doc_ptr[document], index.doc_ptr[document + 1])
-            pairs = zip(index.tokens[mine].tolist(), index.weights[mine].tolist(), strict=True)
+            mine = slice(*index.doc_tokens.ptr[document : document + 2])
+            pairs = zip(index.doc_tokens.values[mine].tolist(), index.weights[mine].tolist(), strict=True)
             return round(float(sum(value * weight.get(token, 0.0) for token, value in pairs)), 9)
 
         return sorted(results, key=similarity, reverse=True)

@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data import Floats
+from queryveil.data.rows import Rows
 from queryveil.utility.personalised import similarities
 
 
-def packed(dense: Floats) -> tuple[Int64s, Int32s, Floats]:
+def packed(dense: Floats) -> tuple[Rows[np.int32], Floats]:
     rows, columns = np.nonzero(dense)
-    ptr = np.searchsorted(rows, np.arange(len(dense) + 1)).astype(np.int64)
-    return ptr, columns.astype(np.int32), dense[rows, columns]
+    return Rows.from_entries(rows, columns.astype(np.int32), n_rows=len(dense)), dense[rows, columns]
 
 
 @given(seed=st.integers(0, 2**32), n_searches=st.integers(0, 6))

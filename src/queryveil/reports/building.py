@@ -20,7 +20,7 @@ from queryveil.release import Release, read_release
 from queryveil.reports.value import Judgement, Report, State, curves_of
 from queryveil.text.classifier import Classifier
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.utility.advertising import check_values
+from queryveil.utility.kept import check_values
 from queryveil.utility.measuring import run as measure
 from queryveil.utility.score import Measures
 

@@ -1,12 +1,12 @@
 """Utility for profiling: the number of queries of each user in each category."""
 
 import numpy as np
+from numba import njit
 
-from queryveil.data import Bools, Floats, Int8s, Int64s
+from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
 from queryveil.pairing import Identity, LogRows, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
-from queryveil.utility.kept import share_out
-from queryveil.utility.score import Measures, Score
+from queryveil.utility.score import Measures, Score, kept
 
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
@@ -19,7 +19,7 @@ _CUT = f"ids are new in each window, so {_ESTIMATED}"
 def category_profiles(pair: Pair) -> Measures:
     """Measure how many profiles are unchanged, and how far the others moved.
 
-    Where who is who is an estimate, a released user who may be any of n people is a part of each of their profiles.
+    Where identities are estimated, a released user who may be any of n people is a part of each of their profiles.
     """
     if not pair.n_users:
         return Measures(notes=("profiles are left out: the log has no users",))
@@ -32,26 +32,11 @@ def category_profiles(pair: Pair) -> Measures:
     same = there * unchanged(before, released)
     moved = there * jensen_shannon(before, released) + (1.0 - there)
     notes = () if pair.identity.exact else (_CUT if is_cut else _FRESH,)
-    return Measures(
-        scores=(
-            Score(
-                name="profiles_unchanged",
-                value=float(same.mean()),
-                better="more",
-                about="of the users have as many queries of each category as before",
-                group="profiles",
-                is_share=True,
-            ),
-            Score(
-                name="profile_distance",
-                value=float(moved.mean()),
-                better="less",
-                about="Jensen-Shannon distance of a user's categories from those before, 0 to 1, gone is 1",
-                group="profiles",
-            ),
-        ),
-        notes=notes,
-    )
+    about = "of the users have as many queries of each category as before"
+    unmoved = kept("profiles_unchanged", float(same.mean()), about=about, group="profiles")
+    about = "Jensen-Shannon distance of a user's categories from those before, 0 to 1, gone is 1"
+    distance = Score(name="profile_distance", value=float(moved.mean()), better="less", about=about, group="profiles")
+    return Measures(scores=(unmoved, distance), notes=notes)
 
 
 def _count(rows: LogRows, category: Int8s, *, n_owners: int) -> Int64s:
@@ -59,6 +44,22 @@ def _count(rows: LogRows, category: Int8s, *, n_owners: int) -> Int64s:
     # The query of a row without a term is -1, which is the last place.
     cells = rows.user.astype(np.int64) * _N + of_query[rows.query]
     return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _share_out(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
+    """Add each row of counts to its owners, an equal part to each; row r has `owners[ptr[r]:ptr[r + 1]]`.
+
+    There may be hundreds of owners to a row, so that the parts are never written out.
+    """
+    n_rows, n_columns = counts.shape
+    out = np.zeros((n_owners, n_columns))
+    for r in range(n_rows):
+        n = ptr[r + 1] - ptr[r]
+        for e in range(ptr[r], ptr[r + 1]):
+            for j in range(n_columns):
+                out[owners[e], j] += counts[r, j] / n
+    return out
 
 
 def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
@@ -70,7 +71,7 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     >>> released.tolist(), there.tolist()
     ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
     """
-    summed = share_out(counts.astype(np.float64), *identity.users, n_users)
+    summed = _share_out(counts.astype(np.float64), *identity.users, n_users)
     weight = identity.n_candidates_of(n_users)
     there = np.minimum(1.0, weight)
     scale = np.where(weight > 0, there if is_cut else weight, 1.0)

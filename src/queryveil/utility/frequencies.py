@@ -5,8 +5,7 @@ import polars as pl
 
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.pairing import Pair
-from queryveil.text.tokens import encode
-from queryveil.utility.score import Measures, Score, note
+from queryveil.utility.score import Measures, Score, kept, note
 
 N_TOP = 50
 """Paper: Hong et al., figure 2(c), counts how many of the 50 most frequent stay among the 50 most frequent."""
@@ -17,14 +16,8 @@ def frequencies(pair: Pair) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
     original, released = pair.original_rows, pair.released_rows
     found = frequencies_of_counts(*(_counts(rows.query, len(pair.queries)) for rows in (original, released)))
-    if original.url is None:
-        return found + note("top URLs are left out: the log has no URLs")
-    if released.url is None:
-        return found + note("top URLs are left out: the release has no URLs")
-    codes, distinct = encode(pl.concat([original.url.fill_null("").rename(""), released.url.fill_null("").rename("")]))
-    codes = np.where((distinct == "").to_numpy()[codes], -1, codes) if len(distinct) else codes
-    n = original.n_rows
-    return found + Measures(scores=(top_urls(_counts(codes[:n], len(distinct)), _counts(codes[n:], len(distinct))),))
+    clicked = None if released.url is None else released.url.to_frame("url").with_columns(count=pl.lit(1))
+    return found + top_urls(original.url, clicked)
 
 
 def frequencies_of_counts(before: Int64s, after: Int64s) -> Measures:
@@ -32,9 +25,16 @@ def frequencies_of_counts(before: Int64s, after: Int64s) -> Measures:
     return Measures(scores=(_top("queries", before, after),)) + _correlation(before, after)
 
 
-def top_urls(before: Int64s, after: Int64s) -> Score:
-    """Measure the most frequent URLs, from how often each is clicked."""
-    return _top("URLs", before, after)
+def top_urls(original: pl.Series | None, clicked: pl.DataFrame | None) -> Measures:
+    """Measure the most frequent URLs of the rows of the original, and of a release: columns `url` and `count`."""
+    if original is None:
+        return note("top URLs are left out: the log has no URLs")
+    if clicked is None:
+        return note("top URLs are left out: the release has no URLs")
+    before = original.to_frame("url").group_by("url").agg(before=pl.len().cast(pl.Int64))
+    after = clicked.group_by("url").agg(after=pl.col("count").sum().cast(pl.Int64).clip(lower_bound=0))
+    both = before.join(after, on="url", how="full", coalesce=True).filter(pl.col("url") != "").fill_null(0)
+    return Measures(scores=(_top("URLs", both["before"].to_numpy(), both["after"].to_numpy()),))
 
 
 def _counts(numbers: Int32s, n_numbers: int) -> Int64s:
@@ -42,14 +42,8 @@ def _counts(numbers: Int32s, n_numbers: int) -> Int64s:
 
 
 def _top(what: str, before: Int64s, after: Int64s) -> Score:
-    return Score(
-        name=f"top_{what.lower()}_kept",
-        value=top_kept(before, after, n_top=N_TOP),
-        better="more",
-        about=f"of the {N_TOP} most frequent {what} are still among the {N_TOP} most frequent",
-        group="search",
-        is_share=True,
-    )
+    about = f"of the {N_TOP} most frequent {what} are still among the {N_TOP} most frequent"
+    return kept(f"top_{what.lower()}_kept", top_kept(before, after, n_top=N_TOP), about=about, group="search")
 
 
 def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
@@ -68,7 +62,7 @@ def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
 
 
 def _places(counts: Int64s, n_top: int) -> Floats:
-    """Return what each thing holds of the first places: 1, 0, or of the last ones an equal part."""
+    """Return the part of the first `n_top` places that each thing has: 1, 0, or an equal part of the last ones."""
     there = counts[counts > 0]
     if len(there) <= n_top:
         return np.asarray(counts > 0, np.float64)
@@ -87,17 +81,10 @@ def _correlation(before: Int64s, after: Int64s) -> Measures:
     looked_at = before >= least
     if there.max() == least:
         return note("the frequency correlation is left out: all queries of the log are equally frequent")
-    return Measures(
-        scores=(
-            Score(
-                name="frequency_correlation",
-                value=spearman(before[looked_at], after[looked_at]),
-                better="more",
-                about="rank correlation of how often the most frequent queries are asked, 1 is the same order",
-                group="search",
-            ),
-        )
-    )
+    value = spearman(before[looked_at], after[looked_at])
+    about = "rank correlation of how often the most frequent queries are asked, 1 is the same order"
+    score = Score(name="frequency_correlation", value=value, better="more", about=about, group="search")
+    return Measures(scores=(score,))
 
 
 def spearman(one: Int64s, other: Int64s) -> float:

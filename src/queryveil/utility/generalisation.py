@@ -12,7 +12,6 @@ from queryveil.errors import BadInput
 from queryveil.pairing import Pair
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
-from queryveil.utility._term_counts import items_in
 from queryveil.utility.score import Measures, Score
 
 GROUP = "generalisation"
@@ -52,26 +51,22 @@ def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -
 
 
 def ncp(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:
-    """The distortion per item of the original: 0 if nothing changed, 1 if everything is suppressed or the root."""
+    """Return the distortion per item of the original: 0 if nothing changed, 1 if all is suppressed or the root."""
     value = _distortion(released, original=original, taxonomy=taxonomy) / max(1, original.n_items)
     return Score(name="ncp", value=value, better="less", about="of each item lost, between 0 and 1", group=GROUP)
 
 
 def average_length(released: Transactions) -> Score:
     """Return the average number of items of a released transaction; 0 for a release without any."""
-    value = released.n_items / max(1, released.n_transactions)
-    return Score(
-        name="average_length", value=value, better="more", about="items that a transaction has left", group=GROUP
-    )
+    value, about = released.n_items / max(1, released.n_transactions), "items that a transaction has left"
+    return Score(name="average_length", value=value, better="more", about=about, group=GROUP)
 
 
 def average_level(released: Transactions, *, taxonomy: Taxonomy) -> Score:
     """Return the average level of a released item, the root being at level 1; 0 for a release without items."""
     levels = taxonomy.level[nodes_of(released, taxonomy=taxonomy)]
-    value = float(levels.mean()) if levels.size else 0.0
-    return Score(
-        name="average_level", value=value, better="more", about="levels down to an item, the root is 1", group=GROUP
-    )
+    value, about = float(levels.mean()) if levels.size else 0.0, "levels down to an item, the root is 1"
+    return Score(name="average_level", value=value, better="more", about=about, group=GROUP)
 
 
 def _distortion(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> float:
@@ -83,7 +78,7 @@ def _distortion(released: Transactions, *, original: Transactions, taxonomy: Tax
 
 def _known(bags: Transactions, *, taxonomy: Taxonomy, distinct: bool) -> Transactions:
     """Return the nodes of the items that the taxonomy knows."""
-    codes, words = encode(items_in(bags))
+    codes, words = encode(bags.frame["items"].explode(empty_as_null=False))
     nodes = taxonomy.find_all(words)[codes] if len(words) else codes
     row = np.repeat(np.arange(bags.n_transactions), bags.frame["items"].list.len().to_numpy())
     found = pl.DataFrame({"id": row, "node": nodes}).filter(pl.col("node") >= 0)

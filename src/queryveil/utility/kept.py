@@ -1,32 +1,76 @@
-"""The shares of rows, users, terms, queries and term occurrences that are kept."""
+"""The shares of rows, users, terms, queries and term occurrences that are kept, and of the value of terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numba import njit
 
-from queryveil.data import Floats, Int32s, Int64s, Profiles, Transactions
+from queryveil.data import Floats, Int64s, Profiles, Transactions
+from queryveil.errors import BadInput
 from queryveil.pairing import Identity, Pair
+from queryveil.release import Release
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import encode, normalise
-from queryveil.utility._term_counts import TermCounts, items_in, n_real_rows
+from queryveil.text.tokens import Tokens, encode, normalise, worth_of_terms
 from queryveil.utility.generalisation import nodes_of
-from queryveil.utility.score import Measures, Score, share
+from queryveil.utility.score import Measures, Score, kept, share
 
 
-@njit(cache=True, nogil=True)
-def share_out(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
-    """Add each row of counts to its owners, an equal part to each; row r has `owners[ptr[r]:ptr[r + 1]]`.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class TermCounts:
+    """How often the original and the release have each term.
 
-    There may be hundreds of owners to a row, so that the parts are never written out.
+    - `vocabulary`: the terms, by number.
+    - `before`, `after`: the occurrences of each term in the original and in the release.
+    - `real`: the share of released rows that were not made up; those that were are taken out of all terms alike.
     """
-    n_rows, n_columns = counts.shape
-    out = np.zeros((n_owners, n_columns))
-    for r in range(n_rows):
-        n = ptr[r + 1] - ptr[r]
-        for e in range(ptr[r], ptr[r + 1]):
-            for j in range(n_columns):
-                out[owners[e], j] += counts[r, j] / n
-    return out
+
+    vocabulary: pl.Series
+    before: Int64s
+    after: Int64s
+    real: float = 1.0
+
+    @classmethod
+    def of(cls, pair: Pair) -> TermCounts:
+        """Return the counts of a log and of the log that was released."""
+        before, after = (count_terms(tokens, asked_of(tokens)) for tokens in pair.tokens)
+        real = n_real_rows(pair.release) / max(1, pair.release.log.n_rows)
+        return cls(vocabulary=pair.vocabulary, before=before, after=after, real=real)
+
+    @property
+    def kept(self) -> Floats:
+        """How much of each term is left; what the release has more of was made up too."""
+        return np.asarray(np.minimum(self.before, self.after * self.real), np.float64)
+
+    def __repr__(self) -> str:
+        # Privacy: the terms stay out of it.
+        return f"TermCounts(n_terms={len(self.vocabulary)})"
+
+
+def n_real_rows(release: Release) -> int:
+    """Return the number of released rows that somebody asked; the manifest says how many were made up."""
+    return max(0, release.log.n_rows - release.manifest.changed.get("rows_added", 0))
+
+
+def asked_of(tokens: Tokens) -> Int64s:
+    """Return the number of rows of each query."""
+    return np.bincount(tokens.row_query, minlength=len(tokens.queries)).astype(np.int64)
+
+
+def count_terms(tokens: Tokens, asked: Int64s) -> Int64s:
+    """Return the occurrences of each term, where each query is in so many rows."""
+    times = np.repeat(asked, tokens.query_terms.lengths)
+    return np.bincount(tokens.terms, weights=times, minlength=tokens.n_terms).astype(np.int64)
+
+
+def count_items(original: Transactions, *, released: Transactions) -> TermCounts:
+    """Return how often transactions before and after have each item, which is not split."""
+    sides = [each.frame["items"].explode(empty_as_null=False).rename("") for each in (original, released)]
+    codes, vocabulary = encode(pl.concat(sides))
+    parts = np.split(codes, [len(sides[0])])
+    before, after = (np.bincount(part, minlength=len(vocabulary)).astype(np.int64) for part in parts)
+    return TermCounts(vocabulary=vocabulary, before=before, after=after)
 
 
 NO_TAXONOMY = "without the taxonomy it was made with, whatever moved up counts as lost: add --taxonomy"
@@ -41,10 +85,10 @@ _ABOUT = {
 
 def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> Measures:
     """Measure a released log."""
-    before, after = (np.bincount(_asked(rows.query)) for rows in (pair.original_rows, pair.released_rows))
+    asked = (rows.query[rows.query >= 0] for rows in (pair.original_rows, pair.released_rows))
+    before, after = (np.bincount(query, minlength=len(pair.queries)) for query in asked)
     n_queries = int((before > 0).sum())
-    both = min(len(before), len(after))
-    n_kept = int(((before[:both] > 0) & (after[:both] > 0)).sum())
+    n_kept = int(((before > 0) & (after > 0)).sum())
     users, n_rows = _users_kept(pair, identity), pair.log.n_rows
     size, notes = _log_size(terms, taxonomy=pair.known_taxonomy)
     if users is None:
@@ -83,10 +127,10 @@ def kept_of_transactions(pair: Pair, *, terms: TermCounts) -> Measures:
 
 
 def kept_of_groups(pair: Pair) -> Measures:
-    """Measure groups: what share of people and of their terms the profiles of groups speak of."""
+    """Measure groups: the share of people and of their terms that the profiles of groups cover."""
     bags, groups = pair.bags, pair.release.groups
     pairs = _pairs(bags, is_profiles=isinstance(pair.original, Profiles))
-    mine, theirs = pairs["term"].unique(), items_in(groups.frame["terms"]).unique()
+    mine, theirs = pairs["term"].unique(), groups.frame["terms"].explode(empty_as_null=False).unique()
     n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())
     return Measures(
         scores=(
@@ -99,12 +143,8 @@ def kept_of_groups(pair: Pair) -> Measures:
 
 
 def kept_score(name: str, value: float) -> Score:
-    """Return how much is kept of what the name says."""
-    return Score(name=name, value=value, better="more", about=_ABOUT[name], group="kept", is_share=True)
-
-
-def _asked(query: Int32s) -> Int32s:
-    return query[query >= 0]
+    """Return the score with this name."""
+    return kept(name, value, about=_ABOUT[name])
 
 
 def _terms_kept(terms: TermCounts) -> float:
@@ -119,7 +159,7 @@ def _users_kept(pair: Pair, identity: Identity | None) -> float | None:
 
 
 def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, tuple[str, ...]]:
-    """Add up the terms that are still there; a node between angle brackets keeps what its loss leaves of a term."""
+    """Return the share of term occurrences that is kept; of one that became a node, all but the node's loss is."""
     whole, left = float(terms.before.sum()), float(terms.kept.sum())
     is_node = (terms.before == 0) & (terms.vocabulary.str.contains(r"^<.+>$")).to_numpy()
     if not is_node.any():
@@ -140,3 +180,40 @@ def _pairs(bags: Transactions, *, is_profiles: bool) -> pl.DataFrame:
         codes, texts = encode(terms["term"])
         terms = terms.with_columns(term=normalise(texts).gather(codes)).filter(pl.col("term") != "")
     return terms.unique()
+
+
+_VALUES = {
+    "bid": (("bid",), "of what advertisers would bid for the terms is still there"),
+    "clicks": (("clicks",), "of the clicks that the terms would bring is still there"),
+    "impressions": (("impressions",), "of the times that ads would be shown is still there"),
+    "revenue": (("bid", "clicks"), "of what the clicks would cost advertisers is still there"),
+}
+"""The columns of the table that make up each value, and what is kept of it."""
+
+
+def advertising(terms: TermCounts, *, values: pl.DataFrame) -> Measures:
+    """Measure by a table with the columns term, bid, clicks and impressions, as far as it has them.
+
+    A log is worth the sum over its term occurrences of the value of the term; a term that the table lacks is worth
+    nothing. Revenue is bid times clicks. Paper: Burghardt et al., section 5.2, tables 5 to 7.
+    """
+    check_values(values)
+    scores, notes = [], []
+    for name, (columns, about) in _VALUES.items():
+        if not all(column in values.columns for column in columns):
+            notes.append(f"{name} is left out: the table of term values has no column for it")
+            continue
+        worth, _ = worth_of_terms(terms.vocabulary, values=values, columns=columns)
+        whole = float(terms.before @ worth)
+        if not whole:
+            notes.append(f"{name} is left out: no term of the log has a value for it")
+            continue
+        scores.append(kept(f"{name}_kept", float(terms.kept @ worth) / whole, about=about, group="advertising"))
+    return Measures(scores=tuple(scores), notes=tuple(notes))
+
+
+def check_values(values: pl.DataFrame) -> None:
+    """Raise if a table has no column of terms, or none of what they are worth."""
+    if "term" not in values.columns or not any(name in values.columns for name in ("bid", "clicks", "impressions")):
+        # Privacy: the table may be a log without a header, so its own names are not quoted.
+        raise BadInput("the table of term values needs the column term, and bid, clicks or impressions")

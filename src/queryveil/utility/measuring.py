@@ -12,15 +12,11 @@ from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Identity, Original, Pair
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.utility._term_counts import TermCounts, count_items, items_in
-from queryveil.utility.advertising import advertising
+from queryveil.utility import kept, query_counts
 from queryveil.utility.category_profiles import category_profiles
 from queryveil.utility.frequencies import frequencies
-from queryveil.utility.generalisation import GROUP as GENERALISATION
-from queryveil.utility.generalisation import generalisation
-from queryveil.utility.kept import kept_of_groups, kept_of_log, kept_of_transactions
+from queryveil.utility.generalisation import GROUP, generalisation
 from queryveil.utility.personalised import group_search
-from queryveil.utility.query_counts import QueryCounts, kept_of_counts, search_in_counts
 from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.suggestions import suggestions
 
@@ -36,11 +32,13 @@ def measure(
 ) -> Measures:
     """Measure a release by all that applies to it; the notes say what was left out and why.
 
-    `key` is that of keyed ids, `values` a table of term, bid, clicks and impressions, `taxonomy` the one it was made
-    with if that was not WordNet, `membership` says who is in which group.
+    - `original`: what the release was made from, or its file.
+    - `release`: the release, or its folder.
+    - `key`: the key of keyed ids.
+    - `values`: a table of term, bid, clicks and impressions.
+    - `taxonomy`: the taxonomy it was made with, if that was not WordNet.
+    - `membership`: a table of user and group.
 
-    Examples
-    --------
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log
     >>> measures = measure(tiny_log(), Km(k=2, m=1).anonymize(tiny_log()))
@@ -64,7 +62,7 @@ def run(pair: Pair, *, values: pl.DataFrame | None = None, membership: pl.DataFr
     if isinstance(release.data, Transactions):
         return found + _measure_transactions(pair, values=values)
     progress.step("measuring what is kept")
-    found += kept_of_groups(pair)
+    found += kept.kept_of_groups(pair)
     if values is not None:
         found += note("advertising is left out: groups do not say how often their terms were asked")
     progress.step("measuring personalised search")
@@ -75,11 +73,11 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     if not isinstance(pair.original, QueryLog):
         raise BadInput("a released log is measured by the log that it was made from; give that")
     progress.step("measuring what is kept")
-    terms = TermCounts.of(pair)
+    terms = kept.TermCounts.of(pair)
     progress.step("telling who is who")
     identity, why_not = _identity(pair)
-    found = kept_of_log(pair, terms=terms, identity=identity)
-    found += _no_values() if values is None else advertising(terms, values=values)
+    found = kept.kept_of_log(pair, terms=terms, identity=identity)
+    found += _no_values() if values is None else kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies(pair) + suggestions(pair)
     progress.step("measuring profiles")
@@ -105,14 +103,14 @@ def _loss(release: Release) -> Measures:
     if loss is None or release.manifest.parameters.get("taxonomy") is None:
         return Measures()
     about = "of each term of a user lost by moving it up or deleting it, 0 to 1, as the manifest says"
-    return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GENERALISATION),))
+    return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GROUP),))
 
 
 def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     progress.step("measuring what is kept")
-    terms = count_items(items_in(pair.bags), after=items_in(pair.release.transactions))
-    found = kept_of_transactions(pair, terms=terms)
-    found += _no_values() if values is None else advertising(terms, values=values)
+    terms = kept.count_items(pair.bags, released=pair.release.transactions)
+    found = kept.kept_of_transactions(pair, terms=terms)
+    found += _no_values() if values is None else kept.advertising(terms, values=values)
     if pair.known_taxonomy is None:
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")
     progress.step("measuring generalisation")
@@ -123,11 +121,11 @@ def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     if not isinstance(pair.original, QueryLog):
         raise BadInput("counts of queries are measured by the log that they were made from; give that")
     progress.step("measuring what is kept")
-    counts = QueryCounts.of(pair)
-    found = kept_of_counts(counts, release=pair.release)
-    found += _no_values() if values is None else advertising(counts.terms, values=values)
+    counts = query_counts.QueryCounts.of(pair)
+    found = query_counts.kept_of_counts(counts, release=pair.release)
+    found += _no_values() if values is None else kept.advertising(counts.terms, values=values)
     progress.step("measuring search")
-    return found + search_in_counts(counts, pair=pair)
+    return found + query_counts.search_in_counts(counts, pair=pair)
 
 
 def _no_values() -> Measures:

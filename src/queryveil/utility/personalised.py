@@ -16,20 +16,21 @@ import polars as pl
 from numba import njit
 
 from queryveil.data import Bools, Floats, Groups, Int32s, Int64s, Profiles
+from queryveil.data.rows import Rows
 from queryveil.errors import BadInput, BadParameter, MissingExtra
 from queryveil.pairing import Pair
 from queryveil.progress import step
 from queryveil.rng import generator
-from queryveil.text.tokens import ENGLISH, encode
+from queryveil.text.tokens import ENGLISH
 from queryveil.utility.score import Measures, Score, note
 from queryveil.utility.search_index import SearchIndex
 
 
 def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
-    """The average precision at rank `at` of each ranking: a row says which of its places hold a relevant document.
+    """Return the average precision at rank `at` of each ranking: a row says which of its ranks are relevant.
 
-    The sum of the precision at each of the first `at` ranks that hold a relevant document, divided by the smaller of
-    `at` and the number of relevant documents there are: 1 if the first ranks are all relevant.
+    It is the sum of the precision at each of the first `at` ranks that are relevant, divided by the smaller of `at` and
+    the number of relevant documents there are: 1 if the first ranks are all relevant.
 
     >>> rankings = np.array([[True, False, True, False], [False, False, False, True], [True, True, False, False]])
     >>> average_precision(rankings, n_relevant=2, at=4).round(4).tolist()
@@ -44,18 +45,18 @@ def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
 def similarities(
     found: Int32s,
     profile_of: Int64s,
-    doc_ptr: Int64s,
-    doc_tokens: Int32s,
+    documents: Rows[np.int32],
     doc_weights: Floats,
-    profile_ptr: Int64s,
-    profile_tokens: Int32s,
+    profiles: Rows[np.int32],
     profile_weights: Floats,
     n_tokens: int,
 ) -> Floats:
     """Return the products of the documents of each search (a row of `found`) with the profile it is for.
 
-    A profile of -1 is none: all products are 0. Searches for one profile that stand together share its unpacking.
+    Documents and profiles are rows of tokens, with a weight beside each token. A profile of -1 is none: all products
+    are 0. Consecutive searches for one profile share its unpacking.
     """
+    (doc_ptr, doc_tokens), (profile_ptr, profile_tokens) = documents, profiles
     n_searches, n_found = found.shape
     products = np.zeros((n_searches, n_found))
     unpacked = np.zeros(n_tokens)
@@ -89,9 +90,11 @@ MOST_TERMS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPrecision:
-    """Average precision at 10, over all queries, of the search alone and with the group's profile.
+    """Average precision at 10, over all queries; with the user's own profile it would be 1, as that is the truth.
 
-    With the user's own profile it is 1, since that is what the others are measured by.
+    - `without_profile`: of the search alone.
+    - `group_profile`: with the group's profile.
+    - `n_queries`, `n_users`: the number of queries, and of users who ask them.
     """
 
     without_profile: float
@@ -102,19 +105,20 @@ class SearchPrecision:
     @property
     def score(self) -> Score:
         """The measure of the group's profile."""
-        return Score(
-            name="average_precision_at_10",
-            value=self.group_profile,
-            better="more",
-            about=f"of the users' own order is kept, 1 is all of it, {self.without_profile:.4f} is no profile",
-            group="search",
-        )
+        name = "average_precision_at_10"
+        about = f"of the users' own order is kept, 1 is all of it, {self.without_profile:.4f} is no profile"
+        return Score(name=name, value=self.group_profile, better="more", about=about, group="search")
 
 
 class PersonalisedSearch:
-    """Queries of users and the order their own profiles give the results, ready to try groups on.
+    """Queries of users and the order their own profiles give the results, to measure groups by.
 
     The same arguments give the same queries. Users of whose terms no query finds enough ask none.
+
+    - `profiles`: the users' own profiles.
+    - `index`: what is searched.
+    - `queries_per_user`: how many queries each user asks.
+    - `seed`: decides which terms are drawn.
     """
 
     def __init__(self, profiles: Profiles, *, index: SearchIndex, queries_per_user: int = 5, seed: int = 0) -> None:
@@ -147,32 +151,24 @@ class PersonalisedSearch:
         A user in no group searches without a profile.
         """
         rows = groups.frame.select("group").with_row_index("row")
-        joined = self._users.to_frame().join(
-            membership.select("user", "group").join(rows, on="group", how="left"),
-            on="user",
-            how="left",
-            maintain_order="left",
-        )
+        members = membership.select("user", "group").join(rows, on="group", how="left")
+        joined = self._users.to_frame().join(members, on="user", how="left", maintain_order="left")
         if joined.height != len(self._users) or (joined["group"].is_not_null() & joined["row"].is_null()).any():
             raise BadInput("membership must name each user once, with a group that there is")
         group_of = joined["row"].cast(pl.Int64).fill_null(-1).to_numpy()
+        order = self._order(groups.frame, group_of[self._asking])
         return SearchPrecision(
             without_profile=self._precision(self._is_relevant),
-            group_profile=self._precision(self._ranked(groups.frame, group_of[self._asking])),
+            group_profile=self._precision(np.take_along_axis(self._is_relevant, order, axis=1)),
             n_queries=self.n_queries,
             n_users=self.n_users,
         )
 
-    def _ranked(self, profiles: pl.DataFrame, profile_of: Int64s) -> Bools:
-        order = self._order(profiles, profile_of)
-        return np.asarray(np.take_along_axis(self._is_relevant, order, axis=1), np.bool_)
-
     def _order(self, profiles: pl.DataFrame, profile_of: Int64s) -> Int64s:
         index = self._index
-        ptr, tokens, weights = _vectors(profiles, index=index)
-        alike = similarities(
-            self._found, profile_of, index.doc_ptr, index.tokens, index.weights, ptr, tokens, weights, index.n_tokens
-        )
+        tokens, weights = _vectors(profiles, index=index)
+        documents = index.doc_tokens, index.weights
+        alike = similarities(self._found, profile_of, *documents, tokens, weights, index.n_tokens)
         # Rounded, since sums that should be equal may differ in the last bits.
         return np.argsort(-alike.round(9), axis=1, kind="stable")
 
@@ -202,7 +198,7 @@ def personalised_search(
 
 
 def _ask(profiles: Profiles, *, index: SearchIndex, per_user: int, rng: np.random.Generator) -> tuple[Int64s, Int32s]:
-    """Draw queries and search them: the row of the user who asks each, and the documents it finds."""
+    """Draw queries and search them; return the row of the user who asks each, and the documents it finds."""
     asking, found = [], []
     for row, terms in enumerate(profiles.frame["terms"].to_list()):
         if row % 50 == 0:
@@ -220,7 +216,7 @@ def _ask(profiles: Profiles, *, index: SearchIndex, per_user: int, rng: np.rando
 
 
 def _one_query(drawn: list[str], *, index: SearchIndex) -> tuple[Int32s, list[str]]:
-    """Put terms into a query until it finds enough; gives what it finds, and the terms that are left."""
+    """Put terms into a query until it finds enough; return what it finds, and the terms that are left."""
     documents = np.empty(0, np.int32)
     for n_terms in range(1, 1 + min(MOST_TERMS, len(drawn))):
         documents = index.search(drawn[:n_terms], limit=N_RESULTS)
@@ -229,28 +225,17 @@ def _one_query(drawn: list[str], *, index: SearchIndex) -> tuple[Int32s, list[st
     return documents, drawn[MOST_TERMS:]
 
 
-def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Int64s, Int32s, Floats]:
+def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Rows[np.int32], Floats]:
     """Return profiles over the index's tokens, scaled to length 1; the tokens of a phrase all get its weight."""
-    lengths = profiles["terms"].list.len().to_numpy()
-    codes, distinct = encode(profiles["terms"].explode(empty_as_null=False))
-    split = [index.tokens_of(term) for term in distinct.to_list()]
-    n_tokens = np.array([len(tokens) for tokens in split], np.int64)
-    start = np.cumsum(n_tokens) - n_tokens
-    flat = np.array([token for tokens in split for token in tokens], np.int32)
-    entry = np.repeat(np.arange(len(codes)), n_tokens[codes])
-    within = np.arange(len(entry)) - np.repeat(np.cumsum(n_tokens[codes]) - n_tokens[codes], n_tokens[codes])
-    owner = np.repeat(np.arange(profiles.height), lengths)[entry]
-    frame = pl.DataFrame(
-        {
-            "owner": owner,
-            "token": flat[start[codes[entry]] + within],
-            "weight": profiles["weights"].explode(empty_as_null=False).to_numpy()[entry],
-        }
-    )
-    summed = frame.group_by("owner", "token").agg(pl.col("weight").sum()).sort("owner", "token")
-    scaled = summed.select(pl.col("weight") / (pl.col("weight") ** 2).sum().sqrt().over("owner"))["weight"]
-    ptr = np.searchsorted(summed["owner"].to_numpy(), np.arange(profiles.height + 1))
-    return ptr.astype(np.int64), summed["token"].to_numpy().astype(np.int32), scaled.to_numpy()
+    entries = profiles.with_row_index("owner").explode("terms", "weights", empty_as_null=False)
+    terms = entries["terms"].unique()
+    tokens = pl.Series([index.tokens_of(term) for term in terms], dtype=pl.List(pl.Int32))
+    found = entries.join(pl.DataFrame({"terms": terms, "token": tokens}), on="terms")
+    by_token = found.explode("token", empty_as_null=False).group_by("owner", "token")
+    summed = by_token.agg(pl.col("weights").sum()).sort("owner", "token")
+    scaled = summed.select(pl.col("weights") / (pl.col("weights") ** 2).sum().sqrt().over("owner"))["weights"]
+    owner = summed["owner"].to_numpy().astype(np.int64)
+    return Rows.from_entries(owner, summed["token"].to_numpy(), n_rows=profiles.height), scaled.to_numpy()
 
 
 MOST_USERS = 500

@@ -10,10 +10,10 @@ import polars as pl
 from queryveil.data import Floats, Int64s, Tallies
 from queryveil.pairing import Pair, share_numbers
 from queryveil.release import Release
-from queryveil.text.tokens import encode, tokenize
-from queryveil.utility._term_counts import TermCounts, asked_of, count_terms
+from queryveil.text.tokens import tokenize
 from queryveil.utility.frequencies import frequencies_of_counts, top_urls
-from queryveil.utility.score import Measures, Score, note, share
+from queryveil.utility.kept import TermCounts, asked_of, count_terms
+from queryveil.utility.score import Measures, kept, share
 
 _ABOUT = {
     "rows_kept": "of the rows are counted in the release",
@@ -34,25 +34,19 @@ class QueryCounts:
 
     Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
 
-    Parameters
-    ----------
-    n_rows
-        The rows of the original, or the items of its transactions.
-    before, after
-        The count of each query in the original and in the release.
-    terms
-        The counts of the queries' terms.
+    - `n_rows`: the rows of the original, or the items of its transactions.
+    - `before`, `after`: the count of each query in the original and in the release.
+    - `terms`: the counts of the queries' terms.
     """
 
     n_rows: int
-
     before: Int64s
     after: Int64s
     terms: TermCounts
 
     @classmethod
     def of(cls, pair: Pair) -> QueryCounts:
-        """Number the queries of both by their terms in lower case."""
+        """Return the counts of a pair, with the queries of both numbered by their terms in lower case."""
         asked = pair.original_tokens
         if pair.log.terms_are_items:
             # An item of a transaction is what a query is in a log.
@@ -64,10 +58,8 @@ class QueryCounts:
         before = asked_of(asked) * has_terms
         counts = np.bincount(released.row_query[row], weights=np.maximum(0, counts), minlength=n_queries)
         after = counts.astype(np.int64) * has_terms
-        kept = np.minimum(before, after)
-        terms = TermCounts(
-            vocabulary=asked.vocabulary, before=count_terms(asked, before), after=count_terms(asked, kept)
-        )
+        n_terms, n_kept = count_terms(asked, before), count_terms(asked, np.minimum(before, after))
+        terms = TermCounts(vocabulary=asked.vocabulary, before=n_terms, after=n_kept)
         return cls(n_rows=len(asked.row_query), before=before, after=after, terms=terms)
 
     @property
@@ -89,10 +81,7 @@ def kept_of_counts(counts: QueryCounts, *, release: Release) -> Measures:
         "queries_kept": share(int((was & (counts.after > 0)).sum()), int(was.sum())),
         "log_size_kept": share(float(terms.kept.sum()), float(terms.before.sum())),
     }
-    scores = tuple(
-        Score(name=name, value=value, better="more", about=_ABOUT[name], group="kept", is_share=True)
-        for name, value in values.items()
-    )
+    scores = tuple(kept(name, value, about=_ABOUT[name]) for name, value in values.items())
     return Measures(scores=scores, notes=(_NO_USERS if isinstance(release.data, Tallies) else _MADE_UP,))
 
 
@@ -100,16 +89,8 @@ def search_in_counts(counts: QueryCounts, *, pair: Pair) -> Measures:
     """Measure whether what was frequent still is: queries, and URLs if both sides have some."""
     found = frequencies_of_counts(counts.before, counts.after)
     clicked, original = _clicked(pair.release), pair.log
-    if "url" not in original.columns or original.frame["url"].null_count() == original.n_rows:
-        return found + note("top URLs are left out: the log has no URLs")
-    if clicked is None:
-        return found + note("top URLs are left out: the release has no URLs")
-    asked = original.frame["url"].drop_nulls()
-    codes, distinct = encode(pl.concat([asked.rename(""), clicked["url"].rename("")]))
-    before = np.bincount(codes[: len(asked)], minlength=len(distinct)).astype(np.int64)
-    after = np.bincount(codes[len(asked) :], weights=clicked["count"].to_numpy(), minlength=len(distinct))
-    is_url = (distinct != "").to_numpy()
-    return found + Measures(scores=(top_urls(before * is_url, np.maximum(0, after).astype(np.int64) * is_url),))
+    urls = original.frame["url"] if "url" in original.columns else None
+    return found + top_urls(None if urls is None or urls.null_count() == len(urls) else urls, clicked)
 
 
 def _counted(pair: Pair) -> tuple[Int64s, Int64s]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from queryveil.html_tables import number, percent, table
@@ -11,10 +11,13 @@ from queryveil.html_tables import number, percent, table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A measure: its `name`, its `value`, whether `more` or `less` of it is `better`, and what it is `about`.
+    """One measure of utility.
 
-    `group` is the family it belongs to: kept, search, advertising, profiles or generalisation. If it `is_share`, it
-    lies between 0 and 1 and is written as per cent.
+    - `name`, `value`: its name and its value.
+    - `better`: whether `more` or `less` of it is better.
+    - `about`: what the value counts, in words.
+    - `group`: the family it belongs to: kept, search, advertising, profiles or generalisation.
+    - `is_share`: whether it lies between 0 and 1 and is written as per cent.
 
     >>> Score(name="average_length", value=2.4, better="more", about="items that a transaction has left").in_words()
     'average length: 2.4 items that a transaction has left (more is better)'
@@ -38,23 +41,21 @@ class Score:
         return percent(self.value) if self.is_share else number(self.value)
 
     def in_words(self) -> str:
-        """Say the measure in one line."""
+        """Return the measure in one line."""
         return f"{self.title}: {self.written} {self.about} ({self.better} is better)"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the measure for machines."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "better": self.better,
-            "about": self.about,
-            "group": self.group,
-            "is_share": self.is_share,
-        }
+        """Return the measure as plain values, for JSON."""
+        return asdict(self)
+
+
+def kept(name: str, value: float, *, about: str, group: str = "kept") -> Score:
+    """Return the score of a share of the original that is kept."""
+    return Score(name=name, value=value, better="more", about=about, group=group, is_share=True)
 
 
 def share(part: float, whole: float) -> float:
-    """Return a part of a whole; where there was nothing, all of it is kept.
+    """Return part / whole; where there was nothing, all of it is kept.
 
     >>> share(1, 4), share(0, 0)
     (0.25, 1.0)
@@ -64,7 +65,10 @@ def share(part: float, whole: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """The `scores` of a release, and `notes` on what could not be measured and why.
+    """All measures of a release.
+
+    - `scores`: the measures.
+    - `notes`: what could not be measured, and why.
 
     >>> rows = Score(name="rows_kept", value=0.5, better="more", about="of the rows", group="kept", is_share=True)
     >>> Measures(scores=(rows,)).named("rows_kept").value
@@ -93,14 +97,13 @@ class Measures:
         return {name: tuple(score for score in self.scores if score.group == name) for name in names}
 
     def to_dict(self) -> dict[str, object]:
-        """Return all figures, for machines."""
+        """Return all figures as plain values, for JSON."""
         return {"scores": [score.to_dict() for score in self.scores], "notes": list(self.notes)}
 
     def _repr_html_(self) -> str:
         rows = [(score.title, score.group, score.written, score.better) for score in self.scores]
-        scores = table(
-            ("measure", "family", "value", "better"), rows=rows, caption="What the release is still good for"
-        )
+        caption = "What the release is still good for"
+        scores = table(("measure", "family", "value", "better"), rows=rows, caption=caption)
         return scores + (table(("note",), rows=[(text,) for text in self.notes]) if self.notes else "")
 
 

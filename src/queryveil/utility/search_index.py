@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data import Floats, Int32s
+from queryveil.data.rows import Rows
 from queryveil.errors import BadFile, MissingExtra
 from queryveil.progress import step
 
@@ -26,7 +27,9 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Corpus:
-    """Documents: an id, a title that may be empty, and a text for each.
+    """Documents.
+
+    - `ids`, `titles`, `texts`: an id, a title that may be empty, and a text for each.
 
     >>> read_corpus()
     Corpus(n_documents=2943)
@@ -138,12 +141,15 @@ class SearchIndex:
     """An index that answers queries with documents, best first.
 
     Text is split at everything that is no letter or digit, written in lower case, freed of English stop words and
-    stemmed. Document d has the distinct tokens `tokens[doc_ptr[d]:doc_ptr[d + 1]]` with tf-idf `weights`,
-    (1 + ln tf) * (1 + ln((1 + n) / (1 + df))), scaled to length 1.
+    stemmed.
+
+    - `doc_tokens`: the distinct tokens of each document.
+    - `weights`: the tf-idf of each of them, (1 + ln tf) * (1 + ln((1 + n) / (1 + df))), scaled to length 1.
+    - `vocabulary`: the numbers of the tokens.
+    - `engine`: the search engine.
     """
 
-    doc_ptr: Int64s
-    tokens: Int32s
+    doc_tokens: Rows[np.int32]
     weights: Floats
     vocabulary: dict[str, int]
     engine: _Engine
@@ -157,22 +163,20 @@ class SearchIndex:
         texts = [f"{title}\n{text}" for title, text in zip(documents.titles, documents.texts, strict=True)]
         engine = _Engine(texts)
         vocabulary: dict[str, int] = {}
-        ptr = np.zeros(len(texts) + 1, np.int64)
-        tokens: list[int] = []
+        tokens: list[list[int]] = []
         counts: list[int] = []
-        for number, text in enumerate(texts):
+        for text in texts:
             tally = Counter(engine.split(text))
-            tokens += [vocabulary.setdefault(token, len(vocabulary)) for token in tally]
+            tokens.append([vocabulary.setdefault(token, len(vocabulary)) for token in tally])
             counts += tally.values()
-            ptr[number + 1] = len(tokens)
-        codes = np.array(tokens, np.int32)
-        weights = _unit_rows(ptr, codes, np.array(counts, np.float64), n_tokens=len(vocabulary))
-        return cls(doc_ptr=ptr, tokens=codes, weights=weights, vocabulary=vocabulary, engine=engine)
+        doc_tokens = Rows.from_lists(tokens)
+        weights = _unit_weights(doc_tokens, np.array(counts, np.float64), n_tokens=len(vocabulary))
+        return cls(doc_tokens=doc_tokens, weights=weights, vocabulary=vocabulary, engine=engine)
 
     @property
     def n_documents(self) -> int:
         """The number of documents."""
-        return len(self.doc_ptr) - 1
+        return self.doc_tokens.n_rows
 
     @property
     def n_tokens(self) -> int:
@@ -182,7 +186,6 @@ class SearchIndex:
     def tokens_of(self, term: str) -> list[int]:
         """Return the tokens of a word or phrase that occur in the corpus.
 
-        >>> from queryveil.utility.search_index import Corpus
         >>> index = SearchIndex.of(Corpus(ids=("1",), titles=("",), texts=("kittens and pups",)))
         >>> index.tokens_of("Kitten"), index.tokens_of("two pups and a kitten"), index.tokens_of("and a horse")
         ([0], [1, 0], [])
@@ -202,14 +205,9 @@ class _Engine:
 
     def __init__(self, texts: Iterable[str]) -> None:
         texts = list(texts)
-        filters = [
-            tantivy.Filter.remove_long(100),
-            tantivy.Filter.lowercase(),
-            tantivy.Filter.stopword("english"),
-            tantivy.Filter.stemmer("english"),
-        ]
+        kinds = tantivy.Filter
         builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        for each in filters:
+        for each in (kinds.remove_long(100), kinds.lowercase(), kinds.stopword("english"), kinds.stemmer("english")):
             builder = builder.filter(each)
         self._analyzer = builder.build()
         fields = tantivy.SchemaBuilder()
@@ -249,10 +247,9 @@ def _place(address: Any) -> tuple[int, int]:
     return address.segment_ord, address.doc
 
 
-def _unit_rows(ptr: Int64s, tokens: Int32s, counts: Floats, *, n_tokens: int) -> Floats:
-    n_documents = len(ptr) - 1
-    frequency = np.bincount(tokens, minlength=n_tokens)
-    weights = (1 + np.log(counts)) * (1 + np.log((1 + n_documents) / (1 + frequency)))[tokens]
-    owner = np.repeat(np.arange(n_documents), np.diff(ptr))
+def _unit_weights(tokens: Rows[np.int32], counts: Floats, *, n_tokens: int) -> Floats:
+    n_documents, owner = tokens.n_rows, tokens.row_of_entry
+    frequency = np.bincount(tokens.values, minlength=n_tokens)
+    weights = (1 + np.log(counts)) * (1 + np.log((1 + n_documents) / (1 + frequency)))[tokens.values]
     length = np.sqrt(np.bincount(owner, weights=weights**2, minlength=n_documents))
     return np.asarray(weights / length[owner], np.float64)

@@ -13,7 +13,7 @@ import polars as pl
 from queryveil.data import Bools, Int64s
 from queryveil.pairing import LogRows, Pair
 from queryveil.release import TimeDetail
-from queryveil.utility.score import Measures, Score, note
+from queryveil.utility.score import Measures, kept, note
 
 LEAST_USERS = 3
 """Users who must have asked a query for it to be looked at."""
@@ -25,7 +25,7 @@ _SESSION_MINUTES = 30
 
 
 class Order(StrEnum):
-    """What of the order of queries a release has."""
+    """What a release shows of the order of queries."""
 
     NEXT = "next"
     SAME_DAY = "same day"
@@ -54,18 +54,8 @@ def suggestions(pair: Pair) -> Measures:
             f"suggestions are left out: no query of {LEAST_USERS} users is followed by the same one for "
             f"{LEAST_FOLLOWERS} of them"
         )
-    return Measures(
-        scores=(
-            Score(
-                name="suggestions_kept",
-                value=_same(before, after) / n_queries,
-                better="more",
-                about=f"of the queries have the same most frequent follow-up ({_ABOUT[order]})",
-                group="search",
-                is_share=True,
-            ),
-        )
-    )
+    about = f"of the queries have the same most frequent follow-up ({_ABOUT[order]})"
+    return Measures(scores=(kept("suggestions_kept", _same(before, after) / n_queries, about=about, group="search"),))
 
 
 _ABOUT = {
@@ -83,11 +73,10 @@ def _frame(rows: LogRows) -> pl.DataFrame:
 
 
 def _same(before: pl.DataFrame, after: pl.DataFrame) -> float:
-    """Add up over the queries the chance of the same suggestion, if one of those that are equally frequent is taken."""
-    sizes = (frame.group_by("query").agg(pl.len().alias("n")) for frame in (before, after))
-    both = before.join(after, on=["query", "next"]).group_by("query").agg(pl.len().alias("shared"))
-    for size, name in zip(sizes, ("n_before", "n_after"), strict=True):
-        both = both.join(size.rename({"n": name}), on="query")
+    """Return the sum over the queries of the chance of the same suggestion, if one of the most frequent is drawn."""
+    both = before.join(after, on=["query", "next"]).group_by("query").agg(shared=pl.len())
+    for name, frame in (("n_before", before), ("n_after", after)):
+        both = both.join(frame.group_by("query").agg(pl.len().alias(name)), on="query")
     return float(both.select((pl.col("shared") / pl.max_horizontal("n_before", "n_after")).sum()).item())
 
 
@@ -111,12 +100,8 @@ def _next_pairs(frame: pl.DataFrame, place: Int64s) -> pl.DataFrame:
     # Rows of a release are shuffled: queries of the same moment go by their texts on both sides.
     by_text = frame.with_columns(place=pl.Series(place[frame["query"].to_numpy()]))
     ordered = by_text.drop_nulls("time").sort("user", "time", "place")
-    changed = ((pl.col("user") != pl.col("user").shift()) | (pl.col("query") != pl.col("query").shift())).fill_null(
-        value=True
-    )
-    last = pl.col("time").last().alias("ended")
-    runs = ordered.with_columns(run=changed.cum_sum()).group_by("run", maintain_order=True)
-    visits = runs.agg(pl.col("user", "query", "time").first(), last)
+    runs = ordered.group_by(run=pl.struct("user", "query").rle_id(), maintain_order=True)
+    visits = runs.agg(pl.col("user", "query", "time").first(), ended=pl.col("time").last())
     follows = visits.with_columns(pl.col("query", "user", "time").shift(-1).name.prefix("next_"))
     is_soon = (pl.col("next_time") - pl.col("ended")) <= pl.duration(minutes=_SESSION_MINUTES)
     found = follows.filter((pl.col("next_user") == pl.col("user")) & is_soon)
