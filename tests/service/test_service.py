@@ -18,6 +18,7 @@ from tests.support.waiting import until
 from queryveil.errors import BadFile, BadParameter, MissingColumn, Unreachable
 from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Commit, Saved
+from queryveil.service.settings import Tables
 from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.sqlite import SqliteStore
 
@@ -355,3 +356,11 @@ def test_a_quiet_stream_leaves_no_raw_query_behind_that_was_released(tmp_path: P
     service.stop()
     thread.join()
     assert sink.lines
+
+
+def test_own_tables_are_read_and_belong_to_the_state(tmp_path: Path) -> None:
+    own = keyed_settings(tables=Tables(categories=tmp_path / "nosuch.csv"))
+    assert "classifier=evidence with own tables" in own.fingerprint(source="a", sink="b").splitlines()
+    assert "classifier=evidence" in keyed_settings().fingerprint(source="a", sink="b").splitlines()
+    with pytest.raises(BadFile, match=r"nosuch\.csv"):
+        own.make_classifier()

@@ -4,7 +4,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from queryveil.data import Format
@@ -15,7 +15,6 @@ from queryveil.formats.roles import check_roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import LineSettings
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.settings import values_of
 from queryveil.text.classifier import Classifier
 
 LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
@@ -31,7 +30,7 @@ class Tables:
     categories: str | Path | None = None
 
     def __bool__(self) -> bool:
-        return any(table is not None for table in values_of(self).values())
+        return any(table is not None for table in asdict(self).values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,7 @@ class StreamSettings(LineSettings):
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""
-        return Classifier.from_tables(**values_of(self.tables), kind=self.classifier)
+        return Classifier.from_tables(**asdict(self.tables), kind=self.classifier)
 
     def fingerprint(self, *, source: str, sink: str) -> str:
         """Return the settings that a restart may not change, one per line."""
