@@ -12,8 +12,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from queryveil.text.classifier.tables import read_categories, read_frequencies, read_recommendations
-from queryveil.text.classifier.units import MIN_SPLIT_COUNT, N_WORDS, SHORTEST
+from queryveil.text.classifier.units import (
+    MIN_SPLIT_COUNT,
+    N_WORDS,
+    SHORTEST,
+    read_categories,
+    read_frequencies,
+    read_recommendations,
+)
 from queryveil.text.tokens import ENGLISH, normalize
 
 _MOST_WORDS = 8
@@ -43,7 +49,7 @@ class PlainClassifier:
 
     @classmethod
     def of(cls, frequencies: pl.DataFrame, recommendations: pl.DataFrame, categories: pl.DataFrame) -> PlainClassifier:
-        """Take tables as `unit_tables` reads them."""
+        """Take tables as `classifier.units` reads them."""
         best: dict[str, tuple[float, int]] = {}
         for unit, category, weight in categories.iter_rows():
             if unit not in ENGLISH:

@@ -3,8 +3,9 @@
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import QueryLog, Reading
+from queryveil.data import ROLES, QueryLog, Reading
 from queryveil.errors import BadInput
+from queryveil.release import ColumnReport, Ids, TimeDetail
 
 IDLE_MINUTES = 30
 
@@ -60,3 +61,13 @@ def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: 
     if reading.n_latin1_rows:
         found.append(f"rows that were not UTF-8 and were read as Latin-1: {reading.n_latin1_rows}")
     return found
+
+
+def nothing_kept(columns: list[str]) -> ColumnReport:
+    """Return the report of a release that has none of a log's rows: no id and no time leaves, nor any other column."""
+    return ColumnReport(
+        ids=Ids.FRESH,
+        time=TimeDetail.DROP,
+        dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
+        n_others_dropped=sum(name not in ROLES for name in columns),
+    )

@@ -9,15 +9,16 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import ROLES, Int32s, QueryLog, Transactions, with_own_texts
+from queryveil.data import Int32s, QueryLog, Transactions, with_own_texts
 from queryveil.data.rows import Rows, group
 from queryveil.errors import BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
+from queryveil.methods.bots import nothing_kept
 from queryveil.methods.clump._clustering import Algorithm, Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
 from queryveil.methods.settings import ClumpSettings, PartitionSettings, Unit
-from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.release import Counts, Manifest, Release
 from queryveil.rng import generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
@@ -183,7 +184,6 @@ def _release(
     spent = cost(clustering, bags.nodes, loss=taxonomy.loss, level=taxonomy.level)
     frame = _rows(clustering, taxonomy, rng)
     n_released = int(frame["items"].list.len().sum())
-    columns = data.columns if isinstance(data, QueryLog) else []
     n_users = data.n_users if isinstance(data, QueryLog) else data.n_transactions
     manifest = Manifest(
         method=name,
@@ -199,12 +199,7 @@ def _release(
             "average_length": round(spent.average_length, 3),
             "average_level": round(spent.average_level, 3),
         },
-        columns=ColumnReport(
-            ids=Ids.FRESH,
-            time=TimeDetail.DROP,
-            dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
-            n_others_dropped=sum(name not in ROLES for name in columns),
-        ),
+        columns=nothing_kept(data.columns if isinstance(data, QueryLog) else []),
         warnings=() if method.seed is None else (_SEEDED,),
     )
     made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)

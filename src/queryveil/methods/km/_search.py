@@ -143,7 +143,7 @@ def choose(histories: Histories, objective: Objective, *, k: int, m: int | None,
     deleting, ordering = rng.spawn(2)
     scores = _scores_of(histories, objective.target, objective.worth, k=k, m=m)
     if m is None:
-        return _choose_whole(histories, scores, objective, k=k, deleting=deleting, ordering=ordering)
+        return _choose_whole(histories, scores, objective, k=k, rngs=(deleting, ordering))
     if not objective.restore:
         return _delete(histories, scores, objective, k=k, m=m, rng=deleting)
     frequency = histories.frequency()
@@ -152,19 +152,14 @@ def choose(histories: Histories, objective: Objective, *, k: int, m: int | None,
         for order in orders(scores, frequency=frequency, objective=objective, rng=ordering)
     ]
     if len(histories.terms) <= _COMPARE_UP_TO:
-        outcomes.append(_delete(histories, scores, objective, k=k, m=m, rng=deleting, give_back=True))
+        outcomes.append(_delete(histories, scores, objective, k=k, m=m, rng=deleting))
     return max(outcomes, key=lambda kept: _value(histories, kept, objective))
 
 
 def _choose_whole(
-    histories: Histories,
-    scores: Floats,
-    objective: Objective,
-    *,
-    k: int,
-    deleting: np.random.Generator,
-    ordering: np.random.Generator,
+    histories: Histories, scores: Floats, objective: Objective, *, k: int, rngs: tuple[np.random.Generator, ...]
 ) -> Bools:
+    deleting, ordering = rngs
     labelled = label(histories, k=k)
     mine = deleting.random(labelled.n_labels) if objective.target is Target.RANDOM else scores[labelled.label_term]
     alive = delete_whole(labelled, mine, k=k, rng=deleting)
@@ -174,19 +169,12 @@ def _choose_whole(
 
 
 def _delete(
-    histories: Histories,
-    scores: Floats,
-    objective: Objective,
-    *,
-    k: int,
-    m: int,
-    rng: np.random.Generator,
-    give_back: bool = False,
+    histories: Histories, scores: Floats, objective: Objective, *, k: int, m: int, rng: np.random.Generator
 ) -> Bools:
     labelled = label(histories, k=k)
     mine = scores[labelled.label_term]
     alive = delete(labelled, mine, k=k, m=m, rng=rng, at_random=objective.target is Target.RANDOM)
-    if give_back:
+    if objective.restore:
         alive = restore(labelled, alive, mine, k=k, m=m)
     return labelled.marks(alive, len(histories.terms))
 

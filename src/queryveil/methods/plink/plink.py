@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import GROUPS_SCHEMA, ROLES, Bools, Floats, Groups, Int32s, Int64s, Profiles, QueryLog
+from queryveil.data import GROUPS_SCHEMA, Bools, Floats, Groups, Int32s, Int64s, Profiles, QueryLog
 from queryveil.data.rows import Rows
 from queryveil.guarantees import Linkability
-from queryveil.methods.bots import caveats
+from queryveil.methods.bots import caveats, nothing_kept
 from queryveil.methods.plink._groups import grouped, may_share
 from queryveil.methods.plink._similarity import augmented
 from queryveil.methods.plink.profiles import TermProfiles, profiles_of
 from queryveil.methods.settings import PlinkSettings, Representative
-from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.release import Counts, Manifest, Release
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text.taxonomy import Taxonomy
@@ -112,7 +112,7 @@ class Plink(PlinkSettings):
             removed=profiles.removed
             | {"terms_dropped": int((~kept).sum()), "term_occurrences_dropped": int(shared.holders[~kept].sum())},
             measures={name: round(value, 6) for name, value in measures.items()},
-            columns=_column_report([] if isinstance(data, Profiles) else data.columns),
+            columns=nothing_kept([] if isinstance(data, Profiles) else data.columns),
             warnings=tuple(self._warnings(data, profiles, shared, exceeds)),
         )
         membership = pl.DataFrame({"user": profiles.users, "group": group_of.astype(np.int64) + 1})
@@ -152,15 +152,6 @@ def _measures(profiles: TermProfiles, shared: Shared, kept: Bools, *, strict: bo
     if strict:
         out["largest_share_before_dropping"] = float(share.max(initial=0.0))
     return out
-
-
-def _column_report(columns: list[str]) -> ColumnReport:
-    return ColumnReport(
-        ids=Ids.FRESH,
-        time=TimeDetail.DROP,
-        dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
-        n_others_dropped=sum(name not in ROLES for name in columns),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -13,15 +13,9 @@ import polars as pl
 
 from queryveil.data import Float32s, Int8s
 from queryveil.errors import BadParameter
+from queryveil.text.classifier import units as tables
 from queryveil.text.classifier._unit_kernels import NO_CATEGORY, Evidence, Trust, take_rarest, weigh_all
-from queryveil.text.classifier.tables import (
-    CATEGORIES,
-    UNCLASSIFIED,
-    read_categories,
-    read_frequencies,
-    read_recommendations,
-)
-from queryveil.text.classifier.units import UnitTable
+from queryveil.text.classifier.units import CATEGORIES, UNCLASSIFIED, UnitTable
 
 # As typed, by its singular, recommended, nearby, split, unknown: the further from what was typed, the less it counts.
 _BY_READING = np.array([1.0, 1.0, 0.9, 0.6, 0.8, 0.0], np.float32)
@@ -39,7 +33,9 @@ class Kind(StrEnum):
 @cache
 def _default_table() -> UnitTable:
     return UnitTable.build(
-        frequencies=read_frequencies(), recommendations=read_recommendations(), categories=read_categories()
+        frequencies=tables.read_frequencies(),
+        recommendations=tables.read_recommendations(),
+        categories=tables.read_categories(),
     )
 
 
@@ -90,13 +86,13 @@ class Classifier:
         categories: str | Path | None = None,
         kind: Kind | str = Kind.EVIDENCE,
     ) -> Classifier:
-        """Take a search engine's own tables in place of those in the package; `unit_tables` says what is in them."""
+        """Take a search engine's own tables in place of those in the package; see `classifier.units`."""
         if frequencies is None and recommendations is None and categories is None:
             return cls(kind=kind)
         table = UnitTable.build(
-            frequencies=read_frequencies(frequencies),
-            recommendations=read_recommendations(recommendations),
-            categories=read_categories(categories),
+            frequencies=tables.read_frequencies(frequencies),
+            recommendations=tables.read_recommendations(recommendations),
+            categories=tables.read_categories(categories),
         )
         return cls(kind=kind, table=table)
 
