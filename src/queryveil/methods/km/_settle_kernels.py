@@ -126,10 +126,11 @@ def _check(
     n_graves: int,
 ) -> tuple[int, int]:
     """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
-    _, last, terms, row_state, alive = block
-    k = rule.k
+    # What is called for each row takes arrays: a tuple of them would be counted anew in each call.
+    first, last, terms, row_state, alive = block
+    ranks, pivot_rank, k, random_state = rule
     for i in range(len(rows)):
-        if _holds(rows[i], places[i], size, prefix, block):
+        if _holds(rows[i], places[i], size, prefix, first, last, terms, row_state, alive):
             for j in range(places[i] + 1, last[rows[i]]):
                 count[terms[j]] += alive[j]
     n_deleted = 0
@@ -138,13 +139,13 @@ def _check(
         again = False
         for i in range(len(rows)):
             row, place = rows[i], places[i]
-            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, block):
+            if row_state[row] != ROW_OPEN or not _holds(row, place, size, prefix, first, last, terms, row_state, alive):
                 continue
             for j in range(place + 1, last[row]):
                 if alive[j] == 0 or count[terms[j]] >= k:
                     continue
                 n_deleted += 1
-                victim = _victim(row, place, j, size, prefix, block, rule)
+                victim = _victim(row, place, j, size, prefix, first, last, terms, ranks, pivot_rank, random_state)
                 if victim >= 0:
                     graves[n_graves] = victim
                     n_graves += 1
@@ -221,44 +222,50 @@ def _by_next_term(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _holds(row: int, place: int, size: int, prefix: Int32s, block: Block) -> bool:
+def _holds(
+    row: int, place: int, size: int, prefix: Int32s,
+    first: Int64s, last: Int64s, terms: Int32s, row_state: Int8s, alive: Int8s,
+) -> bool:  # fmt: skip
     """Return whether the row still has every term of the prefix."""
-    if block.row_state[row] == ROW_DEAD:
+    if row_state[row] == ROW_DEAD:
         return False
     if size == 1:
         return True
-    if block.alive[place] == 0:
+    if alive[place] == 0:
         return False
     for i in range(1, size - 1):
-        if block.alive[_find(prefix[i], row, block)] == 0:
+        if alive[_find(prefix[i], row, first, last, terms)] == 0:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _find(term: int, row: int, block: Block) -> int:
-    for place in range(block.first[row], block.last[row]):
-        if block.terms[place] == term:
+def _find(term: int, row: int, first: Int64s, last: Int64s, terms: Int32s) -> int:
+    for place in range(first[row], last[row]):
+        if terms[place] == term:
             return place
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _victim(row: int, place: int, newest: int, size: int, prefix: Int32s, block: Block, rule: Rule) -> int:
+def _victim(
+    row: int, place: int, newest: int, size: int, prefix: Int32s,
+    first: Int64s, last: Int64s, terms: Int32s, ranks: Int32s, pivot_rank: np.int64, random_state: UInt64s,
+) -> int:  # fmt: skip
     """Return the place of the term to delete from the row, or -1 for the pivot."""
-    if rule.random_state[0] != 0:
-        pick = _draw(rule.random_state) % (size + 1)
+    if random_state[0] != 0:
+        pick = _draw(random_state) % (size + 1)
         if pick == 0:
             return -1
         if pick == size:
             return newest
-        return place if pick == size - 1 else _find(prefix[pick], row, block)
-    ranks, victim, lowest = rule.ranks, -1, rule.pivot_rank
-    if ranks[block.terms[newest]] < lowest:
-        victim, lowest = newest, ranks[block.terms[newest]]
+        return place if pick == size - 1 else _find(prefix[pick], row, first, last, terms)
+    victim, lowest = -1, pivot_rank
+    if ranks[terms[newest]] < lowest:
+        victim, lowest = newest, ranks[terms[newest]]
     for i in range(1, size):
         if ranks[prefix[i]] < lowest:
-            victim, lowest = _find(prefix[i], row, block), ranks[prefix[i]]
+            victim, lowest = _find(prefix[i], row, first, last, terms), ranks[prefix[i]]
     return victim
 
 

@@ -21,7 +21,8 @@ _LAST_DIGIT = 57
 class Units(NamedTuple):
     """The units of texts: those of text t are `ptr[t]` to `ptr[t + 1]`.
 
-    Of each: the unit (-1 for a word that is none), its first word, its number of words and how it was read.
+    Of each: the unit (-1 for a word that is none), its first word, its number of words and how it was read. Word w is
+    `data[starts[w]:ends[w]]`.
     """
 
     ptr: Int64s
@@ -29,7 +30,9 @@ class Units(NamedTuple):
     first: Int64s
     length: Int8s
     how: Int8s
-    words: ByteWords
+    data: Bytes
+    starts: Int64s
+    ends: Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -96,7 +99,7 @@ def match_units(words: ByteWords, reading: Reading, vocabulary: Vocabulary, read
                     n += 1
             i += n_taken
         ptr[text + 1] = n
-    return Units(ptr, unit[:n], first[:n], length[:n], read[:n], words)
+    return Units(ptr, unit[:n], first[:n], length[:n], read[:n], words.data, words.starts, words.ends)
 
 
 class Trust(NamedTuple):
@@ -154,7 +157,9 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float,
 @njit(cache=True, nogil=True)
 def weigh_all(units: Units, evidence: Evidence) -> tuple[Int8s, Int64s]:
     """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
-    n_texts, n_categories = len(units.ptr) - 1, evidence.weights.shape[1]
+    # What is called for each unit takes arrays: a tuple of them would be counted anew in each call.
+    weights, shapes, trust = evidence
+    n_texts, n_categories = len(units.ptr) - 1, weights.shape[1]
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)
     scores = np.empty(n_categories, np.float32)
@@ -163,9 +168,9 @@ def weigh_all(units: Units, evidence: Evidence) -> tuple[Int8s, Int64s]:
         scores[:] = 0
         # Verbs and the like are heard only where there is nothing else.
         hears_all = False
-        if not _hear(units, first, last, hears_all, evidence, scores):
+        if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
             hears_all = True
-            if not _hear(units, first, last, hears_all, evidence, scores):
+            if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
                 continue
         best = 0
         for c in range(1, n_categories):
@@ -176,35 +181,37 @@ def weigh_all(units: Units, evidence: Evidence) -> tuple[Int8s, Int64s]:
         for i in range(first, last):
             scores[best] = 0
             is_last = i == last - 1 and last - first > 1
-            if _speak(units, i, is_last, hears_all, evidence, scores, best) and scores[best] > loudest:
+            if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, best) and scores[best] > loudest:
                 loudest, main[text] = scores[best], i
     return category, main
 
 
 @njit(cache=True, nogil=True)
-def _hear(units: Units, first: int, last: int, hears_all: bool, evidence: Evidence, scores: Float32s) -> bool:
+def _hear(
+    units: Units, first: int, last: int, hears_all: bool,
+    weights: Float32s, shapes: Float32s, trust: Trust, scores: Float32s,
+) -> bool:  # fmt: skip
     """Add what the units of a text say to the scores; False if that is nothing."""
     has_evidence = False
     for i in range(first, last):
         is_last = i == last - 1 and last - first > 1
-        if _speak(units, i, is_last, hears_all, evidence, scores, -1):
+        if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, -1):
             has_evidence = True
     return has_evidence
 
 
 @njit(cache=True, nogil=True)
 def _speak(
-    units: Units, i: int, is_last: bool, hears_all: bool, evidence: Evidence, scores: Float32s, only: int
-) -> bool:
+    units: Units, i: int, is_last: bool, hears_all: bool,
+    weights: Float32s, shapes: Float32s, trust: Trust, scores: Float32s, only: int,
+) -> bool:  # fmt: skip
     """Add what a unit says about one category or all (-1) to the scores; False if that is nothing."""
-    weights, shapes, trust = evidence
     unit = units.unit[i]
     if unit < 0:
         if units.how[i] == _word_kernels.NO_UNIT and not hears_all:
             return False
         word = units.first[i]
-        words = units.words
-        return add_shape(words.data, words.starts[word], words.ends[word], shapes, trust.shape, scores, only)
+        return add_shape(units.data, units.starts[word], units.ends[word], shapes, trust.shape, scores, only)
     worth = trust.by_reading[units.how[i]] * (1 + trust.further_word * (units.length[i] - 1))
     if is_last:
         worth *= 1 + trust.last

@@ -230,7 +230,7 @@ def are_one_apart(data: Bytes, start: int, end: int, other: Bytes, first: int, l
 @njit(cache=True, nogil=True)
 def find_nearby(data: Bytes, start: int, end: int, nearby: Nearby) -> int:
     """Return the first word of the table that is one step away and begins with the same letter, -1 where none is."""
-    keys, values, words, _ = nearby
+    keys, values, (known, _, starts, ends, _), _ = nearby
     best, mask = NOT_FOUND, len(keys) - 1
     for skipped in range(start - 1, end):
         key = hash_bytes(data, start, end) if skipped < start else _hash_without(data, start, end, skipped)
@@ -238,8 +238,8 @@ def find_nearby(data: Bytes, start: int, end: int, nearby: Nearby) -> int:
         while values[slot] != NOT_FOUND:
             word = values[slot]
             if keys[slot] == key and (best == NOT_FOUND or word < best):
-                is_near = data[start] == words.data[words.starts[word]]
-                if is_near and are_one_apart(data, start, end, words.data, words.starts[word], words.ends[word]):
+                is_near = data[start] == known[starts[word]]
+                if is_near and are_one_apart(data, start, end, known, starts[word], ends[word]):
                     best = word
             slot = (slot + 1) & mask
     return best

@@ -211,7 +211,7 @@ class UnitTable:
         if not len(unknown):
             return texts.rename("main_unit")
         word = units.first[at[unknown]]
-        data, starts, ends = units.words.data, units.words.starts[word], units.words.ends[word]
+        data, starts, ends = units.data, units.starts[word], units.ends[word]
         own = [bytes(data[a:b]).decode(errors="replace") for a, b in zip(starts, ends, strict=True)]
         return texts.scatter(unknown, own).rename("main_unit")
 
