@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from queryveil.data import ROLES
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
-from queryveil.spark._column_release import _with_order, _without_order
 from queryveil.spark._executors import spark_types, to_polars
+from queryveil.spark._writing import _with_order, _without_order
 from queryveil.text.tokens import encode
 
 KEY = b"0123456789abcdef"

@@ -34,7 +34,7 @@ def rules_for(method: Any) -> list[str]:
 
 
 def made_up_log() -> QueryLog:
-    """RowsWithoutBots with things in common, an empty query, a missing time, and somebody who is alone."""
+    """People with things in common, an empty query, a missing time, and somebody who is alone."""
     asked = ["red wine", "wine shop", "dog food", "red dog", "cat food shop", "", "tennis titles"]
     rows: list[tuple[str, str, str | None, int]] = [
         (f"persona-{user}", asked[(user * step) % 7], f"http://shop-{(user + step) % 3}.example/", user + 9 * step)

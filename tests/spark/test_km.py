@@ -125,7 +125,7 @@ def test_a_part_that_was_changed_or_added_is_noticed(engine: Spark, tmp_path: Pa
 def test_nothing_of_the_log_is_in_the_plans_that_spark_may_write_down(engine: Spark, tmp_path: Path) -> None:
     """Keys and secrets are in closures alone: a literal would stand in the plan, and so in an event log."""
     policy = ColumnPolicy(ids="keyed", key=b"this-is-a-secret-key")  # type: ignore[arg-type]
-    from queryveil.spark._column_release import release_rows
+    from queryveil.spark._writing import release_rows
 
     leaving = release_rows(engine.put(tiny_log()).frame, policy, seed=None)
     plan = leaving.frame._jdf.queryExecution().toString()
@@ -185,7 +185,7 @@ def test_terms_are_counted_once_whatever_the_windows(engine: Spark, tmp_path: Pa
 def test_a_release_whose_first_part_has_no_rows_is_whole(
     engine: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("queryveil.spark._column_release._ROWS_PER_PARTITION", 1)
+    monkeypatch.setattr("queryveil.spark._writing._ROWS_PER_PARTITION", 1)
     rows = "".join(f"{user}\tkettle\t2006-03-01 10:00:00\t\t\n" for user in (1, 2) for _ in range(4))
     header = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
     texts = {

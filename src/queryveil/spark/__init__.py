@@ -9,15 +9,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from queryveil._lazy import lazy_names
-from queryveil.errors import MissingExtra
+from queryveil.errors import MissingExtra, NotYet
 
 if TYPE_CHECKING:
+    from queryveil.methods import Km
+    from queryveil.spark._executors import SparkLog
     from queryveil.spark.engine import Spark
-    from queryveil.spark.logs import SparkLog
 
 __all__ = ["Spark", "SparkLog", "check_on_spark", "start_spark"]
 
-__getattr__ = lazy_names(__name__, {"queryveil.spark.engine": "Spark", "queryveil.spark.logs": "SparkLog"})
+__getattr__ = lazy_names(__name__, {"queryveil.spark.engine": "Spark", "queryveil.spark._executors": "SparkLog"})
+
+_ON_ONE_MACHINE = "run it on one machine: leave out --engine"
 
 
 def start_spark(master: str | None = None) -> Spark:
@@ -29,11 +32,43 @@ def start_spark(master: str | None = None) -> Spark:
 
 
 def check_on_spark(method: object) -> None:
-    """Raise if a method, as it is set, does not run on Spark; no session is started."""
-    _check_extra()
-    from queryveil.spark.engine import check_method  # noqa: PLC0415 - it takes a second to load
+    """Raise if a method, as it is set, does not run on Spark, or Spark is missing; nothing of Spark is loaded."""
+    from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink  # noqa: PLC0415 - they take a second to load
+    from queryveil.methods.settings import Weights  # noqa: PLC0415
 
-    check_method(method)
+    match method:
+        case Km():
+            _check_km(method)
+        case Kdelta(same_texts=False):
+            raise NotYet(
+                "kdelta without same texts on Spark",
+                "how far apart queries are depends on all clicks of the release, and a shard sees its own",
+                instead=f"add --same-texts, or {_ON_ONE_MACHINE}",
+            )
+        case Plink(weights=Weights.TFIDF):
+            raise NotYet(
+                "plink with weights tfidf on Spark",
+                "how rare a term is depends on all users, and a shard sees its own",
+                instead=f"take binary or count, or {_ON_ONE_MACHINE}",
+            )
+        case Clump() | Dp() | Kdelta() | Partition() | Plink():
+            pass
+        case _:
+            what = f"{type(method).__name__.lower()} on Spark"
+            raise NotYet(what, "there is no way to do it", instead=_ON_ONE_MACHINE)
+    _check_extra()
+
+
+def _check_km(method: Km) -> None:
+    reasons = {
+        "a taxonomy on Spark": (method.taxonomy is not None, "every user's copy of a term moves up by itself"),
+        "m=none on Spark": (method.m is None, "whole histories are made alike one term at a time"),
+        "--no-restore on Spark": (not method.restore, "the paper's deletion goes through the users in turn"),
+        "the target fis on Spark": (method.target == "fis", "it counts all frequent combinations first"),
+    }
+    for what, (applies, why) in reasons.items():
+        if applies:
+            raise NotYet(what, why, instead=f"leave out the setting, or {_ON_ONE_MACHINE}")
 
 
 def _check_extra() -> None:

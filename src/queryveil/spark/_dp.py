@@ -1,30 +1,25 @@
 """dp on a cluster: contributions are bounded on executors, counted by shuffles, and noise is drawn on the driver."""
 
-import hashlib
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Tallies
 from queryveil.formats import tallies_layout
-from queryveil.methods import Dp
-from queryveil.methods.dp import Choice
+from queryveil.methods.dp import Choice, Dp
 from queryveil.methods.dp._noise import draw
 from queryveil.methods.dp.dp import by_count, is_url, may_leave
 from queryveil.release import Noise, Release
 from queryveil.rng import generator
-from queryveil.spark._column_release import derive_secret
-from queryveil.spark._executors import Batches, map_batches, to_polars
-from queryveil.spark._km_histories import exclude_bots
-from queryveil.spark._writing import DriverRelease
-from queryveil.spark.logs import SparkLog
+from queryveil.spark._executors import Batches, SparkLog, map_batches, stored, to_polars
+from queryveil.spark._histories import exclude_bots
+from queryveil.spark._writing import derive_secret, keyed_digests
 from queryveil.text.tokens import encode, normalise
 
 _ITEMS_AT_ONCE = 5_000_000
@@ -44,13 +39,12 @@ class _Picking:
     by_blanks: bool
 
 
-def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str) -> DriverRelease:
+def anonymize_dp(method: Dp, log: SparkLog, *, scratch: str) -> Release:
     """Return the release, which has come to the driver: noisy counts of common queries."""
     method.check(log.empty)
-    rng = generator(method.seed)
     rows = exclude_bots(log, threshold=method.bot_threshold).frame
     by_blanks = log.layout.terms_are_items
-    tallied = _Tallying(method=method, spark=spark, scratch=scratch, rng=rng, by_blanks=by_blanks)
+    tallied = _Tallying(method=method, scratch=scratch, rng=generator(method.seed), by_blanks=by_blanks)
     queries = tallied.rounds(rows, "queries", out=None)
     clicks = tallied.rounds(rows, "clicks", out=queries) if method.clicks else None
     data = Tallies(
@@ -58,13 +52,12 @@ def anonymize_dp(method: Dp, log: SparkLog, *, spark: SparkSession, scratch: str
         clicks=None if clicks is None else by_count(clicks.cast(pl.Schema(CLICKS_SCHEMA))),
         layout=tallies_layout(log.layout),
     )
-    return DriverRelease(release=Release(data=data, manifest=method.manifest(data)))
+    return Release(data=data, manifest=method.manifest(data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Tallying:
     method: Dp
-    spark: SparkSession
     scratch: str
     rng: np.random.Generator
     by_blanks: bool
@@ -92,13 +85,13 @@ class _Tallying:
     def _counts(
         self, rows: DataFrame, picking: _Picking, *, gone: pl.DataFrame, out: pl.DataFrame | None, name: str
     ) -> DataFrame:
-        share = self.spark.sparkContext.broadcast
+        share = rows.sparkSession.sparkContext.broadcast
         known = share(None if out is None else out.select("query"))
-        work = partial(_picked, picking=picking, gone=share(gone.select(picking.names)), out=known)
+        own = rows.select("user", *picking.names).repartition("user")
         schema = pa.schema([(each, pa.string()) for each in picking.names])
-        picks = map_batches(rows.select("user", *picking.names).repartition("user"), work, schema)
-        picks.groupBy(*picking.names).count().write.parquet(f"{self.scratch}/{name}")
-        return self.spark.read.parquet(f"{self.scratch}/{name}")
+        gone_too = share(gone.select(picking.names))
+        picks = map_batches(own, _picked, schema, picking=picking, gone=gone_too, out=known)
+        return stored(picks.groupBy(*picking.names).count(), f"{self.scratch}/{name}")
 
     def _noisy(self, counts: DataFrame, plan: Noise, *, names: list[str]) -> pl.DataFrame:
         """Draw noise for every count, as many at once as fit into the driver, and keep what is released."""
@@ -107,7 +100,7 @@ class _Tallying:
         kept = []
         for turn in range(n_turns):
             some = there.where(F.pmod(F.xxhash64(*names), F.lit(n_turns)) == turn).toArrow()
-            frame = pl.DataFrame(pl.from_arrow(some))
+            frame = pl.DataFrame(some)
             # With a seed the same noise must meet the same item.
             frame = frame if self.method.seed is None else frame.sort(names)
             noise = draw(plan, frame.height, rng=None if self.method.seed is None else self.rng)
@@ -117,11 +110,7 @@ class _Tallying:
 
 
 def _picked(
-    batches: Batches,
-    *,
-    picking: _Picking,
-    gone: Broadcast[pl.DataFrame],
-    out: Broadcast[pl.DataFrame | None],
+    batches: Batches, *, picking: _Picking, gone: Broadcast[pl.DataFrame], out: Broadcast[pl.DataFrame | None]
 ) -> Batches:
     """Return the items that each user of this partition contributes, at most `most` of them and each once."""
     names = list(picking.names)
@@ -133,8 +122,7 @@ def _picked(
     if not items.height:
         return
     texts = items.select(text=pl.concat_str("user", *names, separator="\0"))["text"]
-    chance = [hashlib.blake2b(text.encode(), key=picking.secret, digest_size=16).digest() for text in texts]
-    items = items.with_columns(chance=pl.Series(chance, dtype=pl.Binary))
+    items = items.with_columns(chance=pl.Series(keyed_digests(texts, secret=picking.secret), dtype=pl.Binary))
     first = ["times", "chance"] if picking.choose is Choice.FREQUENT else ["chance"]
     picked = items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(picking.most)
     table = picked.select(names).to_arrow()

@@ -1,31 +1,30 @@
-"""Python functions on executors: how they are called, how frames get there, and errors that quote no values.
+"""Python functions on executors: how they are called, how logs and frames get there, errors that quote no values.
 
 Privacy: Spark writes the traceback of a failed task into its logs, and an error of Polars or Arrow quotes values. So
 nothing leaves a task but our own errors, by their words, and the kind of any other.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
 
 from queryveil import errors
-from queryveil.data import ROLES
-from queryveil.errors import BadFile, EngineFailed, QueryveilError
+from queryveil.data import ROLES, Layout, QueryLog, Reading
 
 Batches = Iterator[pa.RecordBatch]
+_ENTRIES_PER_SHARD = 4_000_000
 _MARK = "queryveil-says"
 _N_TRIES = 3
 _SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
@@ -53,7 +52,7 @@ _WAYS_OUT = (
 
 
 def map_batches(
-    frame: DataFrame, work: Callable[..., Batches], schema: pa.Schema | StructType | str, /, **arguments: object
+    frame: DataFrame, work: Callable[..., Batches], schema: pa.Schema | types.StructType | str, /, **arguments: object
 ) -> DataFrame:
     """Return the rows that `work(batches, **arguments)` makes of the Arrow batches of each partition."""
     declared = spark_schema(schema) if isinstance(schema, pa.Schema) else schema
@@ -74,7 +73,7 @@ def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         try:
             yield from work(batches)
-        except QueryveilError as error:
+        except errors.QueryveilError as error:
             raise RuntimeError(f"{_MARK}:{type(error).__name__}:{error}:{_MARK}") from None
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
@@ -119,28 +118,28 @@ def translate_spark_errors(*, so: str = "") -> Iterator[None]:
         raise _translated(error, so=so) from None
 
 
-def _translated(error: Exception | PySparkException, *, so: str) -> QueryveilError:
+def _translated(error: Exception | PySparkException, *, so: str) -> errors.QueryveilError:
     text = str(error)
     said = _SAID.search(text)
     if said is not None:
         return _rebuild(said[1], said[2])
     for sign, why, way_out in _WAYS_OUT:
         if re.search(sign, text):
-            return EngineFailed("Spark", why, so=so, way_out=way_out)
+            return errors.EngineFailed("Spark", why, so=so, way_out=way_out)
     failed = _FAILED.search(text)
     if failed is not None:
-        return EngineFailed("Spark", failed[1], so=so)
+        return errors.EngineFailed("Spark", failed[1], so=so)
     condition: Any = getattr(error, "getCondition", lambda: None)()
     if condition == "PATH_NOT_FOUND":
-        return BadFile("the path", "there is nothing at it; check the path and that all executors see it")
+        return errors.BadFile("the path", "there is nothing at it; check the path and that all executors see it")
     java = re.search(r"\b(?:java|org|scala)\.[\w.]*\.(\w+(?:Error|Exception))", text)
-    return EngineFailed("Spark", str(condition or (java[1] if java else type(error).__name__)), so=so)
+    return errors.EngineFailed("Spark", str(condition or (java[1] if java else type(error).__name__)), so=so)
 
 
-def _rebuild(name: str, words: str) -> QueryveilError:
+def _rebuild(name: str, words: str) -> errors.QueryveilError:
     """Return the error that an executor raised, with its words."""
-    kind = getattr(errors, name, QueryveilError)
-    again: QueryveilError = kind.__new__(kind)
+    kind = getattr(errors, name, errors.QueryveilError)
+    again: errors.QueryveilError = kind.__new__(kind)
     Exception.__init__(again, words)
     return again
 
@@ -176,27 +175,41 @@ def spark_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator
                 spark.conf.set(name, was)
 
 
-Ints = NDArray[np.int64]
+def stored(frame: DataFrame, path: str) -> DataFrame:
+    """Write a frame as Parquet and read it back, so that losing an executor later does not repeat the work."""
+    frame.write.parquet(path)
+    return frame.sparkSession.read.parquet(path)
 
 
-def suffixes(starts: Ints, items: NDArray[np.int32], *, n_shards: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the parts of histories that each shard must see; those that begin with item i are shard i % n_shards'.
+def n_shards_for(frame: DataFrame, n_entries: int) -> int:
+    """Return into how many shards to cut histories: at least two per core, and each fits into one executor."""
+    return max(2 * frame.sparkSession.sparkContext.defaultParallelism, -(-n_entries // _ENTRIES_PER_SHARD))
 
-    History h is `items[starts[h]:starts[h + 1]]`, ascending. A shard sees it from the first item of its own on. Gives
-    for each such part its shard and its history, where its places begin, and the places.
 
-    >>> parts = suffixes(np.array([0, 3]), np.array([2, 4, 5], np.int32), n_shards=2)
-    >>> [part.tolist() for part in parts]
-    [[0, 1], [0, 0], [0, 3, 4], [0, 1, 2, 2]]
+def split_by_shard(batches: Batches, *, n_shards: int, schema: pa.Schema) -> Batches:
+    """Return the parts of histories that each shard must see, beside the other columns of the history.
+
+    `items` are a history, ascending. Combinations that begin with item i are those of shard i % n_shards, which sees a
+    history from the first item of its own on.
+
+    >>> schema = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
+    >>> batch = pa.record_batch([[7], [[2, 4, 5]]], schema=pa.schema(list(schema)[1:]))
+    >>> [part.to_pylist() for part in split_by_shard(iter([batch]), n_shards=2, schema=schema)]
+    [[{'shard': 0, 'uid': 7, 'items': [2, 4, 5]}, {'shard': 1, 'uid': 7, 'items': [5]}]]
     """
-    history = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    # Entries stand in order, so the first place of a key is the first item of that shard in that history.
-    keys, first = np.unique(history * n_shards + items % n_shards, return_index=True)
-    owner = keys // n_shards
-    lengths = starts[owner + 1] - first
-    begins = np.append(0, np.cumsum(lengths))
-    places = np.arange(begins[-1]) + np.repeat(first - begins[:-1], lengths)
-    return keys % n_shards, owner, begins, places
+    for batch in batches:
+        lengths, items = batch["items"].value_lengths().to_numpy(), batch["items"].flatten().to_numpy()
+        history = np.repeat(np.arange(batch.num_rows), lengths)
+        # Entries stand in order, so the first place of a key is the first item of that shard in that history.
+        keys, first = np.unique(history * n_shards + items % n_shards, return_index=True)
+        owner = keys // n_shards
+        part_lengths = np.cumsum(lengths)[owner] - first
+        begins = np.append(0, np.cumsum(part_lengths))
+        places = np.arange(begins[-1]) + np.repeat(first - begins[:-1], part_lengths)
+        parts = pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), pa.array(items[places]))
+        own = {"shard": pa.array((keys % n_shards).astype(np.int32)), "items": parts}
+        columns = [own[name] if name in own else batch[name].take(pa.array(owner)) for name in schema.names]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def to_spark(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
@@ -238,7 +251,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_null(kind) else kind
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
+def spark_schema(schema: pa.Schema) -> types.StructType:
     """Return the Spark schema of an Arrow schema; times have no zone."""
     return from_arrow_schema(spark_types(schema), prefer_timestamp_ntz=True)
 
@@ -246,3 +259,51 @@ def spark_schema(schema: pa.Schema) -> StructType:
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """Return the Arrow schema of a Spark frame, without asking the cluster."""
     return to_arrow_schema(frame.schema, timezone="UTC")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class SparkLog:
+    """A query log on a cluster: a Spark frame with the columns of a `QueryLog`, whose rows have all been checked."""
+
+    frame: DataFrame
+    n_rows: int
+    layout: Layout = field(default_factory=Layout)
+    reading: Reading = field(default_factory=Reading)
+
+    def __post_init__(self) -> None:
+        if (wrong := name_problem(self.columns)) is not None:
+            raise errors.BadInput(wrong)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.frame.columns)
+
+    @property
+    def n_users(self) -> int:
+        """The number of distinct users, counted on the cluster."""
+        return self.frame.select("user").distinct().count()
+
+    @property
+    def empty(self) -> QueryLog:
+        """A log of this machine with the same columns and no rows."""
+        return QueryLog(
+            frame=to_polars(arrow_schema(self.frame).empty_table()), layout=self.layout, reading=self.reading
+        )
+
+    @classmethod
+    def of(cls, log: QueryLog, *, spark: SparkSession) -> Self:
+        """Put a log of this machine on the cluster."""
+        return cls(frame=to_spark(log.frame, spark=spark), n_rows=log.n_rows, layout=log.layout, reading=log.reading)
+
+    def __repr__(self) -> str:
+        return f"SparkLog(n_rows={self.n_rows}, columns={self.columns})"
+
+
+def name_problem(names: Sequence[str]) -> str | None:
+    """Return why Spark cannot tell columns apart by their names, or None."""
+    if any("." in name or "`" in name for name in names):
+        return "a column has a dot in its name, which Spark takes for a part of another; rename it"
+    if len({name.lower() for name in names}) < len(names):
+        return "two columns have names that differ only in capitals, which Spark takes for one; rename one"
+    return None

@@ -13,21 +13,9 @@ from queryveil.data import QueryLog
 from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
-from queryveil.release import Counts, Ids, Manifest, Release, TimeDetail
-from queryveil.spark._column_release import derive_secret, keyed_digests, release_rows
-from queryveil.spark._shards import (
-    SHARD,
-    Outcome,
-    Shards,
-    check_shards,
-    insert_warnings,
-    merge_manifests,
-    run_in_shards,
-    sum_tables,
-    total,
-)
-from queryveil.spark._writing import ClusterRelease, DriverRelease, log_output
-from queryveil.spark.logs import SparkLog
+from queryveil.release import Ids, Manifest, TimeDetail
+from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, insert_warnings, sum_tables, total
+from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, release_rows
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
 _BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
@@ -94,43 +82,32 @@ def _top(tallies: DataFrame, by: str) -> set[bytes]:
     return {bytes(row[_KEY]) for row in top.collect()}
 
 
-def anonymize_kdelta(
-    method: Kdelta, log: SparkLog, *, scratch: str, shards: int | None = None
-) -> ClusterRelease | DriverRelease:
+def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
     """Return the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
-    check_shards(shards)
-    base = method.anonymize(log.empty)
-    if not log.n_rows:
-        return DriverRelease(release=base)
+    log = sharding.log
     # Users keep their names in the shards; those that they leave with are given out over all of them.
     inner = replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
     rows = inner.anonymize(log.empty).log.frame.to_arrow().schema
-    n_users = log.n_users
-    found = run_in_shards(
+    found = sharding.run(
         partial(_equal, secret=derive_secret(method.seed, "tallies")),
         inner,
-        log,
         columns=("user", "query", "time", "url", *method.columns.keep),
         schema=pa.schema([*rows, *TALLIES]),
-        n_users=n_users,
-        shards=shards,
-        scratch=scratch,
     )
-    released = found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names)
-    released_rows = release_rows(released, method.columns, seed=method.seed, protected=method.protected)
-    counts = Counts(
-        n_rows_before=log.n_rows,
-        n_rows_after=released_rows.n_rows,
-        n_users_before=n_users,
-        n_users_after=released_rows.n_users,
+    released = release_rows(
+        found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names),
+        method.columns,
+        seed=method.seed,
+        protected=method.protected,
     )
     measures = _sizes(found) | losses(found.frame.where(is_tally()))
-    warnings = _warnings(method, log.columns, base.manifest, found, measures)
-    manifest = merge_manifests(base.manifest, found.manifests, counts=counts, measures=measures, warnings=warnings)
-    if not released_rows.n_rows:
-        return DriverRelease(release=Release(data=base.data, manifest=manifest))
+    warnings = _warnings(method, log.columns, sharding.base, found, measures)
     return ClusterRelease(
-        frame=released_rows.frame, written=log_output(log.layout, released_rows.frame.columns), manifest=manifest
+        frame=released.frame,
+        written=log_output(log.layout, released.frame.columns),
+        manifest=sharding.manifest(
+            found, n_rows=released.n_rows, n_users=released.n_users, measures=measures, warnings=warnings
+        ),
     )
 
 

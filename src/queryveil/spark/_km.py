@@ -1,37 +1,41 @@
-"""km on a cluster: terms are counted by shuffles and deleted by joins, with the result of one machine."""
+"""km on a cluster: terms are counted by shuffles and deleted by joins, with the result of one machine.
+
+Terms are decided in rounds: each shard decides on its terms from what all others have decided before. Every round sends
+the open parts of the histories to the shards of their terms, counts there, joins what has changed with the histories,
+and finds out which terms that concerns. When nothing changes any more, the outcome is the one that a single machine
+finds by granting one term after another.
+"""
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil import progress
-from queryveil.data import Int32s
+from queryveil.data import Int8s, Int32s
 from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
 from queryveil.methods.km._deletion import term_values
+from queryveil.methods.km._pivot_kernels import settle_labels, share_out
 from queryveil.methods.km._search import Objective, orders
+from queryveil.methods.km.combinations import index_terms
 from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator
-from queryveil.spark._column_release import release_rows
-from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
-from queryveil.spark._km_histories import (
-    Vocabulary,
-    collect_histories,
-    count_terms,
-    exclude_bots,
-    label_terms,
-    number_owners,
-    strip_windows,
-)
-from queryveil.spark._km_rounds import Rounds
-from queryveil.spark._writing import ClusterRelease, log_output
-from queryveil.spark.logs import SparkLog
-from queryveil.text import tokenize
-from queryveil.text.histories import collect, rewrite
+from queryveil.spark import _executors, _histories
+from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
+from queryveil.spark._histories import LABELLED, Vocabulary, arrow_lists, list_rows, strip_windows
+from queryveil.spark._writing import ClusterRelease, log_output, release_rows
+from queryveil.text.histories import rewrite
 
+STATE = pa.schema([*LABELLED, ("kept", pa.list_(pa.int8())), ("first_changed", pa.int32())])
+_MESSAGES = pa.schema(
+    [("shard", pa.int32()), ("uid", pa.int64()), ("labels", pa.list_(pa.int32())), ("kept", pa.list_(pa.int8()))]
+)
+_CHANGES = pa.schema([("uid", pa.int64()), ("label", pa.int32()), ("kept", pa.int8())])
+_FEW = 200_000
+"""Up to so many changes are broadcast."""
 _KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "window_of_this_user"
 
 
@@ -45,11 +49,8 @@ def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | N
 def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None, schema: pa.Schema) -> Batches:
     words = strip_windows(terms.value, window=window)
     for batch in batches:
-        labels, kept = batch["labels"].flatten().to_numpy(), batch["kept"].flatten().to_numpy() == 1
-        row = np.repeat(np.arange(batch.num_rows), batch["labels"].value_lengths().to_numpy())[kept]
-        begins = np.append(0, np.cumsum(np.bincount(row, minlength=batch.num_rows))).astype(np.int32)
-        texts = words.gather(labels[kept]).to_arrow().cast(pa.string())
-        lists = pa.ListArray.from_arrays(pa.array(begins), texts)
+        kept = list_rows(batch["labels"]).keep(list_rows(batch["kept"]).values == 1)
+        lists = arrow_lists(kept.ptr, words.gather(kept.values).to_arrow().cast(pa.string()))
         yield pa.RecordBatch.from_arrays([batch["user"], batch["window"], lists], schema=schema)
 
 
@@ -58,7 +59,7 @@ def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_
 
     With windows users get a name for each, so that nobody can be followed from one to the next.
     """
-    inside = arrow_schema(rows)
+    inside = _executors.arrow_schema(rows)
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
     asked = rows.withColumns(
         {_WINDOW: F.lit(None).cast("long"), _KEPT: F.array().cast("array<string>"), _IS_ROW: F.lit(True)}
@@ -67,7 +68,7 @@ def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_
     granted = kept.select("user", *others, F.col("window").alias(_WINDOW), _KEPT, F.lit(False).alias(_IS_ROW))
     both = asked.select("user", *(each for each in asked.columns if each != "user")).union(granted)
     both = both.repartition("user")
-    like = arrow_schema(both)
+    like = _executors.arrow_schema(both)
     return map_batches(
         both, _rewrite_batches, inside, window=window, by_blanks=by_blanks, like=like, names=rows.columns
     )
@@ -76,14 +77,12 @@ def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_
 def _rewrite_batches(
     batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]
 ) -> Batches:
-    both = to_polars(batches, like=like)
+    both = _executors.to_polars(batches, like=like)
     kept = both.filter(~pl.col(_IS_ROW)).select("user", pl.col(_WINDOW).alias("window"), _KEPT)
     rows = both.filter(pl.col(_IS_ROW)).select(names)
     if not rows.height or not kept.height:
         return
-    tokens = tokenize(rows["query"], by_blanks=by_blanks)
-    owners, who = number_owners(rows, window=window)
-    histories = collect(tokens, owners, n_users=who.height)
+    tokens, owners, who, histories = _histories.read_histories(rows, window=window, by_blanks=by_blanks)
     entries = pl.DataFrame({"owner": histories.entry_user, "term": tokens.vocabulary.gather(histories.terms)})
     granted = who.with_row_index("owner").join(kept, on=["user", "window"])
     granted = granted.select(pl.col("owner").cast(pl.Int32), term=_KEPT).explode("term", empty_as_null=False)
@@ -94,68 +93,58 @@ def _rewrite_batches(
     if window is not None:
         out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
     table = out.filter(pl.col("query") != "").to_arrow()
-    yield from table.cast(spark_types(table.schema)).to_batches(65_536)
+    yield from table.cast(_executors.spark_types(table.schema)).to_batches(65_536)
 
 
 def count_words(released: DataFrame) -> int:
     """Count the terms in released queries."""
-    counted = released.agg(F.sum(F.size(F.split("query", " "))).alias("n")).first()
-    return int(counted["n"] or 0) if counted is not None else 0
+    return int(released.agg(F.sum(F.size(F.split("query", " "))).alias("n")).collect()[0]["n"] or 0)
 
 
-def anonymize_km(method: Km, log: SparkLog, *, spark: SparkSession, scratch: str) -> ClusterRelease:
+def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> ClusterRelease:
     """Return the rows of a release that keeps the promise."""
-    _check(method, log)
+    method.columns.check(log.columns)
+    if method.window is not None and "time" not in log.columns:
+        raise BadParameter("window", method.window, allowed="left out for a log without times")
     by_blanks = log.layout.terms_are_items
-    people = exclude_bots(log, threshold=method.bot_threshold)
-    rows = people.frame.select(_needed(method, log.columns))
+    people = _histories.exclude_bots(log, threshold=method.bot_threshold)
+    rows = people.frame.select(
+        [name for name in log.columns if name in ("user", "query", "time", *method.columns.keep)]
+    )
     progress.step("reading terms")
-    collect_histories(rows, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/histories")
-    histories = spark.read.parquet(f"{scratch}/histories")
-    vocabulary = count_terms(histories, k=method.k, window=method.window)
-    kept, n_terms, notes = _best(method, histories, vocabulary, spark=spark, scratch=scratch)
+    collected = _histories.collect_histories(rows, window=method.window, by_blanks=by_blanks)
+    histories = stored(collected, f"{scratch}/histories")
+    vocabulary = _histories.count_terms(histories, k=method.k, window=method.window)
+    kept, n_terms, notes = _best(method, histories, vocabulary, scratch=scratch)
     progress.step("writing queries")
-    rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks).write.parquet(f"{scratch}/released")
-    released = spark.read.parquet(f"{scratch}/released")
-    n_words = count_words(released)
-    released_rows = release_rows(released, method.columns, seed=method.seed)
-    n_people_rows = log.n_rows - people.n_bot_rows
+    rewritten = rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks)
+    rewritten = stored(rewritten, f"{scratch}/released")
+    released = release_rows(rewritten, method.columns, seed=method.seed)
+    n_without_before = vocabulary.n_rows_without_terms
     removed = {
         "bad_rows_skipped": log.reading.n_bad_rows_skipped,
         "bot_users": people.n_bots,
         "bot_rows": people.n_bot_rows,
-        "rows_without_terms_before": vocabulary.n_rows_without_terms,
-        "rows_without_terms_left": n_people_rows - released_rows.n_rows - vocabulary.n_rows_without_terms,
-        "term_occurrences": vocabulary.n_occurrences - n_words,
+        "rows_without_terms_before": n_without_before,
+        "rows_without_terms_left": log.n_rows - people.n_bot_rows - released.n_rows - n_without_before,
+        "term_occurrences": vocabulary.n_occurrences - count_words(rewritten),
         "terms": vocabulary.n_terms - n_terms,
     }
     counts = Counts(
         n_rows_before=log.n_rows,
-        n_rows_after=released_rows.n_rows,
+        n_rows_after=released.n_rows,
         n_users_before=log.n_users,
-        n_users_after=released_rows.n_users,
+        n_users_after=released.n_users,
     )
     manifest = method.manifest(
         log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=notes
     )
-    return ClusterRelease(
-        frame=released_rows.frame, written=log_output(log.layout, released_rows.frame.columns), manifest=manifest
-    )
-
-
-def _check(method: Km, log: SparkLog) -> None:
-    method.columns.check(log.columns)
-    if method.window is not None and "time" not in log.columns:
-        raise BadParameter("window", method.window, allowed="left out for a log without times")
-
-
-def _needed(method: Km, columns: list[str]) -> list[str]:
-    """Return the columns that are released or needed to decide on it."""
-    return [name for name in columns if name in ("user", "query", "time", *method.columns.keep)]
+    written = log_output(log.layout, released.frame.columns)
+    return ClusterRelease(frame=released.frame, written=written, manifest=manifest)
 
 
 def _best(
-    method: Km, histories: DataFrame, vocabulary: Vocabulary, *, spark: SparkSession, scratch: str
+    method: Km, histories: DataFrame, vocabulary: Vocabulary, *, scratch: str
 ) -> tuple[DataFrame, int, list[str]]:
     """Return the terms that each user keeps in the best outcome, how many terms are left, and notes on it."""
     words = strip_windows(vocabulary.terms, window=method.window)
@@ -164,7 +153,7 @@ def _best(
     scores = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
     _, ordering = generator(method.seed).spawn(2)
     outcomes = [
-        _outcome(method, order, histories, vocabulary, objective, spark=spark, scratch=f"{scratch}/order-{number}")
+        _outcome(method, order, histories, vocabulary, objective, scratch=f"{scratch}/order-{number}")
         for number, order in enumerate(
             orders(scores, frequency=vocabulary.frequency, objective=objective, rng=ordering)
         )
@@ -175,38 +164,115 @@ def _best(
 
 
 def _outcome(
-    method: Km,
-    order: Int32s,
-    histories: DataFrame,
-    vocabulary: Vocabulary,
-    objective: Objective,
-    *,
-    spark: SparkSession,
-    scratch: str,
+    method: Km, order: Int32s, histories: DataFrame, vocabulary: Vocabulary, objective: Objective, *, scratch: str
 ) -> tuple[float, DataFrame, int]:
     """Return the value of an outcome, the terms that each user keeps in it, and how many terms are left."""
-    terms = spark.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
-    rounds = Rounds(
-        spark=spark,
-        scratch=scratch,
-        k=method.k,
-        m=method.m or 1,
-        n_labels=len(order),
-        n_entries=vocabulary.n_entries,
-    )
-    state = rounds.settle(label_terms(histories, terms))
+    terms = histories.sparkSession.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
+    n_shards = _executors.n_shards_for(histories, vocabulary.n_entries)
+    labelled = _histories.label_terms(histories, terms)
+    state = settle(labelled, k=method.k, m=method.m or 1, n_labels=len(order), n_shards=n_shards, scratch=scratch)
     entries = state.select("uid", F.explode(F.arrays_zip("labels", "kept", "counts")).alias("entry"))
     entries = entries.where("entry.kept = 1")
     left = entries.groupBy(F.col("entry.labels").alias("label")).agg(
         F.count("*").alias("n"), F.sum("entry.counts").alias("occurrences")
     )
     counted = left.toArrow()
-    n_users = entries.select("uid").distinct().count() if objective.target is Target.USERS else 0
     kept = order[counted["label"].to_numpy()]
     if objective.target is Target.USERS:
         # Among outcomes with the same users the one with more terms.
+        n_users = entries.select("uid").distinct().count()
         worth = n_users + float(np.sum(counted["n"].to_numpy())) / (vocabulary.n_entries + 1)
     else:
         worth = float(np.sum(counted["occurrences"].to_numpy() * objective.worth[kept]))
     left_words = strip_windows(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
     return worth, kept_terms(state, terms, window=method.window), left_words.n_unique()
+
+
+def settle(histories: DataFrame, *, k: int, m: int, n_labels: int, n_shards: int, scratch: str) -> DataFrame:
+    """Return labelled histories with what is kept of each: a byte for each label."""
+    state = stored(map_batches(histories, _all_kept, STATE), f"{scratch}/state-0")
+    is_open, n_rounds = np.ones(n_labels, np.int8), 0
+    while is_open.any():
+        n_rounds += 1
+        progress.step(f"counting, round {n_rounds}", 1 - float(is_open.mean()))
+        shared = histories.sparkSession.sparkContext.broadcast(is_open)
+        sent = map_batches(state, _sent, _MESSAGES, is_open=shared, n_shards=n_shards)
+        decided = _executors.map_groups(sent, "shard", _decided, _CHANGES, is_open=shared, n_shards=n_shards, k=k, m=m)
+        changes = stored(decided, f"{scratch}/changes-{n_rounds}")
+        n_changes = changes.count()
+        if not n_changes:
+            break
+        state = stored(_joined(state, changes, n_changes=n_changes), f"{scratch}/state-{n_rounds}")
+        is_open = _concerned(state, n_labels=n_labels)
+    return state
+
+
+def _concerned(state: DataFrame, *, n_labels: int) -> Int8s:
+    """Mark the labels that come after a change in somebody's history."""
+    changed = state.where(F.col("first_changed").isNotNull())
+    after = F.filter("labels", lambda label: label > F.col("first_changed"))
+    found = changed.select(F.explode(after).alias("label")).distinct().toArrow()["label"].to_numpy()
+    is_open = np.zeros(n_labels, np.int8)
+    is_open[found] = 1
+    return is_open
+
+
+def _all_kept(batches: Batches) -> Batches:
+    for batch in batches:
+        ptr, labels = list_rows(batch["labels"])
+        kept = arrow_lists(ptr, np.ones(len(labels), np.int8))
+        first = pa.nulls(batch.num_rows, pa.int32())
+        yield pa.RecordBatch.from_arrays([*(batch[name] for name in LABELLED.names), kept, first], schema=STATE)
+
+
+def _sent(batches: Batches, *, is_open: Broadcast[Int8s], n_shards: int) -> Batches:
+    for batch in batches:
+        (ptr, labels), kept = list_rows(batch["labels"]), list_rows(batch["kept"]).values.copy()
+        shard, row, begins, places = share_out(ptr, labels, kept, is_open.value, n_shards)
+        uid = batch["uid"].to_numpy()[row]
+        columns = [shard, uid, arrow_lists(begins, labels[places]), arrow_lists(begins, kept[places])]
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_MESSAGES)
+
+
+def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: int, m: int) -> pa.Table:
+    """Decide the open labels of one shard, and return what has changed."""
+    rows, before = list_rows(table["labels"]), list_rows(table["kept"]).values
+    n_labels = len(is_open.value)
+    mine = np.arange(table["shard"][0].as_py(), n_labels, n_shards)
+    pivots = mine[is_open.value[mine] == 1].astype(np.int32)
+    index, kept = index_terms(rows, n_terms=n_labels), before.copy()
+    # A longer combination than any history has is in none of them.
+    m = max(1, min(m, int(rows.lengths.max(initial=1))))
+    work = np.zeros((2, n_labels), np.int32)
+    settle_labels(pivots, index, kept, k, m, work)
+    changed = np.flatnonzero(kept != before)
+    uid = table["uid"].to_numpy()[index.entry_user[changed]]
+    return pa.table([pa.array(uid), pa.array(rows.values[changed]), pa.array(kept[changed])], schema=_CHANGES)
+
+
+def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFrame:
+    """Return the histories with what has changed in them."""
+    news = changes.groupBy("uid").agg(
+        F.collect_list("label").alias("changed_labels"), F.collect_list("kept").alias("changed_kept")
+    )
+    # A few changes go to where the histories are, many meet them half way.
+    both = state.drop("first_changed").join(F.broadcast(news) if n_changes < _FEW else news, "uid", "left")
+    # Spark 4.3 takes time squared to hand lists to Python if many of them are missing.
+    for name, kind in (("changed_labels", "array<int>"), ("changed_kept", "array<tinyint>")):
+        both = both.withColumn(name, F.coalesce(name, F.array().cast(kind)))
+    return map_batches(both, _renewed, STATE)
+
+
+def _renewed(batches: Batches) -> Batches:
+    for batch in batches:
+        rows, news = list_rows(batch["labels"]), list_rows(batch["changed_labels"])
+        kept, row = list_rows(batch["kept"]).values.copy(), news.row_of_entry
+        # A history's labels ascend, so row and label together do too.
+        n_labels = int(max(rows.values.max(initial=0), news.values.max(initial=0))) + 1
+        at = np.searchsorted(rows.row_of_entry * n_labels + rows.values, row * n_labels + news.values)
+        kept[at] = list_rows(batch["changed_kept"]).values
+        first = np.full(batch.num_rows, n_labels, np.int64)
+        np.minimum.at(first, row, news.values)
+        changed = pa.array(first.astype(np.int32), mask=news.lengths == 0)
+        columns = [*(batch[name] for name in LABELLED.names), arrow_lists(rows.ptr, kept), changed]
+        yield pa.RecordBatch.from_arrays(columns, schema=STATE)

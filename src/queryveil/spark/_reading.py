@@ -1,55 +1,108 @@
 """Reading a log from any path that Spark reads, by the same rules as on one machine.
 
-Parquet is read by Spark itself. Of any other file Spark only gives the bytes, and the local reader takes them apart: a
-line that cannot be read is told by file and line, as ever. Spark's own readers would quietly repair or drop it.
+Parquet is read by Spark itself. Of any other file Spark only gives the bytes, and the local reader takes them apart on
+the executors, line formats in pieces and others as a whole: a line that cannot be read is told by file and line, as
+ever. Spark's own readers would quietly repair or drop it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import has_magic
-from pathlib import Path
+from itertools import chain, groupby
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from queryveil.data import ROLES, Format, Layout
-from queryveil.errors import BadFile, BadParameter, EngineFailed, NotYet, OtherFormat
+from queryveil.data import ROLES, Format, Layout, QueryLog, Reading
+from queryveil.errors import BadFile, BadParameter, BadRow, BadRows, EngineFailed, NotYet, OtherFormat
+from queryveil.formats import delimited
 from queryveil.formats.layouts import sniff
 from queryveil.formats.parquet import type_frame
-from queryveil.formats.read import parse_choice
+from queryveil.formats.read import parse_choice, read_bytes
 from queryveil.formats.records import BadRowPolicy
 from queryveil.formats.roles import assign_roles, check_roles, frame_names
 from queryveil.formats.streams import ByteStream
-from queryveil.spark._executors import (
-    Batches,
-    arrow_schema,
-    map_batches,
-    spark_schema,
-    spark_types,
-    translate_spark_errors,
-)
-from queryveil.spark._reading_text import (
-    OTHER_COLUMNS,
-    PIECE_REPORT,
-    PieceReport,
-    ReadOptions,
-    collect_reports,
-    file_name,
-    read_lines,
-    read_whole,
-    sum_readings,
-)
+from queryveil.spark import _executors
+from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, translate_spark_errors
 from queryveil.spark._storage import Storage
-from queryveil.spark.logs import SparkLog, name_problem
 
 _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 """Files of these formats can be cut at any line."""
 _PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
 _MOST_BYTES = 2**31 - 1
 """Any other file must fit into one value of Spark."""
+_UTF8_MARK = b"\xef\xbb\xbf"
+_PIECE_REPORT = "report binary"
+_OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
+_MEND = "mend the files, or leave such rows out with --bad-rows skip"
+_HERE = "read it on one machine: leave out --engine"
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How tasks read their pieces; `headers` has the first line of each file that begins with one."""
+
+    format: Format
+    columns: dict[str, str] | None
+    bad_rows: BadRowPolicy
+    headers: dict[str, bytes] = {}
+
+
+class _PieceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task found in a piece of a file, which begins at byte `start` and has lines up to `n_lines`."""
+
+    path: str = ""
+    start: int = 0
+    n_lines: int = 0
+    n_rows: int = 0
+    n_bad: int = 0
+    n_latin1: int = 0
+    bad: tuple[tuple[int, str], ...] = ()
+    layout: Layout | None = None
+    schema: bytes = b""
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The report on its way to the driver."""
+        return pa.RecordBatch.from_pydict(
+            {"report": [msgspec.msgpack.encode(self)]}, pa.schema([("report", pa.binary())])
+        )
+
+
+class _Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """Some lines of a file: its bytes with a header, and how many lines of its block stand before the first byte."""
+
+    path: str
+    start: int
+    n_before: int
+    n_lines: int
+    data: bytes
+
+
+_Pieces = Callable[..., Iterator[_Piece]]
+
+
+def _file_name(path: str) -> str:
+    """Return the name of a file in messages."""
+    return unquote(PurePosixPath(path).name)
+
+
+def _collect_reports(frame: DataFrame) -> list[_PieceReport]:
+    """Collect the reports of all tasks on the driver."""
+    return [msgspec.msgpack.decode(data, type=_PieceReport) for data in frame.toArrow()["report"].to_pylist()]
+
+
+def _log(frame: DataFrame, reports: list[_PieceReport], *, layout: Layout) -> SparkLog:
+    """Return the log of all pieces, with the sums of what had to be repaired or skipped."""
+    n_rows, n_bad, n_latin1 = (sum(getattr(each, name) for each in reports) for name in ("n_rows", "n_bad", "n_latin1"))
+    reading = Reading(n_bad_rows_skipped=n_bad, n_latin1_rows=n_latin1)
+    return SparkLog(frame=frame, layout=layout, reading=reading, n_rows=n_rows)
 
 
 def read_log(
@@ -78,17 +131,14 @@ def read_log(
     for path, head in heads.items() if chosen is None else ():
         other = _sniffed(path, head, columns=asked)
         if other is not found:
-            raise OtherFormat(file_name(path), other, first=found)
-    options = ReadOptions(format=found, columns=asked or None, bad_rows=policy)
+            raise OtherFormat(_file_name(path), other, first=found)
+    options = _Options(format=found, columns=asked or None, bad_rows=policy)
     if found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values()):
-        return read_lines(spark, heads, options=options)
+        return _read_lines(spark, heads, options=options)
     for path, n_bytes in files:
         if n_bytes > _MOST_BYTES:
-            raise BadFile(file_name(path), "it is larger than 2 GB; split it, or write it as Parquet")
-    return read_whole(spark, paths, options=options)
-
-
-_HERE = "read it on one machine: leave out --engine"
+            raise BadFile(_file_name(path), "it is larger than 2 GB; split it, or write it as Parquet")
+    return _read_whole(spark, paths, options=options)
 
 
 def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
@@ -113,7 +163,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
 
 def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
     with TemporaryDirectory() as folder:
-        beginning = Path(folder) / file_name(path)
+        beginning = Path(folder) / _file_name(path)
         beginning.write_bytes(head)
         with ByteStream(beginning) as stream:
             return sniff(stream, columns=columns)
@@ -123,7 +173,7 @@ def _read_parquet(
     storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
 ) -> SparkLog:
     raw = _opened(storage, paths)
-    names = assign_roles(raw.columns, file=file_name(paths[0]), columns=columns)
+    names = assign_roles(raw.columns, file=_file_name(paths[0]), columns=columns)
     inside = frame_names(raw.columns, names=names)
     roles = [role for role in ROLES if role in names]
     order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
@@ -131,23 +181,21 @@ def _read_parquet(
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
     given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
-    reports = collect_reports(map_batches(given.select(roles), _judge_rows, PIECE_REPORT))
+    reports = _collect_reports(map_batches(given.select(roles), _judge_rows, _PIECE_REPORT))
     n_bad = sum(each.n_bad for each in reports)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
-        raise BadFile(
-            file_name(paths[0]), f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
-        )
-    schema = spark_types(_typed(as_raw(arrow_schema(given).empty_table())).to_arrow().schema)
+        why = f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
+        raise BadFile(_file_name(paths[0]), why)
+    schema = spark_types(_typed(_executors.arrow_schema(given).empty_table()).to_arrow().schema)
     frame = map_batches(given, _typed_rows, schema, schema=schema)
-    if n_bad == 0 and [(each.name, each.dataType) for each in given.schema] == [
-        (each.name, each.dataType) for each in spark_schema(schema)
-    ]:
+    has, wanted = (
+        [(each.name, each.dataType) for each in fields] for fields in (given.schema, _executors.spark_schema(schema))
+    )
+    if n_bad == 0 and has == wanted:
         # Nothing needs another type, so Spark can do it, and leave out what nobody asks for.
         frame = given.withColumn("query", F.coalesce("query", F.lit("")))
         frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
-    return SparkLog(
-        frame=frame, layout=layout, reading=sum_readings(reports), n_rows=sum(each.n_rows for each in reports)
-    )
+    return _log(frame, reports, layout=layout)
 
 
 def _opened(storage: Storage, paths: list[str]) -> DataFrame:
@@ -161,43 +209,182 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
                 _check_names(names, path=path)
                 first = first or names
                 if names != first:
-                    raise BadFile(file_name(path), OTHER_COLUMNS)
+                    raise BadFile(_file_name(path), _OTHER_COLUMNS)
             path = paths[0]
             return storage.spark.read.parquet(*paths)
     except EngineFailed:
-        raise BadFile(file_name(path), "this is not a whole Parquet file of flat columns; write it again") from None
+        raise BadFile(_file_name(path), "this is not a whole Parquet file of flat columns; write it again") from None
 
 
 def _check_names(names: list[str], *, path: str) -> None:
-    wrong = name_problem(names)
-    if wrong is not None:
-        raise BadFile(file_name(path), wrong)
+    if (wrong := name_problem(names)) is not None:
+        raise BadFile(_file_name(path), wrong)
 
 
-_MEND = "mend the files, or leave such rows out with --bad-rows skip"
-
-
-def as_raw(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
-    """Return Arrow rows as a frame, types as they are."""
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
-
-
-def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    return type_frame(frame).frame().select(frame.columns)
+def _typed(rows: pa.Table | pa.RecordBatch) -> pl.DataFrame:
+    return type_frame(pl.DataFrame(rows)).frame().select(rows.schema.names)
 
 
 def _judge_rows(batches: Batches) -> Batches:
     n_rows, n_bad = 0, 0
     for batch in batches:
-        wrong = type_frame(as_raw(batch)).wrong
+        wrong = type_frame(pl.DataFrame(batch)).wrong
         n_bad += int(np.count_nonzero(wrong))
         n_rows += int(np.count_nonzero(wrong == 0))
-    reports = PieceReport(n_rows=n_rows, n_bad=n_bad)
-    yield reports.batch
+    yield _PieceReport(n_rows=n_rows, n_bad=n_bad).batch
 
 
 def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:
     for batch in batches:
-        yield from _typed(as_raw(batch)).to_arrow().cast(schema).to_batches()
+        yield from _typed(batch).to_arrow().cast(schema).to_batches()
+
+
+def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Options) -> SparkLog:
+    """Read files whose lines are rows, given with how each begins; Spark cuts them into blocks as it likes."""
+    paths = list(heads)
+    heads = {path: head.removeprefix(_UTF8_MARK) for path, head in heads.items()}
+    for path, head in heads.items():
+        if not head:
+            raise BadFile(_file_name(path), "the file is empty")
+    # The whole lines of the first file's beginning tell its layout.
+    first = heads[paths[0]]
+    whole = first.rpartition(b"\n")[0] + b"\n" if b"\n" in first else first
+    named, skip = _file_name(paths[0]), BadRowPolicy.SKIP
+    begun = read_bytes(whole, name=named, format=options.format, columns=options.columns, bad_rows=skip)
+    if options.format is Format.JSONL:
+        # Which keys are user and query is told from the beginning, for all files and pieces alike.
+        names = {role: begun.layout.names[role] for role in ("user", "query")}
+        options = msgspec.structs.replace(options, columns=names | (options.columns or {}))
+    elif begun.layout.has_header:
+        lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
+        # Of AOL's files some begin with a row.
+        is_named = delimited.is_aol_header_line if options.format is Format.AOL else bool
+        headers = {path: line for path, line in lines.items() if is_named(line)}
+        options = msgspec.structs.replace(options, headers=headers)
+    # The bytes of a line come as they are, UTF-8 or not.
+    text = spark.read.option("lineSep", "\n").text(paths)
+    where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
+    contents = text.select(F.col("value").cast("binary").alias("content"), *where)
+    return _read(contents, _pieces, options=options, begun=begun)
+
+
+def _read_whole(spark: SparkSession, paths: list[str], *, options: _Options) -> SparkLog:
+    """Read files that only make sense as a whole, each in one task."""
+    contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
+    contents = contents.repartition(len(paths), "path") if len(paths) > 1 else contents
+    return _read(contents, _whole_files, options=options)
+
+
+def _read(contents: DataFrame, pieces: _Pieces, *, options: _Options, begun: QueryLog | None = None) -> SparkLog:
+    reports = _collect_reports(map_batches(contents, _inspect_pieces, _PIECE_REPORT, pieces=pieces, options=options))
+    if not reports:
+        # Nothing but blank lines.
+        blank = begun or read_bytes(b"\n", name="the log", format=options.format, columns=options.columns)
+        return SparkLog.of(blank, spark=contents.sparkSession)
+    reports.sort(key=lambda each: (each.path, each.start, each.n_lines))
+    _check_bad(reports, policy=options.bad_rows)
+    first = reports[0].layout
+    assert first is not None
+    for each in reports:
+        if each.layout is None or (options.format is not Format.JSONL and each.layout.columns != first.columns):
+            raise BadFile(_file_name(each.path), _OTHER_COLUMNS)
+    schema = _common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in reports])
+    # Privacy: rows stay on the executors' own disks, and only until the session ends.
+    rows = map_batches(contents, _rows_of, schema, pieces=pieces, options=options, schema=schema)
+    return _log(rows.persist(StorageLevel.DISK_ONLY), reports, layout=first)
+
+
+def _common(schemas: list[pa.Schema]) -> pa.Schema:
+    """Return the columns of all pieces, roles first; one whose values are of different kinds is text."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in chain.from_iterable(schemas):
+        kinds.setdefault(field.name, set()).add(field.type)
+    known = {name: found - {pa.null()} for name, found in kinds.items()}
+    order = [role for role in ROLES if role in known] + [name for name in known if name not in ROLES]
+    return spark_types(
+        pa.schema([(name, next(iter(known[name])) if len(known[name]) == 1 else pa.string()) for name in order])
+    )
+
+
+def _check_bad(reports: list[_PieceReport], *, policy: BadRowPolicy) -> None:
+    """Raise if rows cannot be read and may not be left out, by file and line."""
+    n_bad = sum(each.n_bad for each in reports)
+    if not n_bad or policy is not BadRowPolicy.FAIL:
+        return
+    rows: list[BadRow] = []
+    for path, of_file in groupby(reports, key=lambda each: each.path):
+        n_before = 0
+        for _, of_block in groupby(of_file, key=lambda each: each.start):
+            block = list(of_block)
+            rows += [BadRow(_file_name(path), n_before + line, reason=why) for each in block for line, why in each.bad]
+            n_before += max(each.n_lines for each in block)
+    raise BadRows(rows, n_total=n_bad)
+
+
+def _whole_files(batches: Batches, *, options: _Options) -> Iterator[_Piece]:  # noqa: ARG001 - as `_pieces`
+    for batch in batches:
+        for row in range(batch.num_rows):
+            data = batch["content"][row].as_py()
+            if data.strip():
+                yield _Piece(path=batch["path"][row].as_py(), start=0, n_before=0, n_lines=0, data=data)
+
+
+def _pieces(batches: Batches, *, options: _Options) -> Iterator[_Piece]:
+    """Put lines together again, as far as they come from one block of a file."""
+    n_before: dict[tuple[str, int], int] = {}
+    for batch in batches:
+        where = zip(batch["path"].to_pylist(), batch["start"].to_pylist(), strict=True)
+        begin = 0
+        for (path, start), run in groupby(where):
+            n_lines = sum(1 for _ in run)
+            lines = batch["content"].slice(begin, n_lines).to_pylist()
+            begin += n_lines
+            done = n_before.get((path, start), 0)
+            n_before[path, start] = done + n_lines
+            header = options.headers.get(path) or options.headers.get(unquote(path))
+            # The first line of the first block is the header itself.
+            shown = 0 if header is None or (start == 0 and done == 0) else 1
+            data = b"\n".join([header, *lines] if shown and header is not None else lines) + b"\n"
+            if data.strip():
+                yield _Piece(path=path, start=start, n_before=done - shown, n_lines=done + n_lines, data=data)
+
+
+def _parsed(piece: _Piece, options: _Options) -> QueryLog:
+    name = _file_name(piece.path)
+    return read_bytes(piece.data, name=name, format=options.format, columns=options.columns, bad_rows=options.bad_rows)
+
+
+def _inspect_pieces(batches: Batches, *, pieces: _Pieces, options: _Options) -> Batches:
+    """Read each piece, and return a report instead of its rows."""
+    for piece in pieces(batches, options=options):
+        report = _PieceReport(path=piece.path, start=piece.start, n_lines=piece.n_lines)
+        try:
+            log = _parsed(piece, options)
+        except BadRows as error:
+            bad = tuple((piece.n_before + row.line, row.reason) for row in error.rows)
+            yield msgspec.structs.replace(report, n_bad=error.n_total, bad=bad).batch
+            continue
+        yield msgspec.structs.replace(
+            report,
+            n_rows=log.n_rows,
+            n_bad=log.reading.n_bad_rows_skipped,
+            n_latin1=log.reading.n_latin1_rows,
+            layout=log.layout,
+            schema=_kinds(log.frame).serialize().to_pybytes(),
+        ).batch
+
+
+def _kinds(frame: pl.DataFrame) -> pa.Schema:
+    """Return the types of columns; one that is nowhere filled says nothing about its type."""
+    fields = spark_types(frame.clear().to_arrow().schema)
+    unfilled = {name for name in frame.columns if name not in ROLES and frame[name].null_count() == frame.height}
+    return pa.schema([(each.name, pa.null() if each.name in unfilled else each.type) for each in fields])
+
+
+def _rows_of(batches: Batches, *, pieces: _Pieces, options: _Options, schema: pa.Schema) -> Batches:
+    for piece in pieces(batches, options=options):
+        frame = _parsed(piece, options).frame
+        absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
+        texts = [each.name for each in schema if each.type == pa.string() and each.name in frame.columns]
+        frame = frame.with_columns(pl.col(texts).cast(pl.String), *absent)
+        yield from frame.select(schema.names).to_arrow().cast(schema).to_batches(65_536)

@@ -4,9 +4,9 @@ Whoever is in a group of k in a shard is in the same group in the union, so the 
 a method promises of the release as a whole its own file here must see to.
 """
 
-import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,64 +14,29 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import ROLES, Layout, QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
-from queryveil.release import Counts, Manifest
+from queryveil.release import Counts, Manifest, Release
 from queryveil.settings import is_whole
-from queryveil.spark._column_release import derive_secret, keyed_digests
-from queryveil.spark._executors import (
-    Batches,
-    arrow_schema,
-    map_batches,
-    map_groups,
-    spark_schema,
-    spark_types,
-    to_polars,
-)
-from queryveil.spark.logs import SparkLog
-
-
-class TooFew(msgspec.Struct, frozen=True, kw_only=True):
-    """A shard has fewer users than a group needs."""
-
-    n_users: int
-    needed: int
-    way_out: str
+from queryveil.spark import _executors
+from queryveil.spark._executors import Batches, SparkLog, spark_types, to_polars
+from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests
 
 
 class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest of the release of a shard and further sums, or that the shard is too small."""
+    """The manifest of the release of a shard and further sums, or that the shard is too small.
+
+    `too_few` are the users that the shard has, those that a group needs, and a way out.
+    """
 
     shard: int
     manifest: Manifest | None = None
     sums: dict[str, float] = {}
-    too_few: TooFew | None = None
-
-
-def merge_manifests(
-    base: Manifest,
-    shards: Sequence[Manifest],
-    *,
-    counts: Counts,
-    measures: Mapping[str, float],
-    warnings: Iterable[str],
-) -> Manifest:
-    """Return the manifest of all shards: what was removed and changed is summed, the rest is given.
-
-    `base` is that of the same log without rows: it has the parameters, the columns and what was wrong with the file.
-    """
-    return msgspec.structs.replace(
-        base,
-        counts=counts,
-        removed=sum_tables([base.removed, *(shard.removed for shard in shards)]),
-        changed=sum_tables([base.changed, *(shard.changed for shard in shards)]),
-        measures=dict(measures) | ({"shards": len(shards)} if len(shards) > 1 else {}),
-        warnings=tuple(warnings),
-    )
+    too_few: tuple[int, int, str] | None = None
 
 
 def sum_tables(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -80,11 +45,10 @@ def sum_tables(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
     >>> sum_tables([{"rows": 1}, {"rows": 2, "terms": 5}])
     {'rows': 3, 'terms': 5}
     """
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for table in tables:
-        for name, n in table.items():
-            total[name] = total.get(name, 0) + n
-    return total
+        total.update(table)
+    return dict(total)
 
 
 def total(reports: Sequence[ShardReport], name: str) -> float:
@@ -122,7 +86,7 @@ class Outcome:
 
     frame: pl.DataFrame
     manifest: Manifest
-    sums: dict[str, float] = field(default_factory=dict)
+    sums: dict[str, float]
 
 
 Work = Callable[[Any, QueryLog], Outcome]
@@ -139,71 +103,102 @@ class Shards:
     @property
     def manifests(self) -> list[Manifest]:
         """The manifests of the shards."""
-        return [reports.manifest for reports in self.reports if reports.manifest is not None]
+        return [each.manifest for each in self.reports if each.manifest is not None]
 
 
-def run_in_shards(
-    work: Work,
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Sharding:
+    """A log to anonymize in shards, and the local manifest of the same log without rows.
+
+    That manifest has the parameters, the columns and what was wrong with the file.
+    """
+
+    log: SparkLog
+    base: Manifest
+    n_users: int
+    shards: int | None
+    scratch: str
+
+    def run(
+        self,
+        work: Work,
+        method: Any,
+        *,
+        columns: Sequence[str],
+        schema: pa.Schema,
+        is_enough: Callable[[list[ShardReport]], bool] = lambda _: True,
+    ) -> Shards:
+        """Run a method on the users of each shard; where one has too few for a group, on fewer shards.
+
+        `columns` are those of the log that the method reads, `schema` is that of the rows which it gives. In a single
+        shard it is the local method, and raises what that raises.
+        """
+        log, n_shards = self.log, self.shards or max(1, -(-self.n_users // USERS_PER_SHARD))
+        secret = derive_secret(method.seed, "shards")
+        # Privacy: the seed stays behind; what chance a shard has follows from the secret.
+        shipped = log.frame.sparkSession.sparkContext.broadcast(replace(method, seed=None))
+        rows = log.frame.select([name for name in log.columns if name in columns])
+        while True:
+            progress.step(f"working in {n_shards} shards" if n_shards > 1 else "working in 1 shard")
+            run = partial(_run_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
+            at = f"{self.scratch}/shards-{n_shards}"
+            found = _written(rows, run, schema, secret=secret, n_shards=n_shards, at=at)
+            too_few = next((each.too_few for each in found.reports if each.too_few is not None), None)
+            if too_few is None and is_enough(found.reports):
+                return found
+            if too_few is not None and n_shards == 1:
+                n_users, needed, way_out = too_few
+                raise TooFewUsers(n_users, needed=needed, way_out=way_out)
+            # Whatever is asked of a whole release holds in the only one: the local method has seen to it.
+            assert n_shards > 1
+            n_shards //= 2
+
+    def manifest(
+        self, found: Shards, *, n_rows: int, n_users: int, measures: Mapping[str, float], warnings: Iterable[str]
+    ) -> Manifest:
+        """Return the manifest of `n_rows` released for `n_users`; what shards removed and changed is summed."""
+        base, shards = self.base, found.manifests
+        return msgspec.structs.replace(
+            base,
+            counts=Counts(
+                n_rows_before=self.log.n_rows, n_rows_after=n_rows, n_users_before=self.n_users, n_users_after=n_users
+            ),
+            removed=sum_tables([base.removed, *(shard.removed for shard in shards)]),
+            changed=sum_tables([base.changed, *(shard.changed for shard in shards)]),
+            measures=dict(measures) | ({"shards": len(shards)} if len(shards) > 1 else {}),
+            warnings=tuple(warnings),
+        )
+
+
+def anonymize_in_shards(
+    anonymize: Callable[[Any, Sharding], ClusterRelease],
     method: Any,
     log: SparkLog,
     *,
-    columns: Sequence[str],
-    schema: pa.Schema,
-    n_users: int,
     shards: int | None,
     scratch: str,
-    is_enough: Callable[[list[ShardReport]], bool] = lambda _: True,
-) -> Shards:
-    """Run a method on the users of each shard; where one has too few for a group, on fewer shards.
-
-    `columns` are those of the log that the method reads, `schema` is that of the rows which it gives. In a single shard
-    it is the local method, and raises what that raises.
-    """
-    n_shards = check_shards(shards) or max(1, -(-n_users // USERS_PER_SHARD))
-    secret = derive_secret(method.seed, "shards")
-    spark = log.frame.sparkSession
-    # Privacy: the seed stays behind; what chance a shard has follows from the secret.
-    shipped = spark.sparkContext.broadcast(replace(method, seed=None))
-    rows = log.frame.select([name for name in log.columns if name in columns])
-    while True:
-        progress.step(f"working in {n_shards} shards" if n_shards > 1 else "working in 1 shard")
-        run = partial(_run_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
-        found = _written(rows, run, schema, secret=secret, n_shards=n_shards, at=f"{scratch}/shards-{n_shards}")
-        too_few = next((reports.too_few for reports in found.reports if reports.too_few is not None), None)
-        if too_few is None and is_enough(found.reports):
-            return found
-        if too_few is not None and n_shards == 1:
-            raise TooFewUsers(too_few.n_users, needed=too_few.needed, way_out=too_few.way_out)
-        # Whatever is asked of a whole release holds in the only one: the local method has seen to it.
-        assert n_shards > 1
-        n_shards //= 2
-
-
-def check_shards(shards: int | None) -> int | None:
-    """Return the number of shards if it is valid."""
+) -> ClusterRelease | Release:
+    """Return what `anonymize` makes of a log in shards, or a release of the driver if nothing is left of it."""
     if shards is not None and (not is_whole(shards) or shards < 1):
         raise BadParameter("shards", shards, allowed="1 or more")
-    return shards
+    base: Release = method.anonymize(log.empty)
+    if not log.n_rows:
+        return base
+    sharding = Sharding(log=log, base=base.manifest, n_users=log.n_users, shards=shards, scratch=scratch)
+    release = anonymize(method, sharding)
+    is_empty = not release.manifest.counts.n_rows_after
+    return Release(data=base.data, manifest=release.manifest) if is_empty else release
 
 
 def _written(
-    rows: DataFrame,
-    run: Callable[..., pa.Table],
-    schema: pa.Schema,
-    *,
-    secret: bytes,
-    n_shards: int,
-    at: str,
+    rows: DataFrame, run: Callable[..., pa.Table], schema: pa.Schema, *, secret: bytes, n_shards: int, at: str
 ) -> Shards:
     """Write the rows of all shards once, so that what is read later is the same if executors are lost."""
-    spark: SparkSession = rows.sparkSession
     full = spark_types(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(REPORT, pa.binary())]))
-    inside = arrow_schema(rows)
+    inside = _executors.arrow_schema(rows)
     wider = spark_types(to_polars(inside.empty_table()).to_arrow().schema).append(pa.field(SHARD, pa.int32()))
-    in_place = map_batches(rows, assign_shards, wider, secret=secret, n_shards=n_shards, schema=wider)
-    done = map_groups(in_place, SHARD, run, full, schema=full)
-    done.write.parquet(at)
-    written = spark.read.schema(spark_schema(full)).parquet(at)
+    in_place = _executors.map_batches(rows, assign_shards, wider, secret=secret, n_shards=n_shards, schema=wider)
+    written = _executors.stored(_executors.map_groups(in_place, SHARD, run, full, schema=full), at)
     reports = written.where(F.col(REPORT).isNotNull()).select(REPORT).toArrow()
     frame = written.where(F.col(REPORT).isNull()).drop(REPORT)
     decoded = [msgspec.msgpack.decode(data, type=ShardReport) for data in reports[REPORT].to_pylist()]
@@ -239,11 +234,11 @@ def _run_shard(
         outcome = work(replace(shipped.value, seed=shard_seed(secret, shard, n_shards)), log)
     except TooFewUsers as error:
         way_out = str(error).partition("; try ")[2]
-        reports = ShardReport(shard=shard, too_few=TooFew(n_users=error.n_users, needed=error.needed, way_out=way_out))
+        reports = ShardReport(shard=shard, too_few=(error.n_users, error.needed, way_out))
     except BadParameter as error:
         if n_shards == 1 or error.name != "k":
             raise
-        reports = ShardReport(shard=shard, too_few=TooFew(n_users=0, needed=1, way_out="fewer shards"))
+        reports = ShardReport(shard=shard, too_few=(0, 1, "fewer shards"))
     else:
         rows, reports = outcome.frame, ShardReport(shard=shard, manifest=outcome.manifest, sums=outcome.sums)
     report_row = pl.DataFrame({REPORT: [msgspec.msgpack.encode(reports)]})
@@ -258,7 +253,8 @@ def shard_seed(secret: bytes, shard: int, n_shards: int) -> int:
     >>> shard_seed(b"a secret", 0, 2) == shard_seed(b"a secret", 1, 2)
     False
     """
-    return int.from_bytes(hashlib.blake2b(f"{shard} of {n_shards}".encode(), key=secret, digest_size=16).digest())
+    (digest,) = keyed_digests(pl.Series([f"{shard} of {n_shards}"]), secret=secret)
+    return int.from_bytes(digest)
 
 
 def sorted_rows(frame: pl.DataFrame) -> pl.DataFrame:

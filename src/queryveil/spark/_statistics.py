@@ -12,14 +12,15 @@ from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int64s
+from queryveil.data.rows import group
 from queryveil.errors import NotYet
 from queryveil.methods.km.combinations import Index, mark_alone
 from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
-from queryveil.spark._executors import Batches, cached, map_batches, map_groups, suffixes, to_polars
-from queryveil.spark._km_histories import Vocabulary, collect_histories, count_terms
-from queryveil.spark.logs import SparkLog
-from queryveil.text.tokens import normalize
+from queryveil.spark import _executors
+from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
+from queryveil.spark._histories import Vocabulary, collect_histories, count_terms, list_rows
+from queryveil.text import normalize
 from queryveil.utility.frequencies import frequencies_of_counts
 from queryveil.utility.kept import kept_score
 from queryveil.utility.score import Measures, note, share
@@ -27,7 +28,6 @@ from queryveil.utility.score import Measures, note, share
 _NUMBERED = pa.schema([("uid", pa.int64()), ("has_rare", pa.bool_()), ("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
 _ALONE = pa.schema([("uid", pa.int64()), ("size", pa.int32())])
-_ITEMS_PER_SHARD = 4_000_000
 
 
 def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
@@ -37,10 +37,8 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     by_blanks = log.layout.terms_are_items
     with cached(collect_histories(log.frame, window=None, by_blanks=by_blanks)) as histories:
         vocabulary = count_terms(histories, k=k)
-        users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).first()
-        rows = log.frame.agg(*_facts(log.columns)).first()
-        assert users is not None
-        assert rows is not None
+        users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).collect()[0]
+        rows = log.frame.agg(*_facts(log.columns)).collect()[0]
         return Inspection(
             n_rows=log.n_rows,
             n_users=int(users["n"]),
@@ -58,25 +56,21 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
 
 
 def _facts(columns: list[str]) -> list[Column]:
-    facts = [
-        F.count_distinct("query").alias("distinct"),
-        F.count_if(F.col("query") == "").alias("empty"),
-    ]
+    facts = [F.count_distinct("query").alias("distinct"), F.count_if(F.col("query") == "").alias("empty")]
     return facts + ([F.min("time").alias("first"), F.max("time").alias("last")] if "time" in columns else [])
 
 
 def _alone(histories: DataFrame, vocabulary: Vocabulary, *, k: int, m: int) -> dict[int, int]:
     """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have."""
     progress.step("counting users who stand alone")
-    session = histories.sparkSession
     order = np.argsort(vocabulary.support, kind="stable")
-    terms = session.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
+    terms = histories.sparkSession.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     numbered = histories.select("terms", F.xxhash64("user").alias("uid"))
     numbered = map_batches(numbered, _number_terms, _NUMBERED, terms=terms)
-    n_shards = max(2 * session.sparkContext.defaultParallelism, -(-vocabulary.n_entries // _ITEMS_PER_SHARD))
+    n_shards = _executors.n_shards_for(histories, vocabulary.n_entries)
     work = partial(_alone_in_shard, k=k, m=m, n_items=len(vocabulary.terms), n_shards=n_shards)
     with cached(numbered) as once:
-        parts = map_batches(once, _split_by_shard, _PARTS, n_shards=n_shards)
+        parts = map_batches(once, _executors.split_by_shard, _PARTS, n_shards=n_shards, schema=_PARTS)
         found = map_groups(parts, "shard", work, _ALONE)
         rare = once.where("has_rare").select("uid", F.lit(1).alias("size"))
         smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
@@ -88,7 +82,7 @@ def _number_terms(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
     """Return histories as numbers of the terms that k users have, ascending, and whether they have any other."""
     known = pl.DataFrame({"terms": terms.value}).with_row_index("item").with_columns(pl.col("item").cast(pl.Int32))
     for batch in batches:
-        rows = pl.DataFrame(pl.from_arrow(batch))
+        rows = pl.DataFrame(batch)
         found = rows.explode("terms", empty_as_null=False).join(known, on="terms", how="left")
         lists = found.group_by("uid").agg(
             has_rare=pl.col("item").is_null().any(), items=pl.col("item").drop_nulls().sort()
@@ -96,30 +90,14 @@ def _number_terms(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
         yield from lists.select(_NUMBERED.names).to_arrow().cast(_NUMBERED).to_batches()
 
 
-def _split_by_shard(batches: Batches, *, n_shards: int) -> Batches:
-    for batch in batches:
-        lists = batch["items"]
-        starts = np.append(0, np.cumsum(lists.value_lengths().to_numpy())).astype(np.int64)
-        items = lists.flatten().to_numpy()
-        shard, row, begins, places = suffixes(starts, items, n_shards=n_shards)
-        parts = pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), pa.array(items[places]))
-        uid = pa.array(batch["uid"].to_numpy()[row])
-        yield pa.RecordBatch.from_arrays([pa.array(shard.astype(np.int32)), uid, parts], schema=_PARTS)
-
-
 def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: int) -> pa.Table:
     """Return the users with a rare combination whose rarest term is this shard's, and its size."""
-    lists = table["items"].combine_chunks()
-    lengths = lists.value_lengths().to_numpy()
-    row_ptr = np.append(0, np.cumsum(lengths)).astype(np.int64)
-    items = lists.flatten().to_numpy()
-    entry_row = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-    mine = np.flatnonzero(items % n_shards == table["shard"][0].as_py())
-    postings = mine[np.argsort(items[mine], kind="stable")].astype(np.int64)
-    posting_ptr = np.append(0, np.cumsum(np.bincount(items[mine], minlength=n_items))).astype(np.int64)
-    index = Index(row_ptr, items, entry_row, posting_ptr, postings)
+    rows = list_rows(table["items"])
+    mine = np.flatnonzero(rows.values % n_shards == table["shard"][0].as_py())
+    posting_ptr, places = group(rows.values[mine], n_items)
+    index = Index(*rows, rows.row_of_entry.astype(np.int32), posting_ptr, mine[places])
     work = np.zeros((numba.get_num_threads(), n_items), np.int32)
-    smallest = np.zeros(len(lengths), np.int32)
+    smallest = np.zeros(rows.n_rows, np.int32)
     for size in range(2, m + 1):
         alone = (smallest > 0).astype(np.int8)
         mark_alone(index, k, size, work, alone)
@@ -142,16 +120,16 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Me
         )
     progress.step("measuring what is kept")
     before, after = (_texts(log.frame, by_blanks=by_blanks) for log in (original, released))
-    queries = _side_by_side(before.where("query != ''"), after.where("query != ''"))
-    terms = _side_by_side(_terms(before), _terms(after))
+    queries_before, queries_after = _side_by_side(before.where("query != ''"), after.where("query != ''"))
+    terms_before, terms_after = _side_by_side(_terms(before), _terms(after))
     n_real = max(0, released.n_rows - manifest.changed.get("rows_added", 0))
-    kept = np.minimum(terms.before, terms.after * (n_real / max(1, released.n_rows)))
-    asked = queries.before > 0
+    kept = np.minimum(terms_before, terms_after * (n_real / max(1, released.n_rows)))
+    asked = queries_before > 0
     scores = [
         kept_score("rows_kept", share(min(n_real, original.n_rows), original.n_rows)),
-        kept_score("terms_kept", share(int((kept > 0).sum()), int((terms.before > 0).sum()))),
-        kept_score("queries_kept", share(int((asked & (queries.after > 0)).sum()), int(asked.sum()))),
-        kept_score("log_size_kept", share(float(kept.sum()), float(terms.before.sum()))),
+        kept_score("terms_kept", share(int((kept > 0).sum()), int((terms_before > 0).sum()))),
+        kept_score("queries_kept", share(int((asked & (queries_after > 0)).sum()), int(asked.sum()))),
+        kept_score("log_size_kept", share(float(kept.sum()), float(terms_before.sum()))),
     ]
     notes = [_LEFT_OUT]
     if manifest.parameters.get("window") is None:
@@ -162,24 +140,18 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Me
     found = Measures(scores=tuple(scores), notes=tuple(notes))
     if original.n_rows != manifest.counts.n_rows_before:
         found = note("the release says that it was made from another number of rows: give that log") + found
-    return found + frequencies_of_counts(queries.before, queries.after)
+    return found + frequencies_of_counts(queries_before, queries_after)
 
 
-class _Pairs:
-    """Pairs of counts before and after; the texts that are counted stay on the cluster."""
-
-    def __init__(self, counts: pa.Table) -> None:
-        n = counts["n"].to_numpy()
-        self.before: Int64s = np.repeat(counts["before"].to_numpy(), n)
-        self.after: Int64s = np.repeat(counts["after"].to_numpy(), n)
-
-
-def _side_by_side(before: DataFrame, after: DataFrame) -> _Pairs:
+def _side_by_side(before: DataFrame, after: DataFrame) -> tuple[Int64s, Int64s]:
+    """Return how often each text is there before and after; the texts themselves stay on the cluster."""
     (name,) = before.columns
     mine = before.groupBy(name).agg(F.count("*").alias("before"))
     theirs = after.groupBy(name).agg(F.count("*").alias("after"))
     both = mine.join(theirs, name, "full").na.fill(0, ["before", "after"])
-    return _Pairs(both.groupBy("before", "after").agg(F.count("*").alias("n")).toArrow())
+    counts = both.groupBy("before", "after").agg(F.count("*").alias("n")).toArrow()
+    n = counts["n"].to_numpy()
+    return np.repeat(counts["before"].to_numpy(), n), np.repeat(counts["after"].to_numpy(), n)
 
 
 def _texts(frame: DataFrame, *, by_blanks: bool) -> DataFrame:

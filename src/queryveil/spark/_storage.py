@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from time import monotonic, sleep
@@ -68,7 +68,7 @@ class Storage:
     def is_folder(self, path: str) -> bool:
         """Return whether there is a folder at a path."""
         files, where = self._at(path)
-        return bool(files.exists(where)) and bool(files.getFileStatus(where).isDirectory())
+        return bool(files.exists(where) and files.getFileStatus(where).isDirectory())
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, in their order."""
@@ -78,22 +78,20 @@ class Storage:
     def make_private(self, folder: str, *, told: str | None = None) -> None:
         """Make a folder that only its owner may enter; `told` is what messages call it."""
         files, where = self._at(folder)
-        if not files.mkdirs(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")):
-            raise NotWritten(
-                told or PurePosixPath(folder).name, "no folder can be made there", so="nothing was released"
-            )
+        if not files.mkdirs(where, self._permission("700")):
+            name = told or PurePosixPath(folder).name
+            raise NotWritten(name, "no folder can be made there", so="nothing was released")
 
     def restrict(self, path: str, *, mode: str = "700") -> None:
         """Restrict a file or folder to its owner, also if it existed before."""
         files, where = self._at(path)
-        files.setPermission(where, self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode))
+        files.setPermission(where, self._permission(mode))
 
     def apply_umask(self, folder: str) -> None:
         """Give a folder the permissions of a new one: all that the umask allows."""
         files, where = self._at(folder)
-        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
-        mask = permission.getUMask(self.spark._jsc.hadoopConfiguration())
-        files.setPermission(where, permission("777").applyUMask(mask))
+        mask = self._permission.getUMask(self._configuration)
+        files.setPermission(where, self._permission("777").applyUMask(mask))
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or folder; the new name must be free."""
@@ -109,40 +107,28 @@ class Storage:
     def read(self, path: str) -> bytes:
         """Return all bytes of a small file."""
         files, where = self._at(path)
-        stream = files.open(where)
-        try:
+        with closing(files.open(where)) as stream:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
 
     def head(self, path: str) -> bytes:
         """Return the first bytes of a file."""
         files, where = self._at(path)
         n_bytes = min(int(files.getFileStatus(where).getLen()), _HEAD_BYTES)
-        stream = files.open(where)
-        try:
+        with closing(files.open(where)) as stream:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, n_bytes))
-        finally:
-            stream.close()
 
     def parquet_columns(self, path: str) -> list[str]:
         """Return the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
         hadoop = self._jvm.org.apache.parquet.hadoop
-        conf = self.spark._jsc.hadoopConfiguration()
-        reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(self._path(path), conf))
-        try:
+        file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
+        with closing(hadoop.ParquetFileReader.open(file)) as reader:
             return [str(each.getName()) for each in reader.getFooter().getFileMetaData().getSchema().getFields()]
-        finally:
-            reader.close()
 
     def write(self, path: str, data: bytes) -> None:
         """Write a small file whole."""
         files, where = self._at(path)
-        stream = files.create(where, True)
-        try:
+        with closing(files.create(where, True)) as stream:
             stream.write(data)
-        finally:
-            stream.close()
 
     def upload(self, file: str, path: str) -> None:
         """Copy a file of this machine to a path."""
@@ -239,9 +225,17 @@ class Storage:
     def _jvm(self) -> Any:
         return self.spark._jvm
 
+    @property
+    def _configuration(self) -> Any:
+        return self.spark._jsc.hadoopConfiguration()
+
+    @property
+    def _permission(self) -> Any:
+        return self._jvm.org.apache.hadoop.fs.permission.FsPermission
+
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 
     def _at(self, path: str) -> tuple[Any, Any]:
         where = self._path(path)
-        return where.getFileSystem(self.spark._jsc.hadoopConfiguration()), where
+        return where.getFileSystem(self._configuration), where

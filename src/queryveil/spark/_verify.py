@@ -18,9 +18,8 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from queryveil.checks import verify as verify_locally
+from queryveil.checks import invented, judging
 from queryveil.checks.combinations import rare_combinations
-from queryveil.checks.invented import without_unknown as blank_unknown
 from queryveil.checks.tokens import tokenise
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import ROLES, Format, QueryLog
@@ -28,10 +27,10 @@ from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, parse_window
 from queryveil.progress import step
 from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
-from queryveil.spark._executors import Batches, cached, map_batches, map_groups, suffixes, to_polars
+from queryveil.spark import _executors
+from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
 from queryveil.spark._reading import read_log
 from queryveil.spark._storage import Storage
-from queryveil.spark.logs import SparkLog
 
 _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
 
@@ -55,8 +54,7 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
         )
     assert manifest.data is not None
     released = released_log(storage, folder, manifest)
-    unit = manifest.columns.time.unit
-    verdict = verify_km(released.frame, promise, time_unit=unit)
+    verdict = verify_km(released.frame, promise, time_unit=manifest.columns.time.unit)
     if original is None:
         return verdict
     n_more, witnesses = _count_invented(released, original, promise=promise)
@@ -118,7 +116,7 @@ def _verify_on_driver(storage: Storage, folder: str) -> Verdict:
         here.mkdir()
         for name in storage.names(folder):
             (here / name).write_bytes(storage.read(f"{folder}/{name}"))
-        return verify_locally(here)
+        return judging.verify(here)
 
 
 def _count_invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -> tuple[int, list[Witness]]:
@@ -138,8 +136,8 @@ def _count_invented(released: SparkLog, original: SparkLog, *, promise: KmAnonym
         n_more = more.count()
     shown = more.orderBy("users").limit(Verdict.N_KEPT).select("users", "users_before").collect()
     totals = [(released.n_users, original.n_users), (released.n_rows, original.n_rows)]
-    witnesses = [_more(1, row["users"], row["users_before"]) for row in shown]
-    witnesses += [_more(0, now, then) for now, then in totals if now > then]
+    witnesses = [_witness("invented", 1, row["users"], row["users_before"]) for row in shown]
+    witnesses += [_witness("invented", 0, now, then) for now, then in totals if now > then]
     return n_more + sum(now > then for now, then in totals), witnesses
 
 
@@ -148,10 +146,6 @@ def _increased(now: DataFrame, then: DataFrame) -> DataFrame:
     both = now.join(then.withColumnsRenamed({"users": "users_before", "n": "n_before"}), "term", "left")
     both = both.na.fill(0, ["users_before", "n_before"])
     return both.where((F.col("users") > F.col("users_before")) | (F.col("n") > F.col("n_before")))
-
-
-def _more(size: int, now: int, then: int) -> Witness:
-    return Witness(kind="invented", size=size, support=now, needed=then, rows=(), positions=())
 
 
 def _counted(frame: DataFrame, *, by_blanks: bool, without_unknown: bool = False) -> DataFrame:
@@ -167,7 +161,7 @@ def _terms(batches: Batches, *, by_blanks: bool, without_unknown: bool, schema: 
     for batch in batches:
         rows = to_polars(batch)
         if without_unknown:
-            rows = blank_unknown(QueryLog(frame=rows)).frame
+            rows = invented.without_unknown(QueryLog(frame=rows)).frame
         tokens = tokenise(rows["query"], items=by_blanks)
         users = rows["user"].gather(np.repeat(np.arange(rows.height), np.diff(tokens.starts)))
         found = pl.DataFrame(
@@ -182,7 +176,6 @@ _HELD = pa.schema([("user", pa.string()), ("window", pa.int64()), ("items", pa.l
 _NUMBERED = pa.schema([("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("items", pa.list_(pa.int32()))])
 _FOUND = pa.schema([("n_rare", pa.int64()), ("support", pa.int64())])
-_ITEMS_PER_SHARD = 4_000_000
 
 
 def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
@@ -195,9 +188,8 @@ def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | 
     with cached(_held_items(frame, window=window, by_blanks=promise.items)) as held:
         n_users = frame.select("user").distinct().count()
         n_checked = held.where(F.size("items") > 0).count()
-        found = _smallest_rare(held, promise)
-        n_count_linked, linked = (0, []) if window is None else _count_linked(held)
-    n_rare, witnesses = found
+        n_rare, witnesses = _smallest_rare(held, promise)
+        n_linked, linked = (0, []) if window is None else _count_linked(held)
     verdict = Verdict(
         promise=promise,
         holds=n_rare == 0,
@@ -207,7 +199,7 @@ def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | 
         n_checked_users=n_checked,
         notes=(blur,) if blur else (),
     )
-    return verdict if window is None else verdict.joined(witnesses=linked, n_violations=n_count_linked)
+    return verdict if window is None else verdict.joined(witnesses=linked, n_violations=n_linked)
 
 
 def _why_windows_blur(columns: list[str], promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
@@ -237,14 +229,15 @@ def _gather_items(batches: Batches, *, length_us: int | None, by_blanks: bool) -
         pl.lit(0, pl.Int64) if length_us is None else (pl.col("time").dt.epoch("us") // length_us).fill_null(-(2**62))
     )
     rows = rows.with_columns(window=window)
-    tokens = tokenise(rows["query"].unique(maintain_order=True), items=by_blanks)
+    queries = rows["query"].unique(maintain_order=True)
+    tokens = tokenise(queries, items=by_blanks)
     terms = pl.Series("items", tokens.words.gather(tokens.terms))
     if len(terms):
         ptr = pa.array(tokens.starts.astype(np.int32))
         lists = pl.Series("items", pa.ListArray.from_arrays(ptr, terms.to_arrow().cast(pa.string())))
     else:
         lists = pl.Series("items", [[]] * (len(tokens.starts) - 1), dtype=pl.List(pl.String))
-    by_query = pl.DataFrame({"query": rows["query"].unique(maintain_order=True), "items": lists})
+    by_query = pl.DataFrame({"query": queries, "items": lists})
     held = (
         rows.join(by_query, on="query", how="left")
         .group_by("user", "window")
@@ -266,51 +259,36 @@ def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Wit
     n_rare = rare.count()
     rarest = [row["support"] for row in rare.orderBy("support").limit(Verdict.N_KEPT).collect()]
     if n_rare:
-        return n_rare, [_witness(1, support, promise) for support in rarest]
-    common = pl.DataFrame(pl.from_arrow(supports.toArrow())).sort("support", "item")
-    longest = held.agg(F.max(F.size("items")).alias("n")).first()
-    session = held.sparkSession
-    numbers = session.sparkContext.broadcast(common["item"])
+        return n_rare, [_witness("combination", 1, support, promise.k) for support in rarest]
+    common = pl.DataFrame(supports.toArrow()).sort("support", "item")
+    longest = int(held.agg(F.max(F.size("items")).alias("n")).collect()[0]["n"] or 0)
+    numbers = held.sparkSession.sparkContext.broadcast(common["item"])
     numbered = map_batches(held.select("items"), _number_items, _NUMBERED, numbers=numbers)
-    n_shards = max(
-        2 * session.sparkContext.defaultParallelism, -(-int(common["support"].sum() or 0) // _ITEMS_PER_SHARD)
-    )
-    parts = map_batches(numbered, _split_by_shard, _PARTS, n_shards=n_shards)
-    for size in range(2, min(promise.m or 1, int((longest and longest["n"]) or 0)) + 1):
+    n_shards = _executors.n_shards_for(held, int(common["support"].sum() or 0))
+    parts = map_batches(numbered, _executors.split_by_shard, _PARTS, n_shards=n_shards, schema=_PARTS)
+    for size in range(2, min(promise.m or 1, longest) + 1):
         step(f"combinations of {size}")
         work = partial(_rare_of_shard, size=size, k=promise.k, n_items=common.height, n_shards=n_shards)
         found = map_groups(parts, "shard", work, _FOUND).toArrow()
         n_rare = int(np.sum(found["n_rare"].to_numpy()))
         if n_rare:
             rarest = sorted(found["support"].drop_null().to_pylist())[: Verdict.N_KEPT]
-            return n_rare, [_witness(size, support, promise) for support in rarest]
+            return n_rare, [_witness("combination", size, support, promise.k) for support in rarest]
     return 0, []
 
 
-def _witness(size: int, support: int, promise: KmAnonymity, *, kind: Kind = "combination") -> Witness:
-    return Witness(kind=kind, size=size, support=support, needed=promise.k, rows=(), positions=())
+def _witness(kind: Kind, size: int, support: int, needed: int) -> Witness:
+    return Witness(kind=kind, size=size, support=support, needed=needed, rows=(), positions=())
 
 
 def _number_items(batches: Batches, *, numbers: Broadcast[pl.Series]) -> Batches:
     """Return histories as numbers of items, ascending."""
-    known = (
-        pl.DataFrame({"items": numbers.value}).with_row_index("number").with_columns(pl.col("number").cast(pl.Int32))
-    )
+    known = pl.DataFrame({"items": numbers.value, "number": np.arange(len(numbers.value), dtype=np.int32)})
     for batch in batches:
-        rows = pl.DataFrame(pl.from_arrow(batch)).with_row_index("row")
+        rows = pl.DataFrame(batch).with_row_index("row")
         found = rows.explode("items", empty_as_null=False).join(known, on="items")
         lists = found.group_by("row").agg(items=pl.col("number").sort())
         yield from lists.select("items").to_arrow().cast(_NUMBERED).to_batches()
-
-
-def _split_by_shard(batches: Batches, *, n_shards: int) -> Batches:
-    for batch in batches:
-        lists = batch["items"]
-        starts = np.append(0, np.cumsum(lists.value_lengths().to_numpy())).astype(np.int64)
-        items = lists.flatten().to_numpy()
-        shard, _, begins, places = suffixes(starts, items, n_shards=n_shards)
-        parts = pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), pa.array(items[places]))
-        yield pa.RecordBatch.from_arrays([pa.array(shard.astype(np.int32)), parts], schema=_PARTS)
 
 
 def _rare_of_shard(table: pa.Table, *, size: int, k: int, n_items: int, n_shards: int) -> pa.Table:
@@ -345,8 +323,5 @@ def _end_marked(items: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray
 def _count_linked(held: DataFrame) -> tuple[int, list[Witness]]:
     """Count the user ids that stand in more than one window."""
     several = held.groupBy("user").agg(F.count("*").alias("n")).where(F.col("n") > 1)
-    n_count_linked = several.count()
-    most = [row["n"] for row in several.orderBy("n").limit(Verdict.N_KEPT).collect()]
-    return n_count_linked, [
-        Witness(kind="linked_windows", size=0, support=n, needed=1, rows=(), positions=()) for n in most
-    ]
+    most = several.orderBy("n").limit(Verdict.N_KEPT).collect()
+    return several.count(), [_witness("linked_windows", 0, row["n"], 1) for row in most]

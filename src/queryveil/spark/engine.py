@@ -1,10 +1,8 @@
-"""`Spark`: read, anonymize, verify, inspect and measure logs on a cluster, and what cannot be done there."""
-
-from __future__ import annotations
+"""`Spark`: read, anonymize, verify, inspect and measure logs on a cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -12,26 +10,21 @@ from pyspark.sql import SparkSession
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Format, QueryLog
 from queryveil.errors import NotYet
-from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, Target
-from queryveil.methods.settings import Weights
-from queryveil.release import Manifest, versions
+from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink
+from queryveil.release import Manifest, Release, versions
 from queryveil.reports.inspection import Inspection
-from queryveil.spark._clump import anonymize_transactions
+from queryveil.spark import _statistics, _verify, check_on_spark
+from queryveil.spark._clump_plink import anonymize_plink, anonymize_transactions
 from queryveil.spark._dp import anonymize_dp
-from queryveil.spark._executors import translate_spark_errors
+from queryveil.spark._executors import SparkLog, translate_spark_errors
 from queryveil.spark._kdelta import anonymize_kdelta
 from queryveil.spark._km import anonymize_km
-from queryveil.spark._plink import anonymize_plink
 from queryveil.spark._reading import read_log
-from queryveil.spark._statistics import inspect, measure
+from queryveil.spark._shards import anonymize_in_shards
 from queryveil.spark._storage import Storage
-from queryveil.spark._verify import read_manifest, released_log, verify
-from queryveil.spark._writing import ClusterRelease, DriverRelease, save, upload_release
-from queryveil.spark.logs import SparkLog
+from queryveil.spark._writing import ClusterRelease, save, upload_release
 from queryveil.spark.session import check_session, start
 from queryveil.utility.score import Measures
-
-_ONE_MACHINE = "leave out --engine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -48,7 +41,7 @@ class Spark:
         check_session(self.session)
 
     @classmethod
-    def start(cls, master: str | None = None) -> Spark:
+    def start(cls, master: str | None = None) -> Self:
         """Start a session at a master, or use the one that runs."""
         return cls(session=start(master))
 
@@ -82,95 +75,49 @@ class Spark:
 
         Methods that make groups of people make them in `shards`: of 50,000 users each, unless a number is given.
         """
-        check_method(method)
+        check_on_spark(method)
         storage = Storage(spark=self.session)
         storage.check_free(folder, force=force)
         with storage.scratch(folder) as scratch:
-            outcome = self._run(method, log, scratch, shards=shards)
-            if isinstance(outcome, DriverRelease):
-                release = replace(outcome.release, manifest=_signed(outcome.release.manifest))
+            release = _anonymized(method, log, scratch, shards=shards)
+            all_versions = release.manifest.versions | versions("pyspark")
+            release = replace(release, manifest=msgspec.structs.replace(release.manifest, versions=all_versions))
+            if isinstance(release, Release):
                 return upload_release(storage, folder, release, force=force)
-            n_rows, manifest = outcome.manifest.counts.n_rows_after, _signed(outcome.manifest)
-            return save(storage, folder, outcome.frame, outcome.written, manifest=manifest, n_rows=n_rows, force=force)
+            return save(storage, folder, release, force=force)
 
     @translate_spark_errors()
     def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
         """Check the promise of a release, as `queryveil.checks` does; witnesses have no row numbers."""
-        return verify(self.session, folder, original=original)
+        return _verify.verify(self.session, folder, original=original)
 
     @translate_spark_errors()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
         """Return the counts of a log, and how many users can be told by their own terms."""
-        return inspect(log, k=k, m=m)
+        return _statistics.inspect(log, k=k, m=m)
 
     @translate_spark_errors()
     def measure(self, original: SparkLog, folder: str) -> Measures:
         """Measure what a release is still good for, as far as counts can tell."""
         storage = Storage(spark=self.session)
-        manifest = read_manifest(storage, folder)
+        manifest = _verify.read_manifest(storage, folder)
         if manifest.data is None or manifest.data.kind != "log":
-            raise NotYet(
-                f"a release of {manifest.method} on Spark",
-                "only released logs are measured there",
-                instead=_ONE_MACHINE,
-            )
-        return measure(original, released_log(storage, folder, manifest), manifest=manifest)
-
-    def _run(self, method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> ClusterRelease | DriverRelease:
-        match method:
-            case Km():
-                return anonymize_km(method, log, spark=self.session, scratch=scratch)
-            case Dp():
-                return anonymize_dp(method, log, spark=self.session, scratch=scratch)
-            case Clump() | Partition():
-                return anonymize_transactions(method, log, scratch=scratch, shards=shards)
-            case Kdelta():
-                return anonymize_kdelta(method, log, scratch=scratch, shards=shards)
-            case Plink():
-                return anonymize_plink(method, log, scratch=scratch, shards=shards)
-        raise AssertionError(type(method).__name__)
+            what = f"a release of {manifest.method} on Spark"
+            raise NotYet(what, "only released logs are measured there", instead="leave out --engine")
+        released = _verify.released_log(storage, folder, manifest)
+        return _statistics.measure(original, released, manifest=manifest)
 
 
-def _signed(manifest: Manifest) -> Manifest:
-    """Return the manifest with the version of Spark."""
-    return msgspec.structs.replace(manifest, versions=manifest.versions | versions("pyspark"))
-
-
-_ON_ONE_MACHINE = "run it on one machine: leave out --engine"
-
-
-def check_method(method: object) -> None:
-    """Raise if a method, as it is set, does not run on Spark."""
+def _anonymized(method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> ClusterRelease | Release:
     match method:
         case Km():
-            _check_km(method)
-        case Kdelta(same_texts=False):
-            raise NotYet(
-                "kdelta without same texts on Spark",
-                "how far apart queries are depends on all clicks of the release, and a shard sees its own",
-                instead=f"add --same-texts, or {_ON_ONE_MACHINE}",
-            )
-        case Plink(weights=Weights.TFIDF):
-            raise NotYet(
-                "plink with weights tfidf on Spark",
-                "how rare a term is depends on all users, and a shard sees its own",
-                instead=f"take binary or count, or {_ON_ONE_MACHINE}",
-            )
-        case Clump() | Dp() | Kdelta() | Partition() | Plink():
-            pass
-        case _:
-            raise NotYet(
-                f"{type(method).__name__.lower()} on Spark", "there is no way to do it", instead=_ON_ONE_MACHINE
-            )
-
-
-def _check_km(method: Km) -> None:
-    reasons = {
-        "a taxonomy on Spark": (method.taxonomy is not None, "every user's copy of a term moves up by itself"),
-        "m=none on Spark": (method.m is None, "whole histories are made alike one term at a time"),
-        "--no-restore on Spark": (not method.restore, "the paper's deletion goes through the users in turn"),
-        "the target fis on Spark": (method.target is Target.FIS, "it counts all frequent combinations first"),
-    }
-    for what, (applies, why) in reasons.items():
-        if applies:
-            raise NotYet(what, why, instead=f"leave out the setting, or {_ON_ONE_MACHINE}")
+            return anonymize_km(method, log, scratch=scratch)
+        case Dp():
+            return anonymize_dp(method, log, scratch=scratch)
+        case Clump() | Partition():
+            return anonymize_in_shards(anonymize_transactions, method, log, shards=shards, scratch=scratch)
+        case Kdelta():
+            return anonymize_in_shards(anonymize_kdelta, method, log, shards=shards, scratch=scratch)
+        case Plink():
+            return anonymize_in_shards(anonymize_plink, method, log, shards=shards, scratch=scratch)
+    raise AssertionError(type(method).__name__)

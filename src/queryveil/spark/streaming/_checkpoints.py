@@ -9,9 +9,8 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StringType, StructField, StructType
 
 from queryveil.errors import BadFile, BadParameter, EngineFailed
 from queryveil.service.settings import check_settings
@@ -51,31 +50,30 @@ class Checkpoint:
     def begin(self, made_with: str, *, secret: bytes | None) -> bytes:
         """Start or resume a stream, and return its secret; raise if the settings differ from those of its start."""
         storage = Storage(spark=self.spark)
-        if storage.exists(self._settings):
-            _check(made_with, before=storage.read(self._settings).decode())
+        if storage.exists(self._path(_SETTINGS)):
+            _check(made_with, before=storage.read(self._path(_SETTINGS)).decode())
             return self._found(storage, given=secret)
         if storage.exists(f"{self.sink.rstrip('/')}/{_SINK_LOG}"):
             # Spark numbers batches from 0 and a sink ignores numbers that it has, so the rows of these would be lost.
             raise BadParameter("sink", self.sink, allowed="a new folder: this one has the rows of another checkpoint")
         storage.make_private(self.folder)
         storage.restrict(self.folder)
-        if not storage.exists(self._secret):
-            self._write(storage, self._secret, secret or secrets.token_bytes(_SECRET_BYTES))
-        self._write(storage, self._settings, made_with.encode())
+        if not storage.exists(self._path(_SECRET)):
+            self._write(storage, self._path(_SECRET), secret or secrets.token_bytes(_SECRET_BYTES))
+        self._write(storage, self._path(_SETTINGS), made_with.encode())
         return self._found(storage, given=secret)
 
     def columns(self, found: Callable[[], str]) -> str:
         """Return the columns that the stream was started with; the first start finds and stores them."""
-        storage = Storage(spark=self.spark)
-        path = f"{self.folder.rstrip('/')}/{_COLUMNS}"
+        storage, path = Storage(spark=self.spark), self._path(_COLUMNS)
         if not storage.exists(path):
             self._write(storage, path, found().encode())
         return storage.read(path).decode()
 
     def _found(self, storage: Storage, *, given: bytes | None) -> bytes:
-        if not storage.exists(self._secret):
-            raise BadFile(self._secret, "it is missing, and the stream cannot go on without it; restore a copy")
-        found = storage.read(self._secret)
+        if not storage.exists(self._path(_SECRET)):
+            raise BadFile(self._path(_SECRET), "it is missing, and the stream cannot go on without it; restore a copy")
+        found = storage.read(self._path(_SECRET))
         if given not in (None, found):
             raise BadParameter("secret", "another", allowed="the one in the checkpoint, which this stream began with")
         return found
@@ -87,13 +85,8 @@ class Checkpoint:
         storage.restrict(partial, mode="600")
         storage.rename(partial, path)
 
-    @property
-    def _settings(self) -> str:
-        return f"{self.folder.rstrip('/')}/{_SETTINGS}"
-
-    @property
-    def _secret(self) -> str:
-        return f"{self.folder.rstrip('/')}/{_SECRET}"
+    def _path(self, name: str) -> str:
+        return f"{self.folder.rstrip('/')}/{name}"
 
 
 def _check(now: str, *, before: str) -> None:
@@ -128,7 +121,7 @@ class Folders:
 
     def events(self, spark: SparkSession, *, columns: str, files_per_batch: int | None) -> DataFrame:
         """Return the events of the source's files, the oldest files first, also of those that come later."""
-        reader = spark.readStream.format(self.spark_format).schema(StructType.fromJson(json.loads(columns)))
+        reader = spark.readStream.format(self.spark_format).schema(types.StructType.fromJson(json.loads(columns)))
         if files_per_batch is not None:
             reader = reader.option("maxFilesPerTrigger", files_per_batch)
         return reader.load(self.source)
@@ -139,7 +132,8 @@ class Folders:
         Those of JSON lines are user, query, time and those to keep, as text; Parquet says itself what it has.
         """
         if self.format == "jsonl":
-            return StructType([StructField(name, StringType()) for name in ("user", "query", "time", *keep)]).json()
+            texts = [types.StructField(name, types.StringType()) for name in ("user", "query", "time", *keep)]
+            return types.StructType(texts).json()
         try:
             with translate_spark_errors():
                 return spark.read.parquet(self.source).schema.json()
@@ -236,8 +230,5 @@ def read_profiles(spark: SparkSession, *, checkpoint: str) -> DataFrame:
     if not has_batches(spark, folder):
         return spark.createDataFrame([], _PROFILES)
     with translate_spark_errors(so="the profiles could not be read"):
-        return (
-            spark.read.format("statestore")
-            .load(folder)
-            .selectExpr("key.user AS user", "key.category AS category", "value.count AS n")
-        )
+        state = spark.read.format("statestore").load(folder)
+        return state.selectExpr("key.user AS user", "key.category AS category", "value.count AS n")

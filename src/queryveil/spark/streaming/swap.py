@@ -17,8 +17,7 @@ from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Checkpoint, Folders, StreamCounts, count_profiles, read_counts
-from queryveil.spark.streaming._pools import PACKED
-from queryveil.spark.streaming._stages import EventsToPools, PoolsToRows, check_simple
+from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, PoolsToRows, check_simple
 from queryveil.text.classifier import Classifier, Kind
 
 STATE_SETTINGS = {
@@ -100,8 +99,6 @@ class SwapStream(PoolRules):
         in `STATE_SETTINGS`, in append mode; `secret` must be the same whenever it goes on from its checkpoint.
         """
         check_streaming_extra()
-        from queryveil.spark.streaming._pools import PoolProcessor  # noqa: PLC0415 - it needs Spark
-
         if self.secret is None:
             raise BadParameter(
                 "secret", "none", allowed=f"at least {MIN_KEY_BYTES} secret bytes kept beside the checkpoint"

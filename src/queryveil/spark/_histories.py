@@ -1,6 +1,7 @@
-"""The histories of km: the terms of each user, collected by partition, counted and labelled; bots are excluded."""
+"""Histories on a cluster: the terms of each user, collected by partition, counted and labelled; bots are excluded."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,12 +12,12 @@ from pyspark.sql import functions as F
 
 from queryveil import progress
 from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import Rows, pointers
 from queryveil.methods.bots import bots
 from queryveil.methods.km.km import windows_of
-from queryveil.spark._executors import Batches, map_batches, to_polars, to_spark
-from queryveil.spark.logs import SparkLog
-from queryveil.text import tokenize
-from queryveil.text.histories import collect
+from queryveil.spark._executors import Batches, SparkLog, map_batches, to_polars, to_spark
+from queryveil.text import Tokens, tokenize
+from queryveil.text.histories import Histories, collect
 
 ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
 HISTORIES = pa.schema(
@@ -41,6 +42,17 @@ _BETWEEN = "\0"
 """Separates a window from a term: the same term in another window is another one."""
 
 
+def list_rows(column: pa.Array | pa.ChunkedArray) -> Rows[Any]:
+    """Return a column of lists of numbers as compressed rows."""
+    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return Rows(pointers(lists.value_lengths().to_numpy()), lists.flatten().to_numpy())
+
+
+def arrow_lists(ptr: Int64s, values: object) -> pa.Array:
+    """Return the values of compressed rows as a column of lists."""
+    return pa.ListArray.from_arrays(pa.array(ptr.astype(np.int32)), pa.array(values))
+
+
 def number_owners(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
     """Return the number of the history that each row belongs to, and the user and window of each history."""
     windows = pl.Series("window", np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
@@ -48,6 +60,15 @@ def number_owners(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, p
     owners = keys.unique(maintain_order=True).with_row_index("owner")
     codes = keys.join(owners, on=["user", "window"], how="left", maintain_order="left")["owner"]
     return codes.to_numpy().astype(np.int32), owners.select("user", "window")
+
+
+def read_histories(
+    frame: pl.DataFrame, *, window: str | None, by_blanks: bool
+) -> tuple[Tokens, Int32s, pl.DataFrame, Histories]:
+    """Return the tokens of rows, the history that each row belongs to, whose each history is, and the histories."""
+    tokens = tokenize(frame["query"], by_blanks=by_blanks)
+    owners, who = number_owners(frame, window=window)
+    return tokens, owners, who, collect(tokens, owners, n_users=who.height)
 
 
 def collect_histories(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
@@ -61,22 +82,20 @@ def _collect_batches(batches: Batches, *, window: str | None, by_blanks: bool) -
     frame = to_polars(batches, like=ROWS if window is not None else pa.schema(list(ROWS)[:2]))
     if not frame.height:
         return
-    tokens = tokenize(frame["query"], by_blanks=by_blanks)
-    owners, who = number_owners(frame, window=window)
-    histories = collect(tokens, owners, n_users=who.height)
+    tokens, owners, who, histories = read_histories(frame, window=window, by_blanks=by_blanks)
     is_bare = tokens.query_terms.lengths[tokens.row_query] == 0
     texts = tokens.vocabulary.gather(histories.terms)
     if window is not None:
         number = who["window"].gather(histories.entry_user).cast(pl.String)
         texts = number + _BETWEEN + texts
-    ptr = pa.array(histories.user_terms.ptr.astype(np.int32))
+    ptr = histories.user_terms.ptr
     table = pa.table(
         {
             "user": who["user"].to_arrow(),
             "window": who["window"].to_arrow(),
             "n_rows_without_terms": np.bincount(owners[is_bare], minlength=who.height),
-            "terms": pa.ListArray.from_arrays(ptr, texts.to_arrow().cast(pa.string())),
-            "counts": pa.ListArray.from_arrays(ptr, pa.array(histories.counts)),
+            "terms": arrow_lists(ptr, texts.to_arrow().cast(pa.string())),
+            "counts": arrow_lists(ptr, histories.counts),
         }
     )
     yield from table.cast(HISTORIES).to_batches(65_536)
@@ -107,11 +126,9 @@ def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> V
         F.count("*").alias("support"), F.sum("entry.counts").alias("frequency")
     )
     word = F.col("term") if window is None else F.substring_index("term", _BETWEEN, -1)
-    whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).first()
-    bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).first()
+    whole = counted.agg(F.count_distinct(word).alias("n"), F.sum("frequency").alias("occurrences")).collect()[0]
+    bare = histories.agg(F.sum("n_rows_without_terms").alias("n")).collect()[0]
     frequent = counted.where(F.col("support") >= k).orderBy("term").toArrow()
-    assert whole is not None
-    assert bare is not None
     support = frequent["support"].to_numpy().astype(np.int64)
     return Vocabulary(
         terms=pl.Series("term", frequent["term"]),
@@ -133,8 +150,7 @@ def label_terms(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
 def _label_batches(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
     labels = pl.DataFrame({"terms": terms.value}).with_row_index("labels").with_columns(pl.col("labels").cast(pl.Int32))
     for batch in batches:
-        frame = pl.from_arrow(pa.Table.from_batches([batch]))
-        assert isinstance(frame, pl.DataFrame)
+        frame = pl.DataFrame(batch)
         entries = frame.select("uid", "terms", "counts").explode("terms", "counts", empty_as_null=False)
         lists = entries.join(labels, on="terms").sort("uid", "labels").group_by("uid").agg("labels", "counts")
         # Whoever has none of the terms has nothing to decide.
@@ -142,7 +158,6 @@ def _label_batches(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
         yield from out.to_arrow().cast(LABELLED).to_batches()
 
 
-_LIKE = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
 _FOUND = pa.schema([("user", pa.string()), ("n", pa.int64())])
 
 
@@ -164,8 +179,7 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
     found = map_batches(rows, _find_bots, _FOUND, threshold=threshold).toArrow()
     if not found.num_rows:
         return RowsWithoutBots(frame=log.frame)
-    programs = pl.from_arrow(found)
-    assert isinstance(programs, pl.DataFrame)
+    programs = pl.DataFrame(found)
     theirs = F.broadcast(to_spark(programs.select("user"), spark=log.frame.sparkSession))
     return RowsWithoutBots(
         frame=log.frame.join(theirs, "user", "left_anti"),
@@ -176,7 +190,7 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
 
 def _find_bots(batches: Batches, *, threshold: int) -> Batches:
     """Return the bots among the users of this partition, which holds all of their rows."""
-    frame = to_polars(batches, like=_LIKE)
+    frame = to_polars(batches, like=ROWS)
     found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
     counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))
     yield from counted.to_arrow().cast(_FOUND).to_batches()

@@ -1,7 +1,12 @@
-"""plink on a cluster: profiles are grouped in shards, and groups that are too small beside all others are joined."""
+"""clump, partition and plink on a cluster: groups are made in shards, and numbered over all of them.
+
+Transactions that are k alike in a shard are k alike in the union. An average profile of plink is one of all users, not
+of a shard, so groups that are too small beside all others are joined.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
 
 import polars as pl
@@ -10,30 +15,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil.data import Format, Layout, QueryLog
+from queryveil.errors import BadInput, BadRow
 from queryveil.formats.aggregates import encode_groups
-from queryveil.methods import Plink
-from queryveil.methods.plink import Grouping
+from queryveil.formats.transactions import arrange_transactions, transactions_layout
+from queryveil.methods import Clump, Partition, Plink
 from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.settings import Representative
-from queryveil.release import ColumnPolicy, Counts, Manifest, Release
-from queryveil.spark._clump import shippable
-from queryveil.spark._column_release import release_rows
-from queryveil.spark._executors import map_groups, to_polars
-from queryveil.spark._shards import (
-    SHARD,
-    Outcome,
-    ShardReport,
-    Shards,
-    check_shards,
-    insert_warnings,
-    mean,
-    merge_manifests,
-    run_in_shards,
-    total,
-)
-from queryveil.spark._writing import ClusterRelease, DriverRelease, OutputFormat
-from queryveil.spark.logs import SparkLog
+from queryveil.release import ColumnPolicy, Manifest
+from queryveil.spark._executors import map_groups, stored, to_polars
+from queryveil.spark._shards import SHARD, Outcome, Sharding, ShardReport, Shards, insert_warnings, mean, total
+from queryveil.spark._writing import ClusterRelease, OutputFormat, release_rows
+from queryveil.text.taxonomy import Taxonomy
 
+_TRANSACTIONS = pa.schema([("number", pa.int64()), ("items", pa.list_(pa.string()))])
 COUNTED = pa.schema(
     [
         ("group", pa.int64()),
@@ -50,27 +44,70 @@ COUNTED = pa.schema(
 _DIGITS = 6
 
 
-def with_counts(grouping: Grouping) -> pl.DataFrame:
-    """Return the groups of a shard with holders, also where these are not released, and their whole size."""
-    groups = grouping.release.groups.frame
-    of_user = grouping.profiles.frame.select("user", "terms").join(grouping.membership, on="user")
-    whole = of_user.group_by("group").agg(whole=pl.col("terms").list.len().cast(pl.Int64).sum())
-    held = of_user.explode("terms").group_by("group", "terms").agg(holders=pl.len().cast(pl.Int64))
-    entries = groups.select("group", "terms", "weights").filter(pl.col("terms").list.len() > 0)
-    entries = entries.explode("terms", "weights").join(held, on=["group", "terms"], maintain_order="left")
-    lists = entries.group_by("group", maintain_order=True).agg("terms", "weights", "holders")
-    out = groups.select("group", "members", "size").join(whole, on="group", maintain_order="left")
-    out = out.join(lists, on="group", how="left", maintain_order="left")
-    # A group may have no terms left.
-    return out.with_columns(pl.col("terms", "weights", "holders").fill_null([])).select(COUNTED.names)
+_RELEASED = ("members", "size", "terms", "weights", "holders")
+
+
+def _shippable(taxonomy: Taxonomy | None) -> Taxonomy | None:
+    """Return the taxonomy that must go to the executors: WordNet need not, they have it."""
+    return None if taxonomy is Taxonomy.wordnet() else taxonomy
+
+
+def _renumbered(frame: DataFrame, number: str, names: tuple[str, ...], *, seed: int | None) -> DataFrame:
+    """Return transactions or groups with new numbers over all shards, in an order that does not tell their shard."""
+    # To `release_rows`, each is a user with one row.
+    rows = frame.select(F.concat_ws(" ", SHARD, number).alias("user"), *names)
+    return release_rows(rows, ColumnPolicy(), seed=seed, protected=names).frame
+
+
+def anonymize_transactions(method: Clump | Partition, sharding: Sharding) -> ClusterRelease:
+    """Return transactions of which each is one of k alike."""
+    shipped = replace(method, taxonomy=_shippable(method.taxonomy))
+    found = sharding.run(_alike, shipped, columns=("user", "query"), schema=_TRANSACTIONS)
+    reports, manifests = found.reports, found.manifests
+    n_after = int(total(reports, "transactions"))
+    n_items, n_released = ([each.sums[name] for each in reports] for name in ("items", "released"))
+    measures = {
+        "ggd": round(sum(manifest.measures["ggd"] for manifest in manifests), 2),
+        "ncp": round(mean(manifests, "ncp", weights=n_items), 6),
+        "average_length": round(sum(n_released) / max(1, n_after), 3),
+        "average_level": round(mean(manifests, "average_level", weights=n_released), 3),
+    }
+    layout = transactions_layout(sharding.log.layout)
+    return ClusterRelease(
+        frame=_renumbered(found.frame, "number", ("items",), seed=method.seed).withColumnRenamed("user", "id"),
+        written=OutputFormat(
+            kind="transactions", layout=layout, arrange=partial(arrange_transactions, layout=layout), names={}
+        ),
+        manifest=sharding.manifest(
+            found, n_rows=n_after, n_users=n_after, measures=measures, warnings=sharding.base.warnings
+        ),
+    )
+
+
+def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
+    try:
+        release = method.anonymize(log)
+    except BadRow:
+        # The row is one of the shard, which nobody has seen.
+        raise BadInput("items are outside the taxonomy; add them to it, or leave them out") from None
+    frame = release.transactions.frame
+    n_released = release.transactions.n_items
+    return Outcome(
+        frame=frame.select("items").with_row_index("number").with_columns(pl.col("number").cast(pl.Int64)),
+        manifest=release.manifest,
+        sums={
+            "items": n_released + release.manifest.removed["items_suppressed"],
+            "released": n_released,
+            "transactions": frame.height,
+        },
+    )
 
 
 def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
     """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
     schema = COUNTED.append(pa.field(SHARD, pa.int32()))
     joined = map_groups(groups, SHARD, _joined, schema, needed=needed, union=union, schema=schema)
-    joined.write.parquet(f"{scratch}/joined")
-    return groups.sparkSession.read.parquet(f"{scratch}/joined")
+    return stored(joined, f"{scratch}/joined")
 
 
 def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> pa.Table:
@@ -110,36 +147,21 @@ def places(sizes: list[int], *, needed: int) -> list[int]:
     return [last if size < needed and last >= 0 and place == first else place for place in into]
 
 
-_RELEASED = ("members", "size", "terms", "weights", "holders")
-
-
-def anonymize_plink(
-    method: Plink, log: SparkLog, *, scratch: str, shards: int | None = None
-) -> ClusterRelease | DriverRelease:
-    """Return groups that keep the promise beside all others: an average profile is one of all users, not of a shard."""
-    check_shards(shards)
-    base = method.anonymize(log.empty)
-    if not log.n_rows:
-        return DriverRelease(release=base)
-    n_users = log.n_users
-    found = run_in_shards(
+def anonymize_plink(method: Plink, sharding: Sharding) -> ClusterRelease:
+    """Return groups that keep the promise beside all others."""
+    found = sharding.run(
         _grouped,
-        replace(method, taxonomy=shippable(method.taxonomy)),
-        log,
+        replace(method, taxonomy=_shippable(method.taxonomy)),
         columns=("user", "query", "time"),
         schema=COUNTED,
-        n_users=n_users,
-        shards=shards,
-        scratch=scratch,
         is_enough=lambda reports: method.strict or _can_be_joined(reports, p=method.p),
     )
     needed = size_needed(found.reports, p=method.p)
     groups = found.frame
     if not method.strict and any(each.sums["smallest"] < needed for each in found.reports if each.sums["members"]):
-        groups = join_small(groups, needed=needed, union=method.representative is Representative.UNION, scratch=scratch)
-    manifest = _manifest(method, base.manifest, found, groups, n_rows=log.n_rows, n_users=n_users)
-    if not manifest.counts.n_rows_after:
-        return DriverRelease(release=Release(data=base.data, manifest=manifest))
+        union = method.representative is Representative.UNION
+        groups = join_small(groups, needed=needed, union=union, scratch=sharding.scratch)
+    manifest = _manifest(method, sharding, found, groups)
     written = OutputFormat(
         kind="groups",
         layout=Layout(format=Format.JSONL, has_header=False),
@@ -147,23 +169,35 @@ def anonymize_plink(
         names={},
         encode=_encoded,
     )
-    return ClusterRelease(frame=_renumber(groups, method), written=written, manifest=manifest)
+    if not method.strict:
+        groups = groups.withColumn("holders", F.lit(None).cast("array<bigint>"))
+    return ClusterRelease(
+        frame=_renumbered(groups, "group", _RELEASED, seed=method.seed), written=written, manifest=manifest
+    )
 
 
 def _grouped(method: Plink, log: QueryLog) -> Outcome:
+    """Return the groups of a shard with holders, also where these are not released, and their whole size."""
     grouping = method.group(log)
-    frame = with_counts(grouping)
+    groups = grouping.release.groups.frame
+    of_user = grouping.profiles.frame.select("user", "terms").join(grouping.membership, on="user")
+    whole = of_user.group_by("group").agg(whole=pl.col("terms").list.len().cast(pl.Int64).sum())
+    held = of_user.explode("terms").group_by("group", "terms").agg(holders=pl.len().cast(pl.Int64))
+    entries = groups.select("group", "terms", "weights").filter(pl.col("terms").list.len() > 0)
+    entries = entries.explode("terms", "weights").join(held, on=["group", "terms"], maintain_order="left")
+    lists = entries.group_by("group", maintain_order=True).agg("terms", "weights", "holders")
+    frame = groups.select("group", "members", "size").join(whole, on="group", maintain_order="left")
+    frame = frame.join(lists, on="group", how="left", maintain_order="left")
+    # A group may have no terms left.
+    frame = frame.with_columns(pl.col("terms", "weights", "holders").fill_null([])).select(COUNTED.names)
     weights = grouping.profiles.frame["weights"].explode(empty_as_null=False)
-    return Outcome(
-        frame=frame,
-        manifest=grouping.release.manifest,
-        sums={
-            "members": int(frame["members"].sum()),
-            "whole": int(frame["whole"].sum()),
-            "smallest": min(frame["whole"].to_list(), default=0),
-            "not_binary": int((weights != 1).sum()),
-        },
-    )
+    sums = {
+        "members": int(frame["members"].sum()),
+        "whole": int(frame["whole"].sum()),
+        "smallest": min(frame["whole"].to_list(), default=0),
+        "not_binary": int((weights != 1).sum()),
+    }
+    return Outcome(frame=frame, manifest=grouping.release.manifest, sums=sums)
 
 
 def size_needed(reports: list[ShardReport], *, p: float) -> int:
@@ -178,14 +212,11 @@ def _can_be_joined(reports: list[ShardReport], *, p: float) -> bool:
     return all(each.sums["whole"] >= needed for each in reports if each.sums["members"])
 
 
-def _manifest(
-    method: Plink, base: Manifest, found: Shards, groups: DataFrame, *, n_rows: int, n_users: int
-) -> Manifest:
+def _manifest(method: Plink, sharding: Sharding, found: Shards, groups: DataFrame) -> Manifest:
     reports, manifests = found.reports, found.manifests
     largest = F.coalesce(F.array_max("holders"), F.lit(0)).alias("largest")
     shared = groups.groupBy("members", largest).count().collect()
-    sizes = groups.agg(F.sum(1 / F.col("whole")).alias("inverse"), F.min("whole").alias("least")).first()
-    assert sizes is not None
+    sizes = groups.agg(F.sum(1 / F.col("whole")).alias("inverse"), F.min("whole").alias("least")).collect()[0]
     n_groups, n_members = sum(row["count"] for row in shared), int(total(reports, "members"))
     average = total(reports, "whole") / max(1, n_members)
     measures = {
@@ -203,13 +234,9 @@ def _manifest(
         manifests, "mean_similarity_to_group", weights=[each.sums["members"] for each in reports]
     )
     n_open = sum(row["count"] for row in shared if row["largest"] > may_share(row["members"], p=method.p))
-    return merge_manifests(
-        base,
-        manifests,
-        counts=Counts(n_rows_before=n_rows, n_rows_after=n_groups, n_users_before=n_users, n_users_after=n_members),
-        measures={name: round(value, 6) for name, value in measures.items()},
-        warnings=_warnings(method, base, reports, n_open=n_open, n_members=n_members),
-    )
+    warnings = _warnings(method, sharding.base, reports, n_open=n_open, n_members=n_members)
+    rounded = {name: round(value, 6) for name, value in measures.items()}
+    return sharding.manifest(found, n_rows=n_groups, n_users=n_members, measures=rounded, warnings=warnings)
 
 
 def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_open: int, n_members: int) -> list[str]:
@@ -222,14 +249,6 @@ def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_op
     if is_binary and n_members and method.representative is Representative.CENTROID and not method.strict:
         said.append("the weight of a term is the share of its group's members that have it")
     return insert_warnings(base.warnings, said, first=0)
-
-
-def _renumber(groups: DataFrame, method: Plink) -> DataFrame:
-    """Return groups with new numbers over all shards, in an order that does not tell their shard."""
-    # To `release_rows`, a group is a user with one row.
-    holders = F.col("holders") if method.strict else F.lit(None).cast("array<bigint>")
-    rows = groups.withColumn("holders", holders).select(F.concat_ws(" ", SHARD, "group").alias("user"), *_RELEASED)
-    return release_rows(rows, ColumnPolicy(), seed=method.seed, protected=_RELEASED).frame
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
