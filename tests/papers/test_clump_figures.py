@@ -6,7 +6,7 @@ import pytest
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Clump, Partition
 from queryveil.papers import clump, reproduce
-from queryveil.papers._clump_runs import KS, Material, Method, Run, Runs, gather
+from queryveil.papers.clump import KS, Material, Method, Run, Runs, gather
 from queryveil.papers.driver import OURS, THEIRS, Cell, Table
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values

@@ -14,8 +14,8 @@ from queryveil.formats.read import read_log
 from queryveil.methods.kdelta import Kdelta
 from queryveil.methods.kdelta._groups import exact_counts, form
 from queryveil.papers import kdelta, reproduce
-from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather, trend
-from queryveil.papers.driver import OURS, THEIRS, Cell, Table
+from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather
+from queryveil.papers.driver import OURS, THEIRS, Cell, Table, trend
 from queryveil.papers.kdelta import DELTAS, KS, distances, mean_nearness, without_rare
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values

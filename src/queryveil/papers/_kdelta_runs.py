@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
-from math import sqrt
 from statistics import fmean, stdev
 
 import polars as pl
@@ -13,7 +11,6 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadInput, TooFewUsers
 from queryveil.methods.kdelta import Kdelta
 from queryveil.papers import driver
-from queryveil.papers.driver import at_each
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 
@@ -49,13 +46,12 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """The logs that every figure is a mean over, the sizes of the samples, and notes."""
+class Material(driver.Material):
+    """The logs that every figure is a mean over, and the sizes of the samples."""
 
     logs: tuple[Ordered, ...]
     sizes: tuple[int, ...]
     has_urls: bool
-    notes: tuple[str, ...]
 
 
 def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
@@ -67,10 +63,9 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
         logs = [_in_order(people, seed=seed + i) for i in range(N_ORDERS)]
         origin = f"the log was given ({n_bots:,} bots left out), its users taken in {N_ORDERS} orders"
     else:
-        sources = [
-            synthesize(like="aol", users=USERS if users is None else users, seed=seed + i).log for i in range(N_LOGS)
-        ]
-        logs = [_in_order(driver.without_bots(made)[0], seed=seed + i) for i, made in enumerate(sources)]
+        n_asked, seeds = USERS if users is None else users, range(seed, seed + N_LOGS)
+        sources = [(synthesize(like="aol", users=n_asked, seed=each).log, each) for each in seeds]
+        logs = [_in_order(driver.without_bots(made)[0], seed=each) for made, each in sources]
         origin = f"{N_LOGS} logs are made up, in the shape of AOL's"
     n_users = len(logs[0].users)
     if n_users < FEWEST_USERS:
@@ -179,10 +174,9 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
 
     def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
         """Return the possible runs for growing numbers of users."""
-        n_users = self.material.sizes[-1]
+        *smaller, _ = self.material.sizes
         return self.possible(
-            Run(variant=variant, size=size if size < n_users else None, min_cluster_users=min_cluster_users)
-            for size in self.material.sizes
+            Run(variant=variant, size=size, min_cluster_users=min_cluster_users) for size in (*smaller, None)
         )
 
     def n_users(self, run: Run) -> int:
@@ -195,22 +189,25 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
 
     def spread(self, runs: Iterable[Run], measure: Measure) -> float:
         """Return how far a figure lies apart between the logs, at most."""
-        by_run = [[measure(figures) for figures in self.found(run)] for run in runs]
-        return max(max(found) - min(found) for found in by_run)
+        return max(max(found) - min(found) for found in ([*map(measure, self.found(run))] for run in runs))
 
     def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
         """Return the mean of a figure for runs one after the other."""
         return [self.mean(run, measure) for run in runs]
 
+    def way(self, runs: Iterable[Run], measure: Measure) -> str:
+        """Return which way the mean of a figure goes for runs one after the other."""
+        return driver.trend(self.curve(runs, measure))
+
     def says(self, runs: Iterable[Run], names: Iterable[object], measure: Measure, *, digits: int) -> str:
         """Write the mean of a figure for runs one after the other."""
-        return at_each(names, self.curve(runs, measure), digits=digits)
+        return driver.at_each(names, self.curve(runs, measure), digits=digits)
 
     def change(self, runs: list[Run], measure: Measure) -> str:
         """Write the mean change of a figure from the first run to the last, log by log, and its standard error."""
-        first, last = ([measure(figures) for figures in self.found(run)] for run in (runs[0], runs[-1]))
-        changes = [b - a for a, b in zip(first, last, strict=True)]
-        return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / sqrt(len(changes)):.2g})"
+        pairs = zip(self.found(runs[0]), self.found(runs[-1]), strict=True)
+        changes = [measure(last) - measure(first) for first, last in pairs]
+        return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / len(changes) ** 0.5:.2g})"
 
     def _run(self, setting: Run) -> tuple[Figures, ...]:
         try:
@@ -241,22 +238,3 @@ def _figures(log: QueryLog, method: Kdelta) -> Figures:
         top_urls=measures.get("top_50_urls_kept", 0),
         distance_left=measures.get("mean_distance_left", 0.0),
     )
-
-
-BACK = 0.1
-
-
-def trend(figures: Iterable[float]) -> str:
-    """Return which way figures go, if no step back is more than `BACK` of the way from the first to the last.
-
-    >>> trend([1, 2, 2]), trend([3, 1]), trend([1, 3, 2]), trend([1, 1]), trend([0, 1.0, 0.95, 2])
-    ('rises', 'falls', 'up and down', 'stays', 'rises')
-    """
-    found = list(figures)
-    steps = [b - a for a, b in pairwise(found)]
-    if not any(steps):
-        return "stays"
-    way = found[-1] - found[0]
-    if way > 0 and min(steps) >= -BACK * way:
-        return "rises"
-    return "falls" if way < 0 and max(steps) <= -BACK * way else "up and down"

@@ -9,33 +9,30 @@ import polars as pl
 from queryveil.data import Floats, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods import Target
-from queryveil.methods.km._deletion import check_values
-from queryveil.methods.km._deletion import term_values as worth_of_terms
+from queryveil.methods.km import _deletion
 from queryveil.methods.km._search import Objective, choose
 from queryveil.papers import driver
 from queryveil.progress import step
 from queryveil.rng import generator
 from queryveil.synthesis import term_values
-from queryveil.text import normalize, tokenize
 from queryveil.text.histories import Histories, collect
-from queryveil.text.tokens import encode
+from queryveil.text.tokens import encode, normalize, tokenize
 
 # Paper: section 5.1.
 THEIR_LOG = "theirs: 367,803 users, 1,846,134 queries, 251,115 distinct terms, 5,501,825 occurrences of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material:
+class Material(driver.Material):
     """A log's histories and the values of its terms.
 
     `worth` says for each target what one occurrence of each term is worth, 0 without a value; `terms` has a row for
-    each term, with null where the table of values has nothing; `notes` say where it all comes from.
+    each term, with null where the table of values has nothing.
     """
 
     histories: Histories
     worth: Mapping[Target, Floats]
     terms: pl.DataFrame
-    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
         # Privacy: the terms stay out of it.
@@ -60,7 +57,7 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
     n_occurrences = int(histories.counts.sum())
     return Material(
         histories=histories,
-        worth={target: worth_of_terms(tokens.vocabulary, target=target, values=values)[0] for target in Target},
+        worth={target: _deletion.term_values(tokens.vocabulary, target=target, values=values)[0] for target in Target},
         terms=terms,
         notes=(
             f"{log_origin}: {len(ids):,} users ({n_bots:,} bots left out), {people.n_rows:,} queries, "
@@ -72,7 +69,7 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
 
 def _terms(vocabulary: pl.Series, histories: Histories, values: pl.DataFrame) -> pl.DataFrame:
     for target in Target:
-        check_values(target, values)
+        _deletion.check_values(target, values)
     numbers = (pl.col(name).cast(pl.Float64) for name in ("bid", "clicks", "impressions"))
     table = values.select(numbers, term=normalize(values["term"].cast(pl.String)))
     counts = pl.DataFrame({"term": vocabulary, "frequency": histories.frequency(), "users": histories.support()})
@@ -91,14 +88,7 @@ class Measure(StrEnum):
     REVENUE = "revenue"
 
 
-FOCUS: Mapping[Measure, Target] = {
-    Measure.LOG_SIZE: Target.LOG_SIZE,
-    Measure.USERS: Target.USERS,
-    Measure.BID: Target.BID,
-    Measure.CLICKS: Target.CLICKS,
-    Measure.IMPRESSIONS: Target.IMPRESSIONS,
-    Measure.REVENUE: Target.REVENUE,
-}
+FOCUS = {measure: Target[measure.name] for measure in Measure if measure is not Measure.TERMS}
 """The target function made for each measure; the distinct terms have none."""
 
 MS = (2, 3)
@@ -123,8 +113,7 @@ class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
 
     def kept(self, measure: Measure, *, target: Target, m: int, k: int, restore: bool = False) -> float:
         """Return what a run keeps, in per cent of the original."""
-        run = Run(target=target, m=m, k=k, restore=restore)
-        return self.found(run)[measure]
+        return self.found(Run(target=target, m=m, k=k, restore=restore))[measure]
 
     def best(self, measure: Measure, *, m: int, k: int) -> float:
         """Return what the measure's own target function keeps; for the distinct terms, the most that any keeps."""
@@ -145,9 +134,8 @@ class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
         whole = _amounts(histories, worth)
         empty = [measure for measure, amount in whole.items() if amount == 0]
         if empty:
-            raise BadInput(
-                f"no term of the log has a value for {', '.join(empty)}; give a table of term values with some"
-            )
+            unknown = f"no term of the log has a value for {', '.join(empty)}"
+            raise BadInput(f"{unknown}; give a table of term values with some")
         objective = Objective(target=setting.target, worth=worth[setting.target], restore=setting.restore)
         seeds = [self.seed, self.seed + 1] if setting.target is Target.RANDOM else [self.seed]
         parts = [
@@ -159,17 +147,9 @@ class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
 
 def _amounts(histories: Histories, worth: Mapping[Target, Floats]) -> dict[Measure, float]:
     frequency = histories.frequency()
-    values = {
-        measure: float(frequency @ worth[target])
-        for measure, target in FOCUS.items()
-        if target not in (Target.LOG_SIZE, Target.USERS)
-    }
-    return {
-        Measure.TERMS: float((frequency > 0).sum()),
-        Measure.LOG_SIZE: float(frequency.sum()),
-        Measure.USERS: float((histories.user_terms.lengths > 0).sum()),
-        **values,
-    }
+    found = {Measure.TERMS: float((frequency > 0).sum())}
+    found |= {measure: float(frequency @ worth[target]) for measure, target in FOCUS.items()}
+    return found | {Measure.USERS: float((histories.user_terms.lengths > 0).sum())}
 
 
 def differences(runs: Runs, measure: Measure, *, m: int, k: int) -> tuple[float, float, float]:

@@ -8,7 +8,8 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean, stdev
@@ -18,16 +19,15 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4
-from queryveil.attacks.rebuild import Rebuilding
+from queryveil.attacks import EncodedLog
 from queryveil.data import QueryLog
 from queryveil.data.rows import sort_in_place
 from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import increments, prepare
-from queryveil.papers._swap_runs import KS, Run, Runs
-from queryveil.papers.driver import OURS, THEIRS, Cells, Table, claim
+from queryveil.papers._swap_runs import ATTACKERS, KS, Run, Runs
+from queryveil.papers.driver import OURS, THEIRS, Cells, Content, claim, table
 from queryveil.progress import step
 from queryveil.text.classifier import Classifier
 
@@ -36,6 +36,26 @@ TIMED_ROWS = 200_000
 BATCH = 10_000
 N_TIMES = 5
 K = 10
+FLAT = 1.5
+"""Our limit for memory that does not grow."""
+GOOGLE = 40_000
+"""Queries a second that the paper gives for Google."""
+# Paper: table 2, in microseconds.
+THEIR_TIMES: dict[str, tuple[float, float, int, int]] = {
+    "classifier": (1503, 24.0, 665, 60),
+    "anonymizer": (22, 0.35, 45_454, 1),
+    "profiler": (267, 4.73, 3745, 11),
+}
+# Paper: table 3, in KiB, mean and standard deviation.
+THEIR_PEAKS = {
+    "classifier": (111_581, 145),
+    "anonymizer": (10_347, 72),
+    "profiler": (12_120, 94),
+    "de-anonymizer 1": (9_316, 640),
+    "de-anonymizer 2": (9_375, 687),
+    "de-anonymizer 3": (312_273, 4_620),
+    "de-anonymizer 4": (311_782, 2_945),
+}
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 SECONDS_NOTE = (
@@ -64,12 +84,17 @@ def count(rows: pl.DataFrame) -> None:
         increments(batch)
 
 
-def microseconds(name: str, work: Callable[[], object], *, n_rows: int, turn: int) -> float:
-    """Return the processor time of one turn per row."""
-    step(name, turn / N_TIMES)
-    start = process_time()
-    work()
-    return 1e6 * (process_time() - start) / max(1, n_rows)
+def microseconds(
+    name: str, work: Callable[[int], object], *, n_rows: int, turns: Iterable[int] = range(N_TIMES)
+) -> list[float]:
+    """Return the processor time per row of each turn."""
+    found = []
+    for i, turn in enumerate(turns):
+        step(name, i / N_TIMES)
+        start = process_time()
+        work(turn)
+        found.append(1e6 * (process_time() - start) / max(1, n_rows))
+    return found
 
 
 class Peak(NamedTuple):
@@ -107,28 +132,18 @@ def peak() -> int:
     return most // 1024 if sys.platform == "darwin" else most
 
 
-def _attack(attacker: Rebuilding) -> Callable[[pl.DataFrame], None]:
-    def work(rows: pl.DataFrame) -> None:
-        log = QueryLog(frame=rows.select("user", "query"))
-        attacker.guess(EncodedLog.of(log, category=rows["category"].to_numpy()))
-
-    return work
+def attack(rows: pl.DataFrame, *, number: int) -> None:
+    """Guess with one of the paper's de-anonymizers whose the rows were."""
+    encoded = EncodedLog.of(QueryLog(frame=rows.select("user", "query")), category=rows["category"].to_numpy())
+    ATTACKERS[number - 1](k=K, seed=0).guess(encoded)
 
 
-def _anonymize(rows: pl.DataFrame) -> None:
-    # Nothing of what is released is kept: it is no part of the anonymizer.
-    for _ in anonymize(rows):
-        pass
-
-
-PARTS: dict[str, Callable[[pl.DataFrame], None]] = {
+PARTS: dict[str, Callable[[pl.DataFrame], object]] = {
     "classifier": classify,
-    "anonymizer": _anonymize,
+    # Nothing of what is released is kept: it is no part of the anonymizer.
+    "anonymizer": lambda rows: sum(released.height for released in anonymize(rows)),
     "profiler": count,
-    "de-anonymizer 1": _attack(Rebuild1(k=K, seed=0)),
-    "de-anonymizer 2": _attack(Rebuild2(k=K, seed=0)),
-    "de-anonymizer 3": _attack(Rebuild3(k=K, seed=0)),
-    "de-anonymizer 4": _attack(Rebuild4(k=K, seed=0)),
+    **{f"de-anonymizer {number}": partial(attack, number=number) for number in (1, 2, 3, 4)},
 }
 
 
@@ -143,18 +158,9 @@ def main() -> None:
     sys.stdout.write(f"{after} {after - before}\n")
 
 
-GOOGLE = 40_000
-"""Queries a second that the paper gives for Google."""
-# Paper: table 2, in microseconds.
-THEIR_TIMES: dict[str, tuple[float, float, int, int]] = {
-    "classifier": (1503, 24.0, 665, 60),
-    "anonymizer": (22, 0.35, 45_454, 1),
-    "profiler": (267, 4.73, 3745, 11),
-}
-
-
-def table2(runs: Runs) -> Table:
-    """Return the microseconds a query of the classifier, the anonymizer and the profiler, and what that is a second."""
+@table
+def table2(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., table 2: runtime cost."""
     times = _times_of_parts(runs)
     chain = sum(fmean(each) for each in times.values())
     theirs = sum(each[0] for each in THEIR_TIMES.values())
@@ -163,9 +169,7 @@ def table2(runs: Runs) -> Table:
         sd = None if spread is None else round(spread, 3)
         return (name, whose, round(mean, 3), sd, int(1e6 / mean), ceil(GOOGLE / (1e6 / mean)))
 
-    return runs.table(
-        "swap-table2",
-        "Pàmies-Estrems et al., table 2: runtime cost",
+    return Content(
         columns=("part", "whose", "microseconds a query", "sd", "queries a second", f"threads for {GOOGLE:,} a second"),
         rows=(
             *((name, THEIRS, *figures) for name, figures in THEIR_TIMES.items()),
@@ -181,16 +185,12 @@ def table2(runs: Runs) -> Table:
             "classifier: identifiers removed and the category found, as in the paper; profiler: the counts that a "
             "store adds up, without the store (theirs: MongoDB on a disk)",
             "all three, theirs: the sum of the paper's three, which it does not give itself",
+            claim("one thread of the anonymizer is enough for Google", holds=1e6 / fmean(times["anonymizer"]) >= GOOGLE)
+            + f"{1e6 / fmean(times['anonymizer']):,.0f} queries a second",
             claim(
-                "one thread of the anonymizer is enough for Google",
-                holds=1e6 / fmean(times["anonymizer"]) >= GOOGLE,
-                figures=f"{1e6 / fmean(times['anonymizer']):,.0f} queries a second",
-            ),
-            claim(
-                "the classifier is the slowest",
-                holds=max(times, key=lambda name: fmean(times[name])) == "classifier",
-                figures=f"{fmean(times['classifier']) / chain:.0%} of the time",
-            ),
+                "the classifier is the slowest", holds=max(times, key=lambda name: fmean(times[name])) == "classifier"
+            )
+            + f"{fmean(times['classifier']) / chain:.0%} of the time",
         ),
     )
 
@@ -198,49 +198,29 @@ def table2(runs: Runs) -> Table:
 def _times_of_parts(runs: Runs) -> dict[str, list[float]]:
     """Return the microseconds a row of each part in each turn."""
     raw = runs.material.log.frame.select("user", "query").head(TIMED_ROWS)
-    events = runs.events(runs.order).head(TIMED_ROWS)
+    events = runs.events[runs.order].head(TIMED_ROWS)
     classifier = Classifier()
     # The first batch also compiles, which no later one does.
     prepare(raw.head(BATCH), classifier=classifier)
     for first in anonymize(events.head(BATCH)):
         increments(first)
-    classified = [
-        microseconds("classifier", lambda: classify(raw, classifier=classifier), n_rows=raw.height, turn=turn)
-        for turn in range(N_TIMES)
-    ]
     released: list[pl.DataFrame] = []
-    anonymized = []
-    for turn, k in enumerate(KS):
-        released.clear()
-        anonymized.append(
-            microseconds(
-                "anonymizer",
-                lambda k=k: released.extend(anonymize(events, k=k, seed=runs.seed)),  # type: ignore[misc]
-                n_rows=events.height,
-                turn=turn,
-            )
-        )
+
+    def anonymized(k: int) -> None:
+        released[:] = anonymize(events, k=k, seed=runs.seed)
+
+    times = {
+        "classifier": microseconds("classifier", lambda _: classify(raw, classifier=classifier), n_rows=raw.height),
+        "anonymizer": microseconds("anonymizer", anonymized, n_rows=events.height, turns=KS),
+    }
     rows = pl.concat(released)
-    counted = [microseconds("profiler", lambda: count(rows), n_rows=rows.height, turn=turn) for turn in range(N_TIMES)]
-    return {"classifier": classified, "anonymizer": anonymized, "profiler": counted}
+    return times | {"profiler": microseconds("profiler", lambda _: count(rows), n_rows=rows.height)}
 
 
-# Paper: table 3, in KiB, mean and standard deviation.
-THEIR_PEAKS = {
-    "classifier": (111_581, 145),
-    "anonymizer": (10_347, 72),
-    "profiler": (12_120, 94),
-    "de-anonymizer 1": (9_316, 640),
-    "de-anonymizer 2": (9_375, 687),
-    "de-anonymizer 3": (312_273, 4_620),
-    "de-anonymizer 4": (311_782, 2_945),
-}
-FLAT = 1.5
-
-
-def table3(runs: Runs) -> Table:
-    """Return the peak of a process that runs one part, on all rows and on half of them."""
-    events = runs.events(runs.order).head(TIMED_ROWS)
+@table
+def table3(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., table 3: memory in KiB."""
+    events = runs.events[runs.order].head(TIMED_ROWS)
     pooled = runs.pooled(Run(k=K, l=K, order=runs.order))
     released = pooled.released.frame.with_columns(pooled.category).head(TIMED_ROWS)
     whole, half = {}, {}
@@ -249,9 +229,7 @@ def table3(runs: Runs) -> Table:
         rows = released if name.startswith(("profiler", "de-")) else events
         whole[name], half[name] = measure_memory(name, rows), measure_memory(name, rows.head(rows.height // 2))
     most = max(whole[name].part / max(1, half[name].part) for name in ("classifier", "anonymizer", "profiler"))
-    return runs.table(
-        "swap-table3",
-        "Pàmies-Estrems et al., table 3: memory in KiB",
+    return Content(
         columns=("part", "whose", "peak of the process", "sd", "of it the part", "the part on half the rows"),
         rows=(
             *((name, THEIRS, *figures, None, None) for name, figures in THEIR_PEAKS.items()),
@@ -266,8 +244,8 @@ def table3(runs: Runs) -> Table:
             claim(
                 "classifier, anonymizer and profiler take no more memory, whatever the number of rows",
                 holds=most < FLAT,
-                figures=f"up to {most:.2f} times as much for twice the rows; {FLAT} is our limit",
-            ),
+            )
+            + f"up to {most:.2f} times as much for twice the rows; {FLAT} is our limit",
         ),
     )
 

@@ -36,24 +36,16 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material:
-    """The log as it came, its rows prepared in the order of the file, and notes on both."""
+class Material(driver.Material):
+    """The log as it came, and its rows prepared in the order of the file."""
 
     log: QueryLog
     events: pl.DataFrame
-    notes: tuple[str, ...]
 
     @property
     def orders(self) -> tuple[Order, ...]:
         """The orders that the log allows."""
         return tuple(Order) if "time" in self.events.columns else (Order.FILE,)
-
-    def in_order(self, order: Order) -> pl.DataFrame:
-        """Return the rows in an order."""
-        if order is Order.FILE:
-            return self.events
-        rows = self.events.with_row_index("row").sort("time", "row", nulls_last=True)
-        return rows.drop("row")
 
     def __repr__(self) -> str:
         # Privacy: the rows stay out of it.
@@ -127,29 +119,24 @@ class Pooled:
     released: QueryLog
     category: pl.Series
 
-    def __repr__(self) -> str:
-        return f"Pooled(n_rows={self.released.n_rows})"
-
 
 Settings = dict[tuple[Distinct, Order], list[Run]]
 """Runs with each k, by how many users a pool must have and by the order of the rows."""
 
 
 class Runs(driver.Runs[Material, Run, Attacked]):
-    """What the attackers found in the release of each run; releases themselves are made anew each time."""
+    """What the attackers found in the release of each run; releases are made anew of `events`, rows in each order."""
 
     def __init__(self, material: Material, *, seed: int) -> None:
         super().__init__(material, seed=seed)
-        self._events = {order: material.in_order(order) for order in material.orders}
+        self.events = {Order.FILE: material.events}
+        if Order.TIME in material.orders:
+            self.events[Order.TIME] = material.events.sort("time", nulls_last=True, maintain_order=True)
 
     @property
     def order(self) -> Order:
         """The order of rows where only one is measured: by time, if the log has times."""
         return self.material.orders[0]
-
-    def events(self, order: Order) -> pl.DataFrame:
-        """Return the prepared rows in an order."""
-        return self._events[order]
 
     def every_setting(self) -> Settings:
         """Return the runs of figures 6 and 7, attacked."""
@@ -163,7 +150,7 @@ class Runs(driver.Runs[Material, Run, Attacked]):
 
     def pooled(self, run: Run, *, at_most: int | None = None) -> Pooled:
         """Swap the rows, or the first of them; the same as `methods.Swap` does, with the rows prepared before."""
-        events = self.events(run.order).head(self.material.events.height if at_most is None else at_most)
+        events = self.events[run.order].head(self.material.events.height if at_most is None else at_most)
         pools = Pools(PoolSettings(k=run.k, l=run.l, growth=run.growth, remembered=None), seed=self.seed)
         start = process_time()
         released = pools.add(events).released
@@ -178,25 +165,25 @@ class Runs(driver.Runs[Material, Run, Attacked]):
 
     def printed(self, *, k: int, order: Order, grows: bool) -> Exposure:
         """Swap as algorithm 2 is printed, nothing but chance deciding, and read the release as it stands."""
-        events = self.events(order)
-        log = QueryLog(frame=events.select("user", "query"))
-        encoded = EncodedLog.of(log, category=events["category"].to_numpy())
+        log, encoded = self._original(order)
         guess = rebuilt(encoded, choice=Choice.RANDOM, k=k, growth=GROWTH, grows=grows, seed=self.seed)
         swapped = EncodedLog.of(encoded.log_of(guess), category=encoded.category[guess.query_row].astype("int8"))
         return as_released(Truth.of(log, released=swapped, cleaned=True))
 
     def printed_k(self, *, k: int, growth: float, order: Order) -> Int64s:
         """Return what k grows to in each category by algorithm 2 as it is printed."""
-        events = self.events(order)
-        log = QueryLog(frame=events.select("user", "query"))
-        encoded = EncodedLog.of(log, category=events["category"].to_numpy())
+        _, encoded = self._original(order)
         return rebuilt(encoded, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
+
+    def _original(self, order: Order) -> tuple[QueryLog, EncodedLog]:
+        events = self.events[order]
+        log = QueryLog(frame=events.select("user", "query"))
+        return log, EncodedLog.of(log, category=events["category"].to_numpy())
 
     def _run(self, setting: Run) -> Attacked:
         pooled = self.pooled(setting)
         released = EncodedLog.of(pooled.released, category=pooled.category.to_numpy())
-        original = QueryLog(frame=self.events(setting.order).select("user", "query"))
-        truth = Truth.of(original, released=released, cleaned=True)
+        truth = Truth.of(self._original(setting.order)[0], released=released, cleaned=True)
         found = {}
         for attacker in ATTACKERS:
             for by_time in (False, True) if Order.TIME in self.material.orders else (False,):

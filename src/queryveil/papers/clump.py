@@ -1,14 +1,165 @@
-"""Fard and Wang: what clustering transactions loses, and how long it takes (figures 3 to 7)."""
+"""Fard and Wang: what clustering transactions loses, and how long it takes (figures 3 to 7).
 
-from collections.abc import Iterable, Iterator, Mapping
+The same transactions are clustered by several methods and settings.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import pairwise
+from time import perf_counter
 
-from queryveil.methods.clump._clustering import COMPARE_UP_TO
-from queryveil.papers._clump_runs import KS, Curves, Method, R, Run, Runs, gather
-from queryveil.papers.driver import DRAWN_NOTE, Cell, Cells, Table, at_each, claim, falls, ours_row, theirs_row
+import numpy as np
 
-__all__ = ["Runs", "fig3", "fig4", "fig5", "fig6", "fig7", "gather"]
+from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
+from queryveil.errors import BadInput
+from queryveil.methods.clump import _clustering, _partition
+from queryveil.methods.clump._clustering import COMPARE_UP_TO, Algorithm, Cost
+from queryveil.methods.clump.clump import bags_of
+from queryveil.methods.settings import Unit
+from queryveil.papers import driver
+from queryveil.papers.driver import DRAWN_NOTE, Cell, Cells, Content, at_each, claim, falls, ours_row, theirs_row
+from queryveil.rng import generator
+from queryveil.text.taxonomy import Taxonomy
 
+# Paper: section V.1 and its table III.
+USERS = 53_058
+AVERAGE_LENGTH = 20.93
+DENSITY = 0.11
+THEIR_TREE = "25,645 nodes, height 18"
+
+THEIR_MOST = 30
+KS = (5, 7, 10, 15)
+R, K = 10, 5
+RS = (5, 10, 30, 50, 100)
+SIZES = (1_000, 10_000)
+# Our limits for what the paper says without a figure.
+VERY_SMALL, GOOD = 5, 2
+SIGNIFICANT, LINEAR = 1.1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Material(driver.Material):
+    """The distinct nodes of each transaction, and the tree of the nodes that occur."""
+
+    nodes: Rows[np.int32]
+    taxonomy: Taxonomy
+
+    @property
+    def n_rows(self) -> int:
+        """The number of transactions."""
+        return self.nodes.n_rows
+
+    def __repr__(self) -> str:
+        # Privacy: the items stay out of it.
+        return f"Material(n_rows={self.n_rows}, taxonomy={self.taxonomy!r})"
+
+
+def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
+    """Return the nouns of each user once, as the paper does, from a log or from one made up."""
+    log, origin = driver.given_or_made_up(log, like="aol", users=USERS if users is None else users, seed=seed)
+    nouns = Taxonomy.wordnet()
+    bags = bags_of(log, nouns, unit=Unit.USER, distinct=True)
+    n_rows, nodes = bags.nodes.n_rows, bags.nodes.values
+    if n_rows < max(KS):
+        raise BadInput(f"{n_rows} users of the log have a noun of WordNet, too few for k={max(KS)}; give a larger log")
+    taxonomy, number = nouns.restricted_to(nodes)
+    n_leaves = int(taxonomy.n_leaves[0])
+    n_items, length = len(np.unique(nodes)), len(nodes) / n_rows
+    return Material(
+        nodes=Rows(bags.nodes.ptr, number[nodes]),
+        taxonomy=taxonomy,
+        notes=(
+            f"{origin}: {n_rows:,} transactions, one per user with a noun, {length:.2f} nouns long on average "
+            f"(theirs: {USERS:,} and {AVERAGE_LENGTH})",
+            f"the tree: the {n_items:,} nouns that occur and those above them, {taxonomy.n_nodes:,} nodes on "
+            f"{taxonomy.level.max()} levels, {n_leaves:,} leaves (theirs: {THEIR_TREE})",
+            f"density: {100 * length / n_leaves:.2f} % of the leaves in a transaction (theirs: {DENSITY} %), "
+            "so figures that hang on how alike transactions are need not agree",
+        ),
+    )
+
+
+class Method(StrEnum):
+    """Clump1, Clump2 and Partition are the paper's; the refined one is what `Clump()` does by itself."""
+
+    CLUMP1 = "Clump1"
+    CLUMP2 = "Clump2"
+    PARTITION = "Partition"
+    REFINED = "Clump refined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A method and its settings, on the first `size` transactions; None is all of them.
+
+    `carry` gives Clump1 and Clump2 the LCG of the paper's definition 2; its algorithm 2 loses items on the way up.
+    """
+
+    method: Method
+    k: int
+    r: int = R
+    size: int | None = None
+    carry: bool = False
+
+    def __str__(self) -> str:
+        size = f", {self.size:,} transactions" if self.size else ""
+        return f"{self.method}, k={self.k}, r={self.r}{size}" + (", carry" if self.carry else "")
+
+
+Curves = Mapping[Method, tuple[float, ...]]
+"""Ours by method, one figure for each of `KS`."""
+
+
+class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
+    """The measures of each run, and the seconds that its clustering took, without reading and measuring."""
+
+    def cost(self, run: Run) -> Cost:
+        """Return the measures of a run."""
+        return self.found(run)[0]
+
+    def sizes(self) -> tuple[int, ...]:
+        """Return those of `SIZES` that the log has, and its own size."""
+        n_rows = self.material.n_rows
+        return (*(size for size in SIZES if size < n_rows), n_rows)
+
+    def sized(self, method: Method, *, k: int, size: int) -> Run:
+        """Return the run on so many transactions; that of the whole log is the one that the other figures use."""
+        return Run(method=method, k=k, size=size if size < self.material.n_rows else None)
+
+    def curves(self, measure: Callable[[Cost], float]) -> Curves:
+        """Measure every method at every k."""
+        self.make(Run(method=method, k=k) for method in Method for k in KS)
+        return {method: tuple(measure(self.cost(Run(method=method, k=k))) for k in KS) for method in Method}
+
+    def _run(self, setting: Run) -> tuple[Cost, float]:
+        taxonomy, nodes = self.material.taxonomy, self.material.nodes
+        if setting.size is not None:
+            nodes = nodes.take(np.arange(setting.size))
+        start = perf_counter()
+        found = self._cluster(setting, replace(self.material, nodes=nodes))
+        seconds = perf_counter() - start
+        return _clustering.cost(found, nodes, loss=taxonomy.loss, level=taxonomy.level), seconds
+
+    def _cluster(self, run: Run, part: Material) -> _clustering.Clustering:
+        arrays = (part.nodes, part.taxonomy.parent, part.taxonomy.loss)
+        # A generator for each run: the figures do not depend on which runs came before.
+        rng = generator(self.seed)
+        if run.method is Method.PARTITION:
+            return _partition.partition(*arrays, k=run.k)
+        if run.method is Method.REFINED:
+            return _clustering.clump(*arrays, k=run.k, algorithm=Algorithm(r=run.r), rng=rng)
+        papers = Algorithm(r=run.r, lcg="carry" if run.carry else "paper", rule="least", refine=False)
+        found = _clustering.clump(*arrays, k=run.k, algorithm=papers, rng=rng)
+        if run.method is Method.CLUMP1:
+            return found
+        return replace(found, released=_clustering.without_duplicates(found.released))
+
+
+# Lower in the paper is lower in the tree, further from the root: the number of the level is larger.
+THEIR_PLACES: dict[Method, Cell] = {Method.CLUMP2: 1, Method.PARTITION: 2, Method.CLUMP1: 3}
+METHODS = (Method.CLUMP1, Method.PARTITION, Method.REFINED)
 AT_KS = tuple(f"k={k}" for k in KS)
 METHODS_NOTE = (
     "Clump1, Clump2 (each item once) and Partition are the paper's, Partition as we read what it leaves open; "
@@ -16,25 +167,21 @@ METHODS_NOTE = (
 )
 
 
-def _curve_table(
-    runs: Runs,
-    name: str,
-    title: str,
+def _curves(
     ours: Curves,
     *,
     last: tuple[str, Mapping[Method, Cell], Mapping[Method, Cell]],
     digits: int | None,
     notes: Iterable[str],
-) -> Table:
-    """Return ours below theirs for each method; the last column is what the paper's text speaks of."""
+) -> Content:
+    """Show ours below theirs for each method; the last column is what the paper's text speaks of."""
     head, theirs_last, ours_last = last
     rows: list[Cells] = []
     for method, figures in ours.items():
         if method is not Method.REFINED:
             rows.append((*theirs_row(str(method), n=len(KS)), theirs_last.get(method)))
         rows.append((*ours_row(str(method), figures=figures, digits=digits), ours_last.get(method)))
-    columns = ("method", "whose", *AT_KS, head)
-    return runs.table(name, title, columns=columns, rows=rows, notes=(METHODS_NOTE, DRAWN_NOTE, *notes))
+    return Content(("method", "whose", *AT_KS, head), rows, (METHODS_NOTE, DRAWN_NOTE, *notes))
 
 
 def order(ours: Curves, *, at: int) -> list[Method]:
@@ -50,35 +197,24 @@ def places(ours: Curves) -> dict[Method, Cell]:
     >>> {str(method): place for method, place in found.items()}
     {'Clump1': '1 or 2', 'Clump2': '1 or 3', 'Partition': '2 or 3'}
     """
-    n_ks = len(next(iter(ours.values())))
-    orders = [order(ours, at=at) for at in range(n_ks)]
+    orders = [order(ours, at=at) for at in range(len(next(iter(ours.values()))))]
     found: dict[Method, Cell] = {}
-    for method in orders[0]:
+    for method in (method for method in ours if method is not Method.REFINED):
         seen = sorted({by_size.index(method) + 1 for by_size in orders})
         found[method] = seen[0] if len(seen) == 1 else " or ".join(map(str, seen))
-    return dict(sorted(found.items(), key=lambda entry: list(ours).index(entry[0])))
+    return found
 
 
-THEIR_MOST = 30
-VERY_SMALL = 5
-
-
-def fig3(runs: Runs) -> Table:
-    """Return the total distortion of each method at each k, and how far it is below Partition's."""
+@driver.table
+def fig3(runs: Runs) -> Content:
+    """Fard and Wang, figure 3: information loss (total GGD), r=10."""
     ours = runs.curves(lambda cost: cost.distortion)
     most: dict[Method, Cell] = {
         method: round(max(below(ours, method)), 1) for method in ours if method is not Method.PARTITION
     }
     theirs = dict.fromkeys((Method.CLUMP1, Method.CLUMP2), THEIR_MOST)
-    return _curve_table(
-        runs,
-        "clump-fig3",
-        "Fard and Wang, figure 3: information loss (total GGD), r=10",
-        ours,
-        last=("below Partition, at most %", theirs, most),
-        digits=None,
-        notes=(*_claims_of_loss(ours), *_gain_by_size(runs), *_other_clumps(runs, ours)),
-    )
+    notes = (*_claims_of_loss(ours), *_gain_by_size(runs), *_other_clumps(runs, ours))
+    return _curves(ours, last=("below Partition, at most %", theirs, most), digits=None, notes=notes)
 
 
 def below(ours: Curves, method: Method, *, other: Method = Method.PARTITION) -> list[float]:
@@ -93,18 +229,12 @@ def _claims_of_loss(ours: Curves) -> list[str]:
     first, second, between = (at_each(AT_KS, shares, digits=1, unit=" %") for shares in (one, two, apart))
     most = max(*one, *two)
     return [
-        claim(
-            "Clump loses less than Partition",
-            holds=min(*one, *two) > 0,
-            figures=f"below it (negative: above) Clump1 is by {first}, Clump2 by {second}",
-        ),
-        claim(f"by as much as {THEIR_MOST} %", holds=most >= THEIR_MOST, figures=f"{most:.1f} %"),
-        claim(
-            "the difference between Clump1 and Clump2 is very small",
-            holds=max(apart) < VERY_SMALL,
-            figures=f"Clump2 is above by {between}; {VERY_SMALL} % is our limit",
-        ),
-        claim("the gain falls as k grows", holds=falls(one), figures=f"Clump1, {first}"),
+        claim("Clump loses less than Partition", holds=min(*one, *two) > 0)
+        + f"below it (negative: above) Clump1 is by {first}, Clump2 by {second}",
+        claim(f"by as much as {THEIR_MOST} %", holds=most >= THEIR_MOST) + f"{most:.1f} %",
+        claim("the difference between Clump1 and Clump2 is very small", holds=max(apart) < VERY_SMALL)
+        + f"Clump2 is above by {between}; {VERY_SMALL} % is our limit",
+        claim("the gain falls as k grows", holds=falls(one)) + f"Clump1, {first}",
     ]
 
 
@@ -112,14 +242,13 @@ def _gain_by_size(runs: Runs) -> list[str]:
     sizes = runs.sizes()
     if len(sizes) < 2:
         return []
-    gains = []
-    for size in sizes:
-        clump1, partition = (
-            runs.cost(runs.sized(method, k=KS[0], size=size)).distortion for method in (Method.CLUMP1, Method.PARTITION)
-        )
-        gains.append(100 * (1 - clump1 / partition))
+    clump1, base = (
+        tuple(runs.cost(runs.sized(method, k=KS[0], size=size)).distortion for size in sizes)
+        for method in (Method.CLUMP1, Method.PARTITION)
+    )
+    gains = below({Method.CLUMP1: clump1, Method.PARTITION: base}, Method.CLUMP1)
     figures = at_each((f"|D|={size:,}" for size in sizes), gains, digits=1, unit=" %")
-    return [claim("the gain falls as the log grows", holds=falls(gains), figures=f"Clump1 at k={KS[0]}, {figures}")]
+    return [claim("the gain falls as the log grows", holds=falls(gains)) + f"Clump1 at k={KS[0]}, {figures}"]
 
 
 def _other_clumps(runs: Runs, ours: Curves) -> list[str]:
@@ -135,30 +264,22 @@ def _other_clumps(runs: Runs, ours: Curves) -> list[str]:
     ]
 
 
-SIGNIFICANT = 1.1
-
-
-def fig4(runs: Runs) -> Table:
-    """Return the average number of released items of each method at each k."""
+@driver.table
+def fig4(runs: Runs) -> Content:
+    """Fard and Wang, figure 4: average length of a generalised transaction, r=10."""
     ours = runs.curves(lambda cost: cost.average_length)
     longest = map(max, ours[Method.CLUMP2], ours[Method.PARTITION])
     times = [clump1 / other for clump1, other in zip(ours[Method.CLUMP1], longest, strict=True)]
-    longer = claim(
-        "Clump1 is significantly longer than Clump2 and Partition",
-        holds=min(times) > SIGNIFICANT,
-        figures=f"{at_each(AT_KS, times, digits=2)} times the longer of both; {SIGNIFICANT} is our limit",
+    longer = (
+        claim("Clump1 is significantly longer than Clump2 and Partition", holds=min(times) > SIGNIFICANT)
+        + f"{at_each(AT_KS, times, digits=2)} times the longer of both; {SIGNIFICANT} is our limit"
     )
-    title = "Fard and Wang, figure 4: average length of a generalised transaction, r=10"
-    last = ("place, longest first", {Method.CLUMP1: 1}, places(ours))
-    return _curve_table(runs, "clump-fig4", title, ours, last=last, digits=2, notes=[longer])
+    return _curves(ours, last=("place, longest first", {Method.CLUMP1: 1}, places(ours)), digits=2, notes=[longer])
 
 
-# Lower in the paper is lower in the tree, further from the root: the number of the level is larger.
-THEIR_PLACES: dict[Method, Cell] = {Method.CLUMP2: 1, Method.PARTITION: 2, Method.CLUMP1: 3}
-
-
-def fig5(runs: Runs) -> Table:
-    """Return the average level of the released items of each method at each k."""
+@driver.table
+def fig5(runs: Runs) -> Content:
+    """Fard and Wang, figure 5: average level of a generalised item, the root at 1, r=10."""
     ours = runs.curves(lambda cost: cost.average_level)
     orders = [order(ours, at=at) for at in range(len(KS))]
     levels = list(zip(ours[Method.CLUMP1], ours[Method.CLUMP2], strict=True))
@@ -166,36 +287,25 @@ def fig5(runs: Runs) -> Table:
         claim(
             "from the lowest in the tree, Clump2, Partition, Clump1",
             holds=all(by_level == list(THEIR_PLACES) for by_level in orders),
-            figures=at_each(AT_KS, (", ".join(by_level) for by_level in orders)),
-        ),
-        claim(
-            "the duplicates that Clump1 keeps are close to the root",
-            holds=all(two > one for one, two in levels),
-            figures="without them (Clump2) the average level goes from "
-            + at_each(AT_KS, (f"{one:.2f} to {two:.2f}" for one, two in levels)),
-        ),
+        )
+        + at_each(AT_KS, (", ".join(by_level) for by_level in orders)),
+        claim("the duplicates that Clump1 keeps are close to the root", holds=all(two > one for one, two in levels))
+        + "without them (Clump2) the average level goes from "
+        + at_each(AT_KS, (f"{one:.2f} to {two:.2f}" for one, two in levels)),
     )
-    title = "Fard and Wang, figure 5: average level of a generalised item, the root at 1, r=10"
-    last = ("place, lowest in the tree first", THEIR_PLACES, places(ours))
-    return _curve_table(runs, "clump-fig5", title, ours, last=last, digits=2, notes=notes)
+    return _curves(ours, last=("place, lowest in the tree first", THEIR_PLACES, places(ours)), digits=2, notes=notes)
 
 
-K = 5
-RS = (5, 10, 30, 50, 100)
-GOOD = 2
-
-
-def fig6(runs: Runs) -> Table:
-    """Return the total distortion at k=5 for each r."""
+@driver.table
+def fig6(runs: Runs) -> Content:
+    """Fard and Wang, figure 6: effect of r on the information loss (total GGD), k=5."""
     methods = (Method.CLUMP1, Method.REFINED)
     runs.make(Run(method=method, k=K, r=r) for method in methods for r in RS)
     ours = {method: [runs.cost(Run(method=method, k=K, r=r)).distortion for r in RS] for method in methods}
     clump1 = ours[Method.CLUMP1]
     above, best_r = 100 * (clump1[RS.index(R)] / min(clump1) - 1), RS[clump1.index(min(clump1))]
     changes = (f"{100 * (b / a - 1):+.1f} %" for a, b in pairwise(clump1))
-    return runs.table(
-        "clump-fig6",
-        "Fard and Wang, figure 6: effect of r on the information loss (total GGD), k=5",
+    return Content(
         columns=("method", "whose", *(f"r={r}" for r in RS)),
         rows=(
             theirs_row(str(Method.CLUMP1), n=len(RS)),
@@ -204,32 +314,25 @@ def fig6(runs: Runs) -> Table:
         notes=(
             METHODS_NOTE,
             DRAWN_NOTE,
-            claim(
-                "a larger r is not always better",
-                holds=not falls(clump1),
-                figures="against the r before, " + at_each((f"r={r}" for r in RS[1:]), changes),
-            ),
-            claim(
-                f"r={R} is good",
-                holds=above < GOOD,
-                figures=f"{above:.1f} % above the best, r={best_r}; {GOOD} % is our limit",
-            ),
+            claim("a larger r is not always better", holds=not falls(clump1))
+            + "against the r before, "
+            + at_each((f"r={r}" for r in RS[1:]), changes),
+            claim(f"r={R} is good", holds=above < GOOD)
+            + f"{above:.1f} % above the best, r={best_r}; {GOOD} % is our limit",
             f"Clump refined looks at r only up to {COMPARE_UP_TO:,} transactions, where it may start from algorithm 1",
         ),
     )
 
 
-METHODS = (Method.CLUMP1, Method.PARTITION, Method.REFINED)
-LINEAR = 2
-
-
-def fig7(runs: Runs) -> Table:
-    """Return the seconds of each method for growing sizes, and how the time per transaction changes."""
+@driver.table
+def fig7(runs: Runs) -> Content:
+    """Fard and Wang, figure 7: running time, k=5, r=10."""
     sizes = runs.sizes()
-    runs.warm_up(METHODS, k=K)
+    few = min(100, runs.material.n_rows)
+    runs.warm_up(Run(method=method, k=K, size=few) for method in METHODS)
     wanted = {method: [runs.sized(method, k=K, size=size) for size in sizes] for method in METHODS}
     runs.make(run for group in wanted.values() for run in group)
-    seconds = {method: [runs.seconds(run) for run in group] for method, group in wanted.items()}
+    seconds = {method: [runs.found(run)[1] for run in group] for method, group in wanted.items()}
     growth = {
         method: [took / size / (times[0] / sizes[0]) for took, size in zip(times, sizes, strict=True)]
         for method, times in seconds.items()
@@ -241,9 +344,7 @@ def fig7(runs: Runs) -> Table:
         ratios = (round(ratio, 2) for ratio in growth[method])
         rows.append((*ours_row(str(method), figures=seconds[method], digits=3), *ratios))
     names = ("s", "per transaction")
-    return runs.table(
-        "clump-fig7",
-        "Fard and Wang, figure 7: running time, k=5, r=10",
+    return Content(
         columns=("method", "whose", *(f"{name}, |D|={size:,}" for name in names for size in sizes)),
         rows=rows,
         notes=(
@@ -259,15 +360,13 @@ def fig7(runs: Runs) -> Table:
 
 def _claims_of_time(seconds: dict[Method, list[float]], growth: list[float]) -> Iterator[str]:
     clump1, partition = seconds[Method.CLUMP1][-1], seconds[Method.PARTITION][-1]
-    yield claim(
-        "Clump takes longer than Partition",
-        holds=clump1 > partition,
-        figures=f"{clump1 / partition:.1f} times as long for all transactions",
+    yield (
+        claim("Clump takes longer than Partition", holds=clump1 > partition)
+        + f"{clump1 / partition:.1f} times as long for all transactions"
     )
     if len(growth) > 1:
-        yield claim(
-            "the time of Clump grows linearly",
-            holds=max(growth) < LINEAR,
-            figures=f"at most {max(growth):.1f} times as long per transaction as at the smallest size; "
-            f"{LINEAR} is our limit",
+        yield (
+            claim("the time of Clump grows linearly", holds=max(growth) < LINEAR)
+            + f"at most {max(growth):.1f} times as long per transaction as at the smallest size; "
+            f"{LINEAR} is our limit"
         )

@@ -1,15 +1,15 @@
 """Reproduce a paper's table or figure by its name: gather a log, run each setting once, put theirs beside ours.
 
 Each paper has a module of its name with `gather`, which returns what is measured on, `Runs`, which runs a setting on
-it, and one function for each table and figure.
+it, and one function for each table and figure, whose docstring is the title.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from itertools import pairwise
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -39,6 +39,8 @@ Cells: TypeAlias = tuple[Cell, ...]
 THEIRS, OURS = "theirs", "ours"
 DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
 BOT_THRESHOLD = 100
+BACK = 0.1
+"""A curve that rises or falls may step back by so much of its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +68,12 @@ def reproduce(
     The same arguments give the same figures, but for the seconds of clump-fig7, swap-fig4, swap-fig8 and swap-table2
     and the memory of swap-table3.
 
-    Parameters
-    ----------
-    name
-        One of `NAMES`.
-    log
-        The log to measure on; without one, a log of the paper's shape is made up.
-    users
-        The number of users of the made-up log; without it, as many as the paper's.
-    values
-        Term values (term, bid, clicks, impressions) for the km tables; without them, values are made up.
-    corpus
-        The documents that the plink figures search; without them, WordNet's glosses.
-    seed
-        The seed of made-up logs and of every random choice.
+    - name: one of `NAMES`
+    - log: the log to measure on; without one, a log of the paper's shape is made up
+    - users: the number of users of the made-up log; without it, as many as the paper's
+    - values: term values (term, bid, clicks, impressions) for the km tables; without them, values are made up
+    - corpus: the documents that the plink figures search; without them, WordNet's glosses
+    - seed: the seed of made-up logs and of every random choice
 
     Examples
     --------
@@ -122,19 +116,19 @@ def without_bots(log: QueryLog) -> tuple[QueryLog, int]:
     return log.with_frame(log.frame.filter(~pl.col("user").is_in(found.implode()))), len(found)
 
 
-class HasNotes(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Material:
     """What the figures of a paper are measured on, with notes that every table repeats."""
 
-    @property
-    def notes(self) -> tuple[str, ...]: ...
+    notes: tuple[str, ...]
 
 
-M = TypeVar("M", bound=HasNotes)
+M = TypeVar("M", bound=Material)
 S = TypeVar("S", bound=Hashable)
 F = TypeVar("F")
 
 
-class Runs(ABC, Generic[M, S, F]):
+class Runs(Generic[M, S, F]):
     """The runs of a paper's settings on one material; each setting is run once, however often it is asked for."""
 
     def __init__(self, material: M, *, seed: int) -> None:
@@ -151,33 +145,64 @@ class Runs(ABC, Generic[M, S, F]):
         missing = [setting for setting in dict.fromkeys(settings) if setting not in self._found]
         for i, setting in enumerate(missing):
             step(str(setting), i / len(missing))
-            # The steps inside a run would hide which run it is.
-            with watch(lambda _name, _share: None):
-                self._found[setting] = self._run(setting)
+            self._found[setting] = self._run_quietly(setting)
+
+    def warm_up(self, settings: Iterable[S]) -> None:
+        """Run settings and forget what they come to, so that compiling is not counted as running."""
+        step("warming up")
+        for setting in settings:
+            self._run_quietly(setting)
+
+    def _run_quietly(self, setting: S) -> F:
+        # The steps inside a run would hide which run it is.
+        with watch(lambda _name, _share: None):
+            return self._run(setting)
 
     def found(self, setting: S) -> F:
         """Return what a setting came to."""
         self.make([setting])
         return self._found[setting]
 
-    def table(
-        self, name: str, title: str, *, columns: Iterable[str], rows: Iterable[Cells], notes: Iterable[str]
-    ) -> Table:
-        """Return a table of these runs; their own notes come first."""
-        return Table(name=name, title=title, columns=tuple(columns), rows=tuple(rows), notes=(*self.notes, *notes))
-
-    @abstractmethod
     def _run(self, setting: S) -> F:
-        """Run one setting."""
+        raise NotImplementedError
 
 
-def claim(text: str, *, holds: bool, figures: str) -> str:
-    """Return a note: whether a statement of the paper holds on this log.
+class Content(NamedTuple):
+    """What a table shows; its notes follow those of the runs."""
 
-    >>> claim("larger is better", holds=False, figures="3, 2")
+    columns: Iterable[str]
+    rows: Iterable[Cells]
+    notes: Iterable[str]
+
+
+R = TypeVar("R", bound=Runs[Any, Any, Any])
+
+
+def table(build: Callable[[R], Content]) -> Callable[[R], Table]:
+    """Make a table of what a function shows: the docstring is its title, module and function are its name."""
+    paper = build.__module__.rpartition(".")[2].strip("_").partition("_")[0]
+
+    @wraps(build)
+    def built(runs: R) -> Table:
+        columns, rows, notes = build(runs)
+        return Table(
+            name=f"{paper}-{build.__name__}",
+            title=(build.__doc__ or "").removesuffix("."),
+            columns=tuple(columns),
+            rows=tuple(rows),
+            notes=(*runs.notes, *notes),
+        )
+
+    return built
+
+
+def claim(text: str, *, holds: bool) -> str:
+    """Begin a note on a statement of the paper, and whether it holds on this log; our figures are to follow.
+
+    >>> claim("larger is better", holds=False) + "3, 2"
     'the paper: larger is better; does not hold here: 3, 2'
     """
-    return f"the paper: {text}; {'holds' if holds else 'does not hold'} here: {figures}"
+    return f"the paper: {text}; {'holds' if holds else 'does not hold'} here: "
 
 
 def at_each(names: Iterable[object], figures: Iterable[float | str], *, digits: int = 4, unit: str = "") -> str:
@@ -208,3 +233,19 @@ def rises(figures: Iterable[float]) -> bool:
 def falls(figures: Iterable[float]) -> bool:
     """Return whether no figure is above the one before it."""
     return all(a >= b for a, b in pairwise(figures))
+
+
+def trend(figures: Iterable[float]) -> str:
+    """Return which way figures go, if no step back is more than `BACK` of the way from the first to the last.
+
+    >>> trend([1, 2, 2]), trend([3, 1]), trend([1, 3, 2]), trend([1, 1]), trend([0, 1.0, 0.95, 2])
+    ('rises', 'falls', 'up and down', 'stays', 'rises')
+    """
+    found = list(figures)
+    steps = [b - a for a, b in pairwise(found)]
+    if not any(steps):
+        return "stays"
+    way = found[-1] - found[0]
+    if way > 0 and min(steps) >= -BACK * way:
+        return "rises"
+    return "falls" if way < 0 and max(steps) <= -BACK * way else "up and down"

@@ -7,11 +7,11 @@ import numpy as np
 
 from queryveil.data import Floats, QueryLog
 from queryveil.methods.kdelta._clusters import cluster_queries
-from queryveil.methods.kdelta._equal import Table as EqualTable
+from queryveil.methods.kdelta._equal import Table
 from queryveil.methods.kdelta._groups import Grouping, form, improve, matching, multiply
 from queryveil.methods.kdelta._objects import Holdings, read_objects
-from queryveil.papers._kdelta_runs import DELTA, Figures, K, Measure, Run, Runs, Variant, gather, trend
-from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim
+from queryveil.papers._kdelta_runs import DELTA, Figures, K, Measure, Run, Runs, Variant, gather
+from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, table, trend
 from queryveil.rng import generator
 
 __all__ = ["Runs", "fig1", "fig2", "gather"]
@@ -37,6 +37,15 @@ COUNTS: dict[str, tuple[Measure, Measure]] = {
 }
 DIGITS = {TOTAL: 0, PER_USER: 1, PER_ROW: 3}
 
+THEIR_USERS, THEIR_TOP = 1_000, {"top 50 queries kept": 24, "top 50 URLs kept": 28}
+LOST: dict[str, Measure] = {
+    "queries lost, %": lambda found: found.queries_lost,
+    "URLs lost, %": lambda found: found.urls_lost,
+}
+TOP: dict[str, Measure] = {
+    "top 50 queries kept": lambda found: found.top_queries,
+    "top 50 URLs kept": lambda found: found.top_urls,
+}
 Settings = dict[Variant, list[Run]]
 
 
@@ -55,14 +64,13 @@ def rare_rows_per_user(found: Figures) -> float:
     return found.n_rare_rows / found.n_users
 
 
-def fig1(runs: Runs) -> Table:
-    """Return rows added and suppressed for the paper's centroids and for ours."""
+@table
+def fig1(runs: Runs) -> Content:
+    """Hong et al., figure 1: queries added (+), suppressed (-); k=5 but in (b), delta=0.5 but in (c)."""
     users = {variant: runs.by_size(variant) for variant in Variant}
     ks = {variant: runs.possible(Run(variant=variant, k=k) for k in KS) for variant in Variant}
     deltas = {variant: runs.possible(Run(variant=variant, delta=delta) for delta in DELTAS) for variant in Variant}
-    return runs.table(
-        "kdelta-fig1",
-        f"Hong et al., figure 1: queries added (+), suppressed (-); k={K} but in (b), delta={DELTA} but in (c)",
+    return Content(
         columns=("panel", "count", "whose", "at", *(f"{variant} {sign}" for variant in Variant for sign in "+-")),
         rows=(
             _their_edits("(a)", TOTAL, "rises"),
@@ -108,18 +116,16 @@ def _left_out(n_wanted: int, possible: list[Run], *, what: str) -> tuple[str, ..
 def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
     paper = users[Variant.ROUNDED]
     sizes = [f"{runs.n_users(run):,}" for run in paper]
-    yield claim(
-        "the total grows with the users",
-        holds=trend(runs.curve(paper, lambda found: found.edits)) == "rises",
-        figures=runs.says(paper, sizes, lambda found: found.edits, digits=0),
-    )
+    rises = runs.way(paper, lambda found: found.edits) == "rises"
+    total = runs.says(paper, sizes, lambda found: found.edits, digits=0)
+    yield claim("the total grows with the users", holds=rises) + total
     for variant, settings in users.items():
-        yield claim(
-            f"the number per user falls as there are more ({variant})",
-            holds=trend(runs.curve(settings, edits_per_user)) == "falls",
-            figures=f"{runs.says(settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
+        falls = runs.way(settings, edits_per_user) == "falls"
+        yield (
+            claim(f"the number per user falls as there are more ({variant})", holds=falls)
+            + f"{runs.says(settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
             f"; per row, which long histories tilt less, {runs.says(settings, sizes, edits_per_row, digits=3)}, "
-            + runs.change(settings, edits_per_row),
+            + runs.change(settings, edits_per_row)
         )
     yield (
         f"logs of the same size lie up to {runs.spread(paper, edits_per_user):.1f} apart per user and "
@@ -139,18 +145,17 @@ def _notes_by_k(runs: Runs, ks: Settings) -> Iterator[str]:
     names = [f"k={run.k}" for run in ks[Variant.ROUNDED]]
     for variant, settings in ks.items():
         figures = runs.says(settings, names, edits_per_user, digits=1)
-        way = trend(runs.curve(settings, edits_per_user))
+        way = runs.way(settings, edits_per_user)
         yield f"the number per user as k grows, of which the text says nothing ({variant}): {way}, {figures}"
 
 
 def _notes_by_delta(runs: Runs, deltas: Settings) -> Iterator[str]:
     names = [f"delta={run.delta}" for run in deltas[Variant.ROUNDED]]
     for variant, settings in deltas.items():
-        yield claim(
-            f"the number falls as delta grows ({variant})",
-            holds=trend(runs.curve(settings, edits_per_user)) == "falls",
-            figures=f"{runs.says(settings, names, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
-            f"; per row {runs.says(settings, names, edits_per_row, digits=3)}",
+        yield (
+            claim(f"the number falls as delta grows ({variant})", holds=runs.way(settings, edits_per_user) == "falls")
+            + f"{runs.says(settings, names, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
+            f"; per row {runs.says(settings, names, edits_per_row, digits=3)}"
         )
     rare = runs.says(deltas[Variant.ROUNDED], names, rare_rows_per_user, digits=1)
     yield f"rows of rare clusters per user, fewer as clusters grow: {rare}"
@@ -168,15 +173,14 @@ def _savings(runs: Runs) -> str:
 
 def mean_nearness(logs: Iterable[QueryLog], *, run: Run, seed: int) -> float:
     """Return the mean of D between users and the centroids of the groups that a run makes, over several logs."""
-    return fmean(_mean_distance(log, run=run, seed=seed + i) for i, log in enumerate(logs))
-
-
-def _mean_distance(log: QueryLog, *, run: Run, seed: int) -> float:
-    have = without_rare(log, run=run)
-    grouping = form(have, k=run.k)
-    if run.variant is Variant.BEST:
-        grouping = improve(have, grouping, rng=generator(seed))
-    return float(distances(have, grouping).mean())
+    means = []
+    for i, log in enumerate(logs):
+        have = without_rare(log, run=run)
+        grouping = form(have, k=run.k)
+        if run.variant is Variant.BEST:
+            grouping = improve(have, grouping, rng=generator(seed + i))
+        means.append(float(distances(have, grouping).mean()))
+    return fmean(means)
 
 
 def without_rare(log: QueryLog, *, run: Run) -> Holdings:
@@ -186,7 +190,7 @@ def without_rare(log: QueryLog, *, run: Run) -> Holdings:
     cluster = cluster_queries(objects.query, objects.url, n_queries=n_queries, delta=run.delta)
     of_row = cluster[objects.query]
     asked_by = objects.n_users_by(of_row, n_numbers=n_queries)
-    return EqualTable(objects.keep(asked_by[of_row] >= run.min_cluster_users), cluster).hold()
+    return Table(objects.keep(asked_by[of_row] >= run.min_cluster_users), cluster).hold()
 
 
 def distances(have: Holdings, grouping: Grouping) -> Floats:
@@ -208,50 +212,27 @@ def distances(have: Holdings, grouping: Grouping) -> Floats:
     return np.maximum(0.0, 1 - in_common)
 
 
-THEIR_USERS = 1_000
-THEIR_TOP = {"top 50 queries kept": 24, "top 50 URLs kept": 28}
-LOST: dict[str, Measure] = {
-    "queries lost, %": lambda found: found.queries_lost,
-    "URLs lost, %": lambda found: found.urls_lost,
-}
-TOP: dict[str, Measure] = {
-    "top 50 queries kept": lambda found: found.top_queries,
-    "top 50 URLs kept": lambda found: found.top_urls,
-}
-
-
-def fig2(runs: Runs) -> Table:
-    """Return groups, losses and what stays among the 50 most frequent, for growing numbers of users."""
+@table
+def fig2(runs: Runs) -> Content:
+    """Hong et al., figure 2: groups and what is lost against the number of users, k=5, delta=0.5."""
     users = {str(variant): runs.by_size(variant) for variant in Variant}
     paper = users[Variant.ROUNDED]
     sizes = [runs.n_users(run) for run in paper]
-    away = {
-        run_on: [
-            mean_nearness([log.sample(runs.n_users(run)) for log in runs.material.logs], run=run, seed=runs.seed)
-            for run in users[run_on]
-        ]
-        for run_on in (Variant.EXACT, Variant.BEST)
-    }
+    logs = {size: [log.sample(size) for log in runs.material.logs] for size in sizes}
+    away, best_away = (
+        [mean_nearness(logs[runs.n_users(run)], run=run, seed=runs.seed) for run in users[variant]]
+        for variant in (Variant.EXACT, Variant.BEST)
+    )
     kept = runs.by_size(Variant.ROUNDED, min_cluster_users=1)
     # With rare clusters more users are left, so smaller samples may be possible.
     users["paper, rounded, rare kept"] = [run for run in kept if runs.n_users(run) in sizes]
     queries, urls = THEIR_TOP.values()
-    return runs.table(
-        "kdelta-fig2",
-        f"Hong et al., figure 2: groups and what is lost against the number of users, k={K}, delta={DELTA}",
+    return Content(
         columns=("panel", "count", "centroids", "whose", *(f"{size:,} users" for size in sizes), "as users grow"),
         rows=(
             *_group_rows(runs, users[Variant.EXACT], sizes),
-            *(
-                _row(
-                    "(a)",
-                    "mean D to the centroid before",
-                    "best" if variant is Variant.BEST else "paper",
-                    figures,
-                    digits=3,
-                )
-                for variant, figures in away.items()
-            ),
+            _row("(a)", "mean D to the centroid before", "paper", away, digits=3),
+            _row("(a)", "mean D to the centroid before", "best", best_away, digits=3),
             *_panel(runs, "(b)", LOST, users, sizes),
             *_panel(runs, "(c)", TOP, users, sizes),
         ),
@@ -261,7 +242,7 @@ def fig2(runs: Runs) -> Table:
             DRAWN_NOTE + f"; {queries} and {urls} of 50 at {THEIR_USERS:,} users are the only "
             f"figures there; nor does it say at which k and delta, {K} and {DELTA} are ours",
             *_left_out(len(runs.material.sizes), paper, what="samples"),
-            *_claims_by_users(runs, paper, sizes, away[Variant.EXACT]),
+            *_claims_by_users(runs, paper, sizes, away),
         ),
     )
 
@@ -296,10 +277,10 @@ def _panel(
 
 def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[float]) -> Iterator[str]:
     names = [f"{size:,}" for size in sizes]
-    yield claim(
-        "more users make it easier to find similar ones",
-        holds=trend(away) == "falls",
-        figures="mean D between users and their centroid before anything is changed, " + at_each(names, away, digits=3),
+    yield (
+        claim("more users make it easier to find similar ones", holds=trend(away) == "falls")
+        + "mean D between users and their centroid before anything is changed, "
+        + at_each(names, away, digits=3)
     )
     yield (
         "groups have k users, and the last ones, fewer than k, join the nearest group: so there are as many groups as "
@@ -310,11 +291,10 @@ def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[
     measures = _measurable(runs, LOST | TOP)
     for count, measure in measures.items():
         way = "falls" if count in LOST else "rises"
-        yield claim(
-            f"{count}: {way} as users grow",
-            holds=trend(runs.curve(paper, measure)) == way,
-            figures=f"{runs.says(paper, names, measure, digits=1)}, {runs.change(paper, measure)} ({Variant.ROUNDED}; "
-            "the last column has the others)",
+        yield (
+            claim(f"{count}: {way} as users grow", holds=runs.way(paper, measure) == way)
+            + f"{runs.says(paper, names, measure, digits=1)}, {runs.change(paper, measure)} ({Variant.ROUNDED}; "
+            "the last column has the others)"
         )
     widest = at_each(measures, (runs.spread(paper, measure) for measure in measures.values()), digits=1)
     yield f"logs of the same size lie up to so far apart (paper, rounded): {widest}"

@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.methods import Target
 from queryveil.papers._km_runs import FOCUS, KS, MS, Measure, Run, Runs, differences, dominated, gather
-from queryveil.papers.driver import OURS, THEIRS, Cells, Table, ours_row
+from queryveil.papers.driver import OURS, THEIRS, Cells, Content, ours_row, table
 
 __all__ = ["Runs", "fig1", "fig2", "gather", "table3", "table5", "table6", "table7"]
 
@@ -93,16 +93,13 @@ COLUMNS_NOTE = (
 
 
 def theirs(measure: Measure, *, m: int, k: int) -> float:
-    """Return the paper's figure of table 5.
-
-    >>> theirs(Measure.CLICKS, m=3, k=100)
-    61
-    """
+    """Return the paper's figure of table 5."""
     return KEPT[m, k][list(Measure).index(measure)]
 
 
-def table3(runs: Runs) -> Table:
-    """Correlate a term's frequency and values in pairs, over the terms that have both."""
+@table
+def table3(runs: Runs) -> Content:
+    """Burghardt et al., table 3: Pearson correlations of a term's frequency and values."""
     # Paper: the terms are those that the marketing site knows, so all variables are null elsewhere.
     listed = runs.material.terms.filter(pl.col("bid").is_not_null())
     variables = {
@@ -114,21 +111,17 @@ def table3(runs: Runs) -> Table:
         "revenue": listed["bid"] * listed["clicks"],
     }
     ours = {pair: correlate(variables[pair[0]], variables[pair[1]]) for pair in CORRELATIONS}
-    return runs.table(
-        "km-table3",
-        "Burghardt et al., table 3: Pearson correlations of a term's frequency and values",
-        columns=("", "with", "corr. theirs", "sig. theirs", "N theirs", "corr. ours", "sig. ours", "N ours"),
-        rows=(
-            (
-                *pair,
-                *CORRELATIONS[pair],
-                *(None if value is None else round(value, 3) + 0.0 for value in found[:2]),
-                found[2],
-            )
-            for pair, found in ours.items()
-        ),
-        notes=_correlations_that_differ(ours),
+    rows = (
+        (
+            *pair,
+            *CORRELATIONS[pair],
+            *(None if value is None else round(value, 3) + 0.0 for value in found[:2]),
+            found[2],
+        )
+        for pair, found in ours.items()
     )
+    columns = ("", "with", "corr. theirs", "sig. theirs", "N theirs", "corr. ours", "sig. ours", "N ours")
+    return Content(columns, rows, _correlations_that_differ(ours))
 
 
 def correlate(first: pl.Series, second: pl.Series) -> tuple[float | None, float | None, int]:
@@ -154,33 +147,34 @@ def _correlations_that_differ(ours: dict[tuple[str, str], tuple[float | None, fl
     if gaps:
         pair = max(gaps, key=lambda key: gaps[key])
         notes.append(f"the largest difference is {gaps[pair]:.2f}, between {' and '.join(pair)}")
-    differ: dict[str, list[str]] = {
-        "significant in both, with another sign": [],
-        "significant in ours, not in theirs": [],
-        "significant in theirs, not in ours": [],
-    }
-    both, gained, lost = differ.values()
+    turned: list[str] = []
+    gained: list[str] = []
+    lost: list[str] = []
     for pair, (their_correlation, their_significance, _) in CORRELATIONS.items():
         correlation, significance, _ = ours[pair]
         if correlation is None or significance is None:
             continue
         theirs_counts, ours_counts = their_significance < LEVEL, significance < LEVEL
         if theirs_counts and ours_counts and correlation * their_correlation < 0:
-            both.append(" and ".join(pair))
+            turned.append(" and ".join(pair))
         elif theirs_counts != ours_counts:
             (gained if ours_counts else lost).append(" and ".join(pair))
+    differ = {
+        "significant in both, with another sign": turned,
+        "significant in ours, not in theirs": gained,
+        "significant in theirs, not in ours": lost,
+    }
     return notes + [f"{what}: {'; '.join(names)}" for what, names in differ.items() if names]
 
 
-def table5(runs: Runs) -> Table:
-    """Run all target functions, and those with a focus once more with restore."""
+@table
+def table5(runs: Runs) -> Content:
+    """Burghardt et al., table 5: kept by the target function made for it, in % of the original."""
     runs.make(
         [Run(target=target, m=m, k=k) for m in MS for k in KS for target in Target]
         + [Run(target=target, m=m, k=k, restore=True) for m in MS for k in KS for target in FOCUS.values()]
     )
-    return runs.table(
-        "km-table5",
-        "Burghardt et al., table 5: kept by the target function made for it, in % of the original",
+    return Content(
         columns=("m", "k", "whose", *(f"{measure} %" for measure in Measure)),
         rows=(row for m in MS for k in KS for row in _kept_rows(runs, m=m, k=k)),
         notes=(
@@ -218,27 +212,20 @@ def _best_for_its_focus(runs: Runs) -> str:
         kept, most = (runs.kept(measure, target=target, m=m, k=k) for target in (focus, leader))
         if most - kept >= 0.05:
             beaten.append(f"{measure} (m={m}, k={k}) by {leader}, {most - kept:.1f} points")
+    n_cases = len(cases)
     found = (
-        f"not in {len(beaten)} of {len(cases)} cases: " + "; ".join(beaten)
-        if beaten
-        else f"in all {len(cases)} cases too"
+        f"not in {len(beaten)} of {n_cases} cases: " + "; ".join(beaten) if beaten else f"in all {n_cases} cases too"
     )
     return f"the paper: each target function leads to the best result for its focus; ours: {found}"
 
 
 def _effect_of_m(runs: Runs) -> str:
     # Paper: section 5.5.
-    gaps = {
-        (measure, k): abs(runs.best(measure, m=2, k=k) - runs.best(measure, m=3, k=k))
-        for measure in Measure
-        for k in KS
-        if k >= 10
-    }
-    (measure, k), most = max(gaps.items(), key=lambda item: item[1])
-    return (
-        f"the paper: from k=10 on, m=2 and m=3 differ by less than 4 points; "
-        f"ours: by at most {most:.1f} ({measure}, k={k})"
-    )
+    cases = [(measure, k) for measure in Measure for k in KS if k >= 10]
+    gaps = [abs(runs.best(measure, m=2, k=k) - runs.best(measure, m=3, k=k)) for measure, k in cases]
+    measure, k = cases[gaps.index(max(gaps))]
+    said = "the paper: from k=10 on, m=2 and m=3 differ by less than 4 points"
+    return f"{said}; ours: by at most {max(gaps):.1f} ({measure}, k={k})"
 
 
 def _other_way_with_m(runs: Runs) -> list[str]:
@@ -253,9 +240,9 @@ def _other_way_with_m(runs: Runs) -> list[str]:
     return [f"from m=2 to m=3 ours does not go the way of theirs for {', '.join(turned)}"] if turned else []
 
 
-def table6(runs: Runs) -> Table:
-    """Return the differences between target functions for the measures that need no term values."""
-    title = "Burghardt et al., table 6: what the target function matters for the generic measures"
+@table
+def table6(runs: Runs) -> Content:
+    """Burghardt et al., table 6: what the target function matters for the generic measures."""
     runs.make(Run(target=target, m=m, k=k) for m in MS for k in KS for target in Target)
     users, log_size = (_largest(runs, measure, "R") for measure in (Measure.USERS, Measure.LOG_SIZE))
     leaders = [runs.leader(Measure.TERMS, m=m, k=k) for m in MS for k in KS]
@@ -270,22 +257,19 @@ def table6(runs: Runs) -> Table:
         "the paper: best and worst of the target functions differ by less than 4.2 points in all cases; "
         f"ours: by at most {most[widest]:.1f} ({widest})",
     ]
-    return _difference_table(runs, "km-table6", title, GENERIC, TABLE6, notes)
+    return _differences(runs, GENERIC, TABLE6, notes)
 
 
-def table7(runs: Runs) -> Table:
-    """Return the differences between target functions for the measures that read the term values."""
-    title = "Burghardt et al., table 7: what the target function matters for the measures specific to advertising"
+@table
+def table7(runs: Runs) -> Content:
+    """Burghardt et al., table 7: what the target function matters for the measures specific to advertising."""
     runs.make(Run(target=target, m=m, k=k) for m in MS for k in KS for target in Target)
     parts = [
         f"{measure} {max(line[3 * i + 1] for line in TABLE7.values())} and {_largest(runs, measure, 'W'):.1f}"
         for i, measure in enumerate(ADVERTISING)
     ]
-    notes = [
-        *dominated(runs.material),
-        "largest difference of best and worst target function, theirs and ours: " + "; ".join(parts),
-    ]
-    return _difference_table(runs, "km-table7", title, ADVERTISING, TABLE7, notes)
+    largest = "largest difference of best and worst target function, theirs and ours: " + "; ".join(parts)
+    return _differences(runs, ADVERTISING, TABLE7, [*dominated(runs.material), largest])
 
 
 def _largest(runs: Runs, measure: Measure, against: str) -> float:
@@ -293,9 +277,7 @@ def _largest(runs: Runs, measure: Measure, against: str) -> float:
     return max(differences(runs, measure, m=m, k=k)[at] for m in MS for k in KS)
 
 
-def _difference_table(
-    runs: Runs, name: str, title: str, measures: tuple[Measure, ...], figures: Differences, notes: list[str]
-) -> Table:
+def _differences(runs: Runs, measures: tuple[Measure, ...], figures: Differences, notes: list[str]) -> Content:
     rows: list[Cells] = []
     turned: dict[str, list[str]] = {}
     for (m, k), line in figures.items():
@@ -306,27 +288,21 @@ def _difference_table(
             # There another way beats the measure's own target function.
             if their_value > 0 and value <= -0.05:
                 turned.setdefault(f"{measure} {AGAINST[i % 3]}", []).append(f"m={m}, k={k}")
-    return runs.table(
-        name,
-        title,
-        columns=("m", "k", "whose", *(f"{measure} {against}" for measure in measures for against in AGAINST)),
-        rows=rows,
-        notes=(
-            *(ALGORITHM_NOTE, RANDOM_NOTE, COLUMNS_NOTE, *notes),
-            *(f"theirs above 0, ours below: {head} at {'; '.join(places)}" for head, places in turned.items()),
-        ),
-    )
+    below = (f"theirs above 0, ours below: {head} at {'; '.join(places)}" for head, places in turned.items())
+    columns = ("m", "k", "whose", *(f"{measure} {against}" for measure in measures for against in AGAINST))
+    return Content(columns, rows, (ALGORITHM_NOTE, RANDOM_NOTE, COLUMNS_NOTE, *notes, *below))
 
 
 M = 3
 """The figures are drawn for this m."""
+CURVE_COLUMNS = ("target", "whose", *(f"k={k}" for k in KS))
 
 
-def fig1(runs: Runs) -> Table:
-    """Return the share of the term occurrences that each target function keeps at m=3."""
+@table
+def fig1(runs: Runs) -> Content:
+    """Burghardt et al., figure 1: log size in % of the original per target function, m=3."""
     # Table 6 would give random and fis too, but its log size column contradicts table 5; see `table6`.
     curves = {Target.LOG_SIZE: tuple(theirs(Measure.LOG_SIZE, m=M, k=k) for k in KS)}
-    title = "Burghardt et al., figure 1: log size in % of the original per target function, m=3"
     rows = _curve_rows(runs, Measure.LOG_SIZE, curves)
     first = _by_k({k: runs.leader(Measure.LOG_SIZE, m=M, k=k) for k in KS})
     second = _by_k({k: _second(runs, Measure.LOG_SIZE, k=k) for k in KS})
@@ -336,20 +312,21 @@ def fig1(runs: Runs) -> Table:
         f"the paper: log_size keeps most; ours: {first}",
         f"the paper: users keeps second most; ours, random and fis apart: {second}",
     )
-    return _curve_table(runs, "km-fig1", title, rows, notes)
+    return Content(CURVE_COLUMNS, rows, (ALGORITHM_NOTE, RANDOM_NOTE, *notes))
 
 
-def fig2(runs: Runs) -> Table:
-    """Return the share of the clicks that each target function keeps at m=3."""
+@table
+def fig2(runs: Runs) -> Content:
+    """Burghardt et al., figure 2: estimated clicks in % of the original per target function, m=3."""
     own = tuple(theirs(Measure.CLICKS, m=M, k=k) for k in KS)
     first = 3 * ADVERTISING.index(Measure.CLICKS)
     random, worst, fis = (
         tuple(kept - TABLE7[M, k][first + i] for k, kept in zip(KS, own, strict=True)) for i in range(3)
     )
     # Paper: section 5.4 names bid as the worst target function of this figure.
-    curves = {Target.CLICKS: own, Target.RANDOM: random, Target.BID: worst, Target.FIS: fis}
-    title = "Burghardt et al., figure 2: estimated clicks in % of the original per target function, m=3"
-    rows = _curve_rows(runs, Measure.CLICKS, curves)
+    rows = _curve_rows(
+        runs, Measure.CLICKS, {Target.CLICKS: own, Target.RANDOM: random, Target.BID: worst, Target.FIS: fis}
+    )
     leaders, last = (_by_k({k: find(Measure.CLICKS, m=M, k=k) for k in KS}) for find in (runs.leader, runs.worst))
     gap = max(differences(runs, Measure.CLICKS, m=M, k=k)[1] for k in KS)
     notes = (
@@ -359,7 +336,7 @@ def fig2(runs: Runs) -> Table:
         f"the paper: bid keeps least, more than 40 points behind; ours, random and fis apart: {last}, "
         f"{gap:.1f} points behind at most",
     )
-    return _curve_table(runs, "km-fig2", title, rows, notes)
+    return Content(CURVE_COLUMNS, rows, (ALGORITHM_NOTE, RANDOM_NOTE, *notes))
 
 
 def _curve_rows(runs: Runs, measure: Measure, curves: Mapping[Target, tuple[float, ...]]) -> list[Cells]:
@@ -370,11 +347,6 @@ def _curve_rows(runs: Runs, measure: Measure, curves: Mapping[Target, tuple[floa
         figures = (runs.kept(measure, target=target, m=M, k=k) for k in KS)
         rows.append(ours_row(str(target), figures=figures, digits=1))
     return rows
-
-
-def _curve_table(runs: Runs, name: str, title: str, rows: list[Cells], notes: tuple[str, ...]) -> Table:
-    columns = ("target", "whose", *(f"k={k}" for k in KS))
-    return runs.table(name, title, columns=columns, rows=rows, notes=(ALGORITHM_NOTE, RANDOM_NOTE, *notes))
 
 
 def _second(runs: Runs, measure: Measure, *, k: int) -> Target:
@@ -389,7 +361,5 @@ def _by_k(names: Mapping[int, Target]) -> str:
     >>> _by_k({2: Target.BID, 10: Target.BID, 20: Target.USERS})
     'bid (k=2, 10), users (k=20)'
     """
-    places: dict[Target, list[str]] = {}
-    for k, target in names.items():
-        places.setdefault(target, []).append(str(k))
+    places = {target: [str(k) for k in names if names[k] is target] for target in dict.fromkeys(names.values())}
     return ", ".join(f"{target} (k={', '.join(ks)})" for target, ks in places.items())

@@ -1,9 +1,7 @@
 """Zhu and Xiong: search with the profile of a group of users (figures 2 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from statistics import fmean
 
@@ -16,7 +14,7 @@ from queryveil.methods.plink import Plink
 from queryveil.methods.plink.profiles import TermProfiles, profiles_of
 from queryveil.methods.settings import Weights
 from queryveil.papers import driver
-from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim, ours_row, rises, theirs_row
+from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, ours_row, theirs_row
 from queryveil.rng import generator
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility.personalised import N_RELEVANT, N_RESULTS, PersonalisedSearch
@@ -33,15 +31,16 @@ STEPS = (0, 1, 2, 3)
 THEIR_PRECISION = 0.7886
 N_GROUPINGS = 3
 """The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
+# Our limits for what the paper says without a figure.
+SIGNIFICANT, CLOSE = 1.1, 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material:
-    """Profiles, an index to search, and notes on both."""
+class Material(driver.Material):
+    """Profiles, and an index to search."""
 
     profiles: Profiles
     index: SearchIndex
-    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
         # Privacy: the terms stay out of it.
@@ -55,9 +54,8 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
     n_users = log.n_users
     everybody = profiles_of(log, Taxonomy.wordnet(), weights=Weights.BINARY, bot_threshold=driver.BOT_THRESHOLD)
     if everybody.n_users < FEWEST_USERS:
-        raise BadInput(
-            f"{everybody.n_users} users of the log have a term of WordNet, too few for these figures; give a larger log"
-        )
+        few = f"{everybody.n_users} users of the log have a term of WordNet, too few for these figures"
+        raise BadInput(f"{few}; give a larger log")
     profiles = _longest(everybody, seed=seed)
     searched = "a corpus that was given" if corpus else "WordNet's glosses by topic (theirs: TIPSTER)"
     return Material(
@@ -76,10 +74,7 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
 def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
     rng = generator(seed)
     rows = np.sort(np.argsort(-everybody.user_terms.lengths, kind="stable")[:USERS])
-    drawn = []
-    for row in rows:
-        mine = everybody.user_terms.row(row)
-        drawn.append(everybody.vocabulary.gather(rng.permutation(mine)[:TERMS]))
+    drawn = [everybody.vocabulary.gather(rng.permutation(everybody.user_terms.row(row))[:TERMS]) for row in rows]
     return Profiles.from_frame(
         {"user": everybody.users.gather(rows), "terms": drawn, "weights": [[1.0] * len(terms) for terms in drawn]}
     )
@@ -97,14 +92,7 @@ def _alike(profiles: Profiles) -> str:
 
 
 def by_chance(profiles: Profiles, *, membership: pl.DataFrame, rng: np.random.Generator) -> tuple[Groups, pl.DataFrame]:
-    """Deal users out to groups of the same sizes at random; gives the groups' centroids and who is in which.
-
-    >>> people = Profiles.from_dicts({"u1": {"pear": 1.0}, "u2": {"pear": 1.0, "plum": 1.0}})
-    >>> together = pl.DataFrame({"user": ["u1", "u2"], "group": [1, 1]})
-    >>> groups, _ = by_chance(people, membership=together, rng=np.random.default_rng(0))
-    >>> groups.frame.select("terms", "weights").rows()
-    [(['pear', 'plum'], [1.0, 0.5])]
-    """
+    """Deal users out to groups of the same sizes at random; return the groups' centroids and who is in which."""
     dealt = membership.with_columns(user=membership["user"].gather(rng.permutation(membership.height)))
     entries = profiles.frame.join(dealt, on="user").explode("terms", "weights", empty_as_null=False)
     members = dealt.group_by("group").agg(members=pl.len().cast(pl.Int64))
@@ -118,9 +106,8 @@ def by_chance(profiles: Profiles, *, membership: pl.DataFrame, rng: np.random.Ge
     frame = by_term.group_by("group", maintain_order=True).agg(
         pl.col("members").first(), pl.col("holders").sum().alias("size"), "terms", "weights"
     )
-    return Groups(
-        frame=frame.with_columns(holders=pl.lit(None, GROUPS_SCHEMA["holders"])).select(list(GROUPS_SCHEMA))
-    ), dealt
+    frame = frame.with_columns(holders=pl.lit(None, GROUPS_SCHEMA["holders"])).select(list(GROUPS_SCHEMA))
+    return Groups(frame=frame), dealt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,18 +168,9 @@ class Runs(driver.Runs[Material, Run, Outcome]):
 
     def _run(self, setting: Run) -> Outcome:
         found = [self._grouping(setting, seed=self.seed + i) for i in range(N_GROUPINGS)]
-        precisions = [outcome.precision for outcome in found]
-        return replace(
-            found[0],
-            by_chance=fmean(outcome.by_chance for outcome in found),
-            precision=fmean(precisions),
-            spread=max(precisions) - min(precisions),
-            group_size=fmean(outcome.group_size for outcome in found),
-            average_linkability=fmean(outcome.average_linkability for outcome in found),
-            largest_linkability=max(outcome.largest_linkability for outcome in found),
-            largest_share=max(outcome.largest_share for outcome in found),
-            dropped=fmean(outcome.dropped for outcome in found),
-        )
+        figures = {each.name: [getattr(outcome, each.name) for outcome in found] for each in fields(Outcome)}
+        joined = {name: max(each) if name.startswith("largest") else fmean(each) for name, each in figures.items()}
+        return Outcome(**joined | {"spread": max(figures["precision"]) - min(figures["precision"])})
 
     def _grouping(self, run: Run, *, seed: int) -> Outcome:
         profiles = self.material.profiles
@@ -200,30 +178,25 @@ class Runs(driver.Runs[Material, Run, Outcome]):
         found = self._search.measure(grouping.release.groups, membership=grouping.membership)
         dealt, membership = by_chance(profiles, membership=grouping.membership, rng=generator(seed))
         manifest = grouping.release.manifest
+        measured = ("average_linkability", "largest_linkability", "largest_share")
         return Outcome(
             without_profile=found.without_profile,
             by_chance=self._search.measure(dealt, membership=membership).group_profile,
             precision=found.group_profile,
             spread=0.0,
             group_size=manifest.measures["average_group_size"],
-            average_linkability=manifest.measures["average_linkability"],
-            largest_linkability=manifest.measures["largest_linkability"],
-            largest_share=manifest.measures["largest_share"],
             dropped=manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
+            **{name: manifest.measures[name] for name in measured},
         )
 
 
-SIGNIFICANT = 1.1
-
-
-def fig2(runs: Runs) -> Table:
-    """Return the average precision at 10 without a profile, with the group's, and with the user's own."""
+@driver.table
+def fig2(runs: Runs) -> Content:
+    """Zhu and Xiong, figure 2: average precision at 10, p=0.4, a=1."""
     settings = [Run(), Run(strict=True)]
     runs.make(settings)
     paper, strict = (runs.found(run) for run in settings)
-    return runs.table(
-        "plink-fig2",
-        "Zhu and Xiong, figure 2: average precision at 10, p=0.4, a=1",
+    return Content(
         columns=("ranked by", "whose", "average precision at 10"),
         rows=(
             ("no profile", THEIRS, None),
@@ -240,8 +213,8 @@ def fig2(runs: Runs) -> Table:
             claim(
                 "group profiles improve significantly on search without one",
                 holds=paper.precision > SIGNIFICANT * paper.without_profile,
-                figures=f"{paper.precision / paper.without_profile:.2f} times, {SIGNIFICANT} is our limit",
-            ),
+            )
+            + f"{paper.precision / paper.without_profile:.2f} times, {SIGNIFICANT} is our limit",
             "a random group is as large and has the user in it, with others drawn at random: what the group is better "
             "by is what similarity is worth",
             _cost_of_strict(runs, Run()),
@@ -271,20 +244,9 @@ class _Curves:
     """One measure at several settings, as in the paper and with strict."""
 
     names: tuple[str, ...]
-    settings: list[Run]
     paper: list[float]
     strict: list[float]
-
-    @classmethod
-    def of(cls, runs: Runs, measure: Measure, **values: Iterable[float]) -> _Curves:
-        """Measure at each value of one setting, for both promises."""
-        ((name, each),) = values.items()
-        settings = [Run(**{name: value}, strict=strict) for strict in (False, True) for value in each]  # type: ignore[arg-type]
-        runs.make(settings)
-        figures = [measure(runs.found(run)) for run in settings]
-        half = len(settings) // 2
-        names = tuple(f"{name}={value}" for value in each)
-        return cls(names=names, settings=settings, paper=figures[:half], strict=figures[half:])
+    spread: str
 
     def rows(self, *, digits: int = 4) -> tuple[Cells, ...]:
         """Return a row of theirs, which is only drawn, and the two of ours."""
@@ -296,35 +258,40 @@ class _Curves:
         )
 
 
-def fig3(runs: Runs) -> Table:
-    """Return the average precision at 10 for each augmentation level."""
-    ours = _Curves.of(runs, lambda outcome: outcome.precision, a=STEPS)
-    return runs.table(
-        "plink-fig3",
-        f"Zhu and Xiong, figure 3: average precision at 10 by augmentation level, p={P}",
+def _curves(runs: Runs, measure: Measure, **values: Iterable[float]) -> _Curves:
+    """Measure at each value of one setting, for both promises."""
+    ((name, each),) = values.items()
+    settings = [Run(**{name: value}, strict=strict) for strict in (False, True) for value in each]  # type: ignore[arg-type]
+    runs.make(settings)
+    figures = [measure(runs.found(run)) for run in settings]
+    names, half = tuple(f"{name}={value}" for value in each), len(settings) // 2
+    return _Curves(names=names, paper=figures[:half], strict=figures[half:], spread=_spread(runs, settings))
+
+
+@driver.table
+def fig3(runs: Runs) -> Content:
+    """Zhu and Xiong, figure 3: average precision at 10 by augmentation level, p=0.4."""
+    ours = _curves(runs, lambda outcome: outcome.precision, a=STEPS)
+    return Content(
         columns=("promise", "whose", *ours.names),
         rows=ours.rows(),
         notes=(
             DRAWN_NOTE + f"; nor does it say at which p, {P} is our guess",
-            claim(
-                "the higher a, the better",
-                holds=rises(ours.paper) and ours.paper[0] < ours.paper[-1],
-                figures=at_each(ours.names, ours.paper),
-            ),
+            claim("the higher a, the better", holds=driver.rises(ours.paper) and ours.paper[0] < ours.paper[-1])
+            + at_each(ours.names, ours.paper),
             _cost_of_strict(runs, Run()),
-            _spread(runs, ours.settings),
+            ours.spread,
         ),
     )
 
 
-def fig4(runs: Runs) -> Table:
-    """Return the average precision at 10 for each p."""
-    ours = _Curves.of(runs, lambda outcome: outcome.precision, p=PS)
+@driver.table
+def fig4(runs: Runs) -> Content:
+    """Zhu and Xiong, figure 4: average precision at 10 by privacy level, a=1."""
+    ours = _curves(runs, lambda outcome: outcome.precision, p=PS)
     by_chance = [runs.found(Run(p=p)).by_chance for p in PS]
     without = [runs.found(Run()).without_profile] * len(PS)
-    return runs.table(
-        "plink-fig4",
-        f"Zhu and Xiong, figure 4: average precision at 10 by privacy level, a={A}",
+    return Content(
         columns=("promise", "whose", *ours.names),
         rows=(
             *ours.rows(),
@@ -333,44 +300,35 @@ def fig4(runs: Runs) -> Table:
         ),
         notes=(
             DRAWN_NOTE,
-            claim(
-                "the lower p, the lower the precision",
-                holds=all(a < b for a, b in pairwise(ours.paper)),
-                figures=at_each(ours.names, ours.paper),
-            ),
+            claim("the lower p, the lower the precision", holds=all(a < b for a, b in pairwise(ours.paper)))
+            + at_each(ours.names, ours.paper),
             *(_cost_of_strict(runs, Run(p=p)) for p in PS),
-            _spread(runs, ours.settings),
+            ours.spread,
         ),
     )
 
 
-def fig5(runs: Runs) -> Table:
-    """Return the average group size for each p."""
-    ours = _Curves.of(runs, lambda outcome: outcome.group_size, p=PS)
-    return runs.table(
-        "plink-fig5",
-        f"Zhu and Xiong, figure 5: average number of users in a group, a={A}",
+@driver.table
+def fig5(runs: Runs) -> Content:
+    """Zhu and Xiong, figure 5: average number of users in a group, a=1."""
+    ours = _curves(runs, lambda outcome: outcome.group_size, p=PS)
+    return Content(
         columns=("promise", "whose", *ours.names),
         rows=ours.rows(digits=2),
         notes=(
             DRAWN_NOTE,
-            claim(
-                "groups get smaller as p grows",
-                holds=all(a > b for a, b in pairwise(ours.paper)),
-                figures=at_each(ours.names, ours.paper, digits=2),
-            ),
+            claim("groups get smaller as p grows", holds=all(a > b for a, b in pairwise(ours.paper)))
+            + at_each(ours.names, ours.paper, digits=2),
             "where all profiles have the same size, a group needs 1/p users, rounded up: "
             + at_each(ours.names, (-(-1 // p) for p in PS), digits=0),
         ),
     )
 
 
-CLOSE = 0.75
-
-
-def fig6(runs: Runs) -> Table:
-    """Return |U|avg / |G| for each p, on average and at most, and the largest share of members that have one term."""
-    shares = _Curves.of(runs, lambda outcome: outcome.largest_share, p=PS)
+@driver.table
+def fig6(runs: Runs) -> Content:
+    """Zhu and Xiong, figure 6: actual linkability against p, a=1."""
+    shares = _curves(runs, lambda outcome: outcome.largest_share, p=PS)
     average = [runs.found(Run(p=p)).average_linkability for p in PS]
     rows = {
         "average |U|avg / |G|": average,
@@ -378,9 +336,7 @@ def fig6(runs: Runs) -> Table:
         "largest share of a term": shares.paper,
         "largest share of a term, strict": shares.strict,
     }
-    return runs.table(
-        "plink-fig6",
-        f"Zhu and Xiong, figure 6: actual linkability against p, a={A}",
+    return Content(
         columns=("linkability", "whose", *shares.names),
         rows=(
             theirs_row("average |U|avg / |G|", n=len(PS)),
@@ -391,8 +347,8 @@ def fig6(runs: Runs) -> Table:
             claim(
                 "the actual linkability is close to p but below it",
                 holds=all(CLOSE * p <= round(figure, 6) <= p for p, figure in zip(PS, average, strict=True)),
-                figures=f"{at_each(shares.names, average)}; {CLOSE} p is our limit, and p itself counts as below",
-            ),
+            )
+            + f"{at_each(shares.names, average)}; {CLOSE} p is our limit, and p itself counts as below",
             "|U|avg / |G| takes the terms of a group as if each were one member's: a term that all members share links "
             "to each of them for sure, which the largest share shows",
         ),

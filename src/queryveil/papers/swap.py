@@ -1,17 +1,17 @@
 """Pàmies-Estrems et al.: what swapping costs, and what de-anonymizers recover (tables 2 to 4, figures 4 to 8)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
 from statistics import fmean
 
-import numpy as np
 import polars as pl
 
 from queryveil.attacks import EncodedLog, Exposure
 from queryveil.data import Int64s
+from queryveil.papers import driver
 from queryveil.papers._swap_costs import N_TIMES, SECONDS_NOTE, TIMED_ROWS, microseconds, table2, table3
 from queryveil.papers._swap_runs import ATTACKERS, GROWTH, GROWTHS, KS, Distinct, Order, Run, Runs, Settings, gather
-from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Table, at_each, claim, ours_row, theirs_row
+from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, ours_row, theirs_row
 from queryveil.progress import step
 from queryveil.text.classifier import CATEGORIES, Classifier, Kind
 
@@ -31,16 +31,24 @@ THEIR_SHARES = (
 )
 THEIR_RIGHT, THEIR_COVERED, THEIR_QUERIES = 58.99, 85, 1068
 RIGHT, COVERED = "all, right", "all, with a category"
+# Paper: section 4.3; it does not say what the lowest k is.
+THEIR_BEST = 1.89
+NO_RULE, PRINTED = "A(NR), as printed", "A, as printed"
+BEST, CHANCE = "the best de-anonymizer", "blind chance"
+COUNTING = ("rebuild_2", "rebuild_4")
+"""The attackers that count how often a user waits."""
+# Our limits for what the paper says without a figure.
+MUCH, SLIGHTLY, ALIKE, AFFECTED = 0.25, 2, 1.25, 1.5
 
 
-def table4() -> Table:
+def table4() -> driver.Table:
     """Return the share of queries with a right category, for each category and as a whole."""
     labelled = read_labelled()
     found = {kind: judged(labelled, kind=kind) for kind in (Kind.PAPER, Kind.EVIDENCE)}
     theirs: dict[str, float] = dict(zip(CATEGORIES, THEIR_SHARES, strict=True))
     theirs |= {RIGHT: THEIR_RIGHT, COVERED: THEIR_COVERED}
     best, worst = (choose(CATEGORIES, key=found[Kind.EVIDENCE].__getitem__) for choose in (max, min))
-    return Table(
+    return driver.Table(
         name="swap-table4",
         title="Pàmies-Estrems et al., table 4: queries that get a right category, in %",
         columns=("category", THEIRS, f"{OURS}, as in the paper", f"{OURS}, by all units"),
@@ -60,13 +68,13 @@ def table4() -> Table:
             claim(
                 "very specific terms, as in Health, do best and generic ones, as in News, worst",
                 holds=(best, worst) == ("Health", "News"),
-                figures=f"best {best}, worst {worst}, by all units",
-            ),
+            )
+            + f"best {best}, worst {worst}, by all units",
             claim(
                 "the words of a query together would be right more often than one alone",
                 holds=found[Kind.EVIDENCE][RIGHT] > found[Kind.PAPER][RIGHT],
-                figures=f"{found[Kind.EVIDENCE][RIGHT]:.2f} % against {found[Kind.PAPER][RIGHT]:.2f} %",
-            ),
+            )
+            + f"{found[Kind.EVIDENCE][RIGHT]:.2f} % against {found[Kind.PAPER][RIGHT]:.2f} %",
         ),
     )
 
@@ -86,11 +94,9 @@ def judged(labelled: pl.DataFrame, *, kind: Kind) -> dict[str, float]:
     return {**dict(by_category), COVERED: has, RIGHT: right}
 
 
-MUCH = 0.25
-
-
-def fig4(runs: Runs) -> Table:
-    """Return the time of the pools for each growth, that of growth 1.2 being 1."""
+@driver.table
+def fig4(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., figure 4: time of the anonymizer against the growth of k (1 at 1.2), l=2."""
     middle = GROWTHS.index(GROWTH)
     orders = runs.material.orders
     seconds = {(k, order): _seconds(runs, k=k, order=order) for order in orders for k in KS}
@@ -100,9 +106,7 @@ def fig4(runs: Runs) -> Table:
         order: max(abs(ratio - 1) for (_, each), row in ratios.items() if each is order for ratio in row)
         for order in orders
     }
-    return runs.table(
-        "swap-fig4",
-        "Pàmies-Estrems et al., figure 4: time of the anonymizer against the growth of k (1 at 1.2), l=2",
+    return Content(
         columns=("k", "order", "whose", *AT_GROWTHS, "microseconds a row, growth=1.2"),
         rows=(
             *(theirs_row(k, None, n=len(GROWTHS) + 1) for k in KS),
@@ -116,11 +120,8 @@ def fig4(runs: Runs) -> Table:
             f"{SECONDS_NOTE}; each is the least of {N_TIMES} runs of the pools alone, on up to {TIMED_ROWS:,} rows",
             DRAWN_NOTE,
             *(
-                claim(
-                    f"the growth does not affect the running time (order {order})",
-                    holds=most <= MUCH,
-                    figures=f"up to {most:.0%} more or less than at {GROWTH}; {MUCH:.0%} is our limit",
-                )
+                claim(f"the growth does not affect the running time (order {order})", holds=most <= MUCH)
+                + f"up to {most:.0%} more or less than at {GROWTH}; {MUCH:.0%} is our limit"
                 for order, most in apart.items()
             ),
         ),
@@ -137,27 +138,22 @@ def _seconds(runs: Runs, *, k: int, order: Order) -> list[float]:
     return [min(times) for times in found]
 
 
-SLIGHTLY = 2
-
-
-def fig5(runs: Runs) -> Table:
-    """Return the mean and the largest k that categories end with, by the printed rule and by ours."""
-    used = np.unique(runs.material.events["category"].to_numpy())
+@driver.table
+def fig5(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., figure 5: k of the categories after the last row, against its growth, l=2."""
+    used = runs.material.events["category"].unique().sort().to_numpy()
     printed, ours = "as printed", "ours"
 
-    def final(variant: str, k: int, growth: float) -> Int64s:
-        if variant == printed:
-            found = runs.printed_k(k=k, growth=growth, order=Order.FILE)
-        else:
-            found = runs.pooled(Run(k=k, l=2, growth=growth, order=Order.FILE)).k_now
-        return np.asarray(found[used])
-
+    final_k: dict[str, Callable[[int, float], Int64s]] = {
+        printed: lambda k, growth: runs.printed_k(k=k, growth=growth, order=Order.FILE),
+        ours: lambda k, growth: runs.pooled(Run(k=k, l=2, growth=growth, order=Order.FILE)).k_now,
+    }
     rows: list[Cells] = [theirs_row(k, None, n=len(GROWTHS)) for k in KS]
     claims = []
-    for variant in (printed, ours):
+    for variant, final in final_k.items():
         means = []
         for k in KS:
-            found = [final(variant, k, growth) for growth in GROWTHS]
+            found = [final(k, growth)[used] for growth in GROWTHS]
             means.append([float(each.mean()) for each in found])
             rows.append(ours_row(k, f"mean, {variant}", figures=means[-1], digits=1))
             rows.append((k, f"largest, {variant}", OURS, *(int(each.max()) for each in found)))
@@ -166,12 +162,10 @@ def fig5(runs: Runs) -> Table:
             claim(
                 f"a larger growth gives slightly larger k, not significantly ({variant}, mean of all k)",
                 holds=average[0] < average[-1] < SLIGHTLY * average[0],
-                figures=f"{at_each(AT_GROWTHS, average, digits=1)}; {SLIGHTLY} times as large is our limit",
             )
+            + f"{at_each(AT_GROWTHS, average, digits=1)}; {SLIGHTLY} times as large is our limit"
         )
-    return runs.table(
-        "swap-fig5",
-        "Pàmies-Estrems et al., figure 5: k of the categories after the last row, against its growth, l=2",
+    return Content(
         columns=("k", "final k", "whose", *AT_GROWTHS),
         rows=rows,
         notes=(
@@ -185,14 +179,9 @@ def fig5(runs: Runs) -> Table:
     )
 
 
-# Paper: section 4.3; it does not say what the lowest k is.
-THEIR_BEST = 1.89
-NO_RULE, PRINTED = "A(NR), as printed", "A, as printed"
-BEST, CHANCE = "the best de-anonymizer", "blind chance"
-
-
-def fig6(runs: Runs) -> Table:
-    """Return the share of rows that match: anonymized with no rule, as printed, by ours, and after the best attack."""
+@driver.table
+def fig6(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., figure 6: matching rows in % of the original."""
     printed: dict[tuple[str, Order], list[float]] = {}
     for order in runs.material.orders:
         for name in (NO_RULE, PRINTED):
@@ -213,9 +202,7 @@ def fig6(runs: Runs) -> Table:
     def figures_of(name: str) -> list[float]:
         return [figure for (each, _), figures in printed.items() if each == name for figure in figures]
 
-    return runs.table(
-        "swap-fig6",
-        "Pàmies-Estrems et al., figure 6: matching rows in % of the original",
+    return Content(
         columns=("log", "l", "order", "whose", *AT_KS),
         rows=(
             theirs_row(NO_RULE, None, None, n=len(KS)),
@@ -230,18 +217,12 @@ def fig6(runs: Runs) -> Table:
             ORDER_NOTE,
             "a row matches if the same user has the same query in the original; rows count as often as both have them",
             DRAWN_NOTE + "; 1.89 % is for its lowest k, which it does not name",
-            claim(
-                "without the rule for pools of one user, rows leave unchanged",
-                holds=min(figures_of(NO_RULE)) > 0,
-                figures=at_ks(NO_RULE),
-            ),
-            claim(
-                "with the rule, no row matches",
-                holds=max(figures_of(PRINTED)) == 0,
-                figures=at_ks(PRINTED)
-                + "; the rule as printed keeps nobody from drawing a query of their own, ours does: "
-                f"{sum(each.n_found for found in swapped.values() for each in found)} rows match",
-            ),
+            claim("without the rule for pools of one user, rows leave unchanged", holds=min(figures_of(NO_RULE)) > 0)
+            + at_ks(NO_RULE),
+            claim("with the rule, no row matches", holds=max(figures_of(PRINTED)) == 0)
+            + at_ks(PRINTED)
+            + "; the rule as printed keeps nobody from drawing a query of their own, ours does: "
+            f"{sum(each.n_found for found in swapped.values() for each in found)} rows match",
         ),
     )
 
@@ -250,16 +231,12 @@ def _percent(share: float) -> float:
     return round(100 * share, 2)
 
 
-ALIKE = 1.25
-
-
-def fig7(runs: Runs) -> Table:
-    """Return the share of the original rows that each attacker guesses, for l=2 as in the paper and l=k as is ours."""
+@driver.table
+def fig7(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., figure 7: rows that the de-anonymizers recover, in % of the original."""
     wanted = runs.every_setting()
     theirs = [name for attacker in ATTACKERS for name in (attacker().name, attacker(by_time=True).name)]
-    return runs.table(
-        "swap-fig7",
-        "Pàmies-Estrems et al., figure 7: rows that the de-anonymizers recover, in % of the original",
+    return Content(
         columns=("attacker", "l", "order", "whose", *AT_KS),
         rows=(
             *((name, Distinct.TWO, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)) for name in theirs),
@@ -293,17 +270,15 @@ def _claims_of_attacks(runs: Runs, wanted: Settings) -> Iterator[str]:
     for (distinct, order), group in wanted.items():
         shares = [[each.share for each in runs.found(run).by_name.values()] for run in group]
         most = max(max(each) / max(min(each), 1e-9) for each in shares)
-        yield claim(
-            f"all of them perform in a similar way (l={distinct}, order {order})",
-            holds=most <= ALIKE,
-            figures=f"the best finds up to {most:.2f} times what the worst does; {ALIKE} is our limit",
+        yield (
+            claim(f"all of them perform in a similar way (l={distinct}, order {order})", holds=most <= ALIKE)
+            + f"the best finds up to {most:.2f} times what the worst does; {ALIKE} is our limit"
         )
     lowest = [runs.found(group[0]).best for (distinct, _), group in wanted.items() if distinct is Distinct.TWO]
     yield claim(
         f"at most {THEIR_BEST} % are recovered at the lowest k",
         holds=all(_percent(each.share) <= THEIR_BEST for each in lowest),
-        figures=", ".join(f"{100 * each.share:.2f} % ({each.attacker})" for each in lowest),
-    )
+    ) + ", ".join(f"{100 * each.share:.2f} % ({each.attacker})" for each in lowest)
     for (distinct, order), group in wanted.items():
         said = ", ".join(f"k={run.k} {_against_chance(runs.found(run).best)}" for run in group)
         yield f"the best against blind chance, with 95 % intervals, l={distinct}, order {order}: {said}"
@@ -317,13 +292,9 @@ def _against_chance(best: Exposure) -> str:
     return f"{between(best.share, best.interval)} ({best.attacker}) against {chance}"
 
 
-COUNTING = ("rebuild_2", "rebuild_4")
-"""The attackers that count how often a user waits."""
-AFFECTED = 1.5
-
-
-def fig8(runs: Runs) -> Table:
-    """Return the microseconds a row of each attacker for each k."""
+@driver.table
+def fig8(runs: Runs) -> Content:
+    """Pàmies-Estrems et al., figure 8: microseconds a row of the de-anonymizers."""
     times: dict[str, list[float]] = {}
     for k in KS:
         pooled = runs.pooled(Run(k=k, l=2, order=runs.order))
@@ -331,16 +302,11 @@ def fig8(runs: Runs) -> Table:
         encoded = EncodedLog.of(log, category=pooled.category.head(TIMED_ROWS).to_numpy())
         for attacker in (each(k=k, seed=runs.seed) for each in ATTACKERS):
             attacker.guess(encoded)
-            turns = [
-                microseconds(f"k={k}", lambda: attacker.guess(encoded), n_rows=encoded.n_rows, turn=turn)  # noqa: B023
-                for turn in range(N_TIMES)
-            ]
+            turns = microseconds(f"k={k}", lambda _: attacker.guess(encoded), n_rows=encoded.n_rows)  # noqa: B023
             times.setdefault(attacker.name, []).append(min(turns))
     growth = {name: row[-1] / row[0] for name, row in times.items()}
     at_last = {name: row[-1] for name, row in times.items()}
-    return runs.table(
-        "swap-fig8",
-        "Pàmies-Estrems et al., figure 8: microseconds a row of the de-anonymizers",
+    return Content(
         columns=("attacker", "whose", *AT_KS),
         rows=(
             *(theirs_row(name, n=len(KS)) for name in times),
@@ -353,20 +319,15 @@ def fig8(runs: Runs) -> Table:
             "1.8 GHz notebook",
             DRAWN_NOTE,
             claim(
-                "those that count how often a user is in a pool are the slowest",
-                holds=_counting_stand_above(at_last),
-                figures=at_each(at_last, at_last.values(), digits=3) + f" at {AT_KS[-1]}",
-            ),
-            claim(
-                "these are also more affected when k grows",
-                holds=_counting_stand_above(growth),
-                figures=at_each(growth, growth.values(), digits=2) + f" times from {AT_KS[0]} to {AT_KS[-1]}",
-            ),
-            claim(
-                "the one that goes by the rows so far is affected too",
-                holds=growth["rebuild_3"] > AFFECTED,
-                figures=f"{growth['rebuild_3']:.2f} times; {AFFECTED} is our limit",
-            ),
+                "those that count how often a user is in a pool are the slowest", holds=_counting_stand_above(at_last)
+            )
+            + at_each(at_last, at_last.values(), digits=3)
+            + f" at {AT_KS[-1]}",
+            claim("these are also more affected when k grows", holds=_counting_stand_above(growth))
+            + at_each(growth, growth.values(), digits=2)
+            + f" times from {AT_KS[0]} to {AT_KS[-1]}",
+            claim("the one that goes by the rows so far is affected too", holds=growth["rebuild_3"] > AFFECTED)
+            + f"{growth['rebuild_3']:.2f} times; {AFFECTED} is our limit",
         ),
     )
 
