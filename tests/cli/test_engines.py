@@ -65,6 +65,19 @@ def test_what_cannot_be_done_there_is_said_before_spark_starts(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_refusal_loads_nothing_of_spark() -> None:
+    code = (
+        "import sys\n"
+        "from queryveil import Km\n"
+        "from queryveil.errors import NotYet\n"
+        "from queryveil.spark import check_on_spark\n"
+        "try: check_on_spark(Km(m=None))\n"
+        "except NotYet: print('pyspark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_the_commands_work_on_spark_and_say_nothing_of_the_log(
     run: Run, run_apart: Run, log_file: Path, tmp_path: Path
 ) -> None:
