@@ -7,7 +7,7 @@ import time
 
 from queryveil.cli.output import print_table
 from queryveil.comparison import compare, default_plan
-from queryveil.comparison.judged import Ground, Judged, judge, lay, name_of
+from queryveil.comparison.judged import Ground, Judged, judge, name_of
 from queryveil.synthesis import synthesize
 
 SIZES = (5_000, 20_000)
@@ -17,7 +17,7 @@ SEED = 3
 
 def ground_of(users: int) -> Ground:
     """Make up a log and leave a quarter of its users out, as `compare` does."""
-    return lay(synthesize(users=users, seed=SEED).log, holdout=0.25, seed=SEED)
+    return Ground(log=synthesize(users=users, seed=SEED).log, seed=SEED).with_holdout(0.25)
 
 
 def judge_every_run(ground: Ground) -> list[Judged]:

@@ -24,6 +24,8 @@ No message holds query text, a URL or a user id: rows are named by file and line
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+from traceback import extract_tb
 
 
 class QueryveilError(Exception):
@@ -255,3 +257,10 @@ class BadRelease(QueryveilError):
 
     def __init__(self, folder: str, reason: str) -> None:
         super().__init__(f"{folder}: {reason}")
+
+
+def fault_in_words(error: BaseException) -> str:
+    """Return the kind and the place of an error that is none of the above, in one line."""
+    # Privacy: a message or traceback of a library may quote the log, so only the kind and the place are told.
+    place = extract_tb(error.__traceback__)[-1]
+    return f"a fault of queryveil itself ({type(error).__name__} at {Path(place.filename).name}:{place.lineno})"

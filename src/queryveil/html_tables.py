@@ -73,20 +73,18 @@ def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: st
     >>> print(rows[3])
     <tr><th scope="row" style="text-align:left">km &lt;k=5&gt;</th><td style="text-align:right">1,200</td></tr>
     """
-    written = [[_written(cell) for cell in row] for row in rows]
+    cells = [[escape(written(cell)) for cell in row] for row in rows]
     # Styles stand in the tags: a notebook has none of ours and puts all cells to the right.
-    sides = ["right" if i and _is_figures([row[i] for row in written]) else "left" for i in range(len(columns))]
+    sides = ["right" if i and _is_figures([row[i] for row in cells]) else "left" for i in range(len(columns))]
     lines = ['<table class="qv">']
     if caption:
         lines.append(f"<caption>{escape(caption)}</caption>")
     headings = zip(columns, sides, strict=True)
     head = "".join(f'<th scope="col" style="text-align:{side}">{escape(name)}</th>' for name, side in headings)
     lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
-    for row in written:
-        cells = [
-            _cell(text, side, is_head=heads and i == 0) for i, (text, side) in enumerate(zip(row, sides, strict=True))
-        ]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+    for row in cells:
+        places = enumerate(zip(row, sides, strict=True))
+        lines.append(f"<tr>{''.join(_cell(text, side, is_head=heads and not i) for i, (text, side) in places)}</tr>")
     return Html("\n".join([*lines, "</tbody>", "</table>"]))
 
 
@@ -94,16 +92,16 @@ def facts(pairs: Iterable[tuple[str, Cell]], *, caption: str = "") -> Html:
     """Return a table of two columns without headings above them: what it is, and its value."""
     lines = ['<table class="qv">', f"<caption>{escape(caption)}</caption>" if caption else "", "<tbody>"]
     for name, value in pairs:
-        lines.append(
-            f"<tr>{_cell(escape(name), 'left', is_head=True)}{_cell(_written(value), 'left', is_head=False)}</tr>"
-        )
+        head, cell = _cell(escape(name), "left", is_head=True), _cell(escape(written(value)), "left", is_head=False)
+        lines.append(f"<tr>{head}{cell}</tr>")
     return Html("\n".join(line for line in [*lines, "</tbody>", "</table>"] if line))
 
 
-def _written(cell: Cell) -> Html:
+def written(cell: Cell) -> str:
+    """Write a cell for people, not escaped."""
     if isinstance(cell, bool):
-        return Html("yes" if cell else "no")
-    return escape(cell if isinstance(cell, str) else number(cell))
+        return "yes" if cell else "no"
+    return cell if isinstance(cell, str) else number(cell)
 
 
 def _cell(text: Html, side: str, *, is_head: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queryveil.attacks.attacker import Person
-from queryveil.comparison.judged import Ground, lay, split
+from queryveil.comparison.judged import Ground, split
 from queryveil.comparison.plan import Run
 from queryveil.data import QueryLog
 from queryveil.synthesis import synthesize
@@ -18,7 +18,7 @@ def users(log: QueryLog | None) -> set[str]:
 
 
 def test_a_share_of_the_users_is_left_out_with_all_their_rows() -> None:
-    ground = lay(LOG, holdout=0.25)
+    ground = Ground(log=LOG).with_holdout(0.25)
     assert len(users(ground.log)) == 150
     assert len(users(ground.public)) == 50
     assert not users(ground.log) & users(ground.public)
@@ -34,15 +34,16 @@ def test_the_same_users_are_left_out_again_whatever_the_order_of_rows() -> None:
 
 def test_nobody_is_left_out_if_there_is_a_public_log_or_no_holdout() -> None:
     public = log_of({"other1": ["kettle"]})
-    ground = lay(LOG, holdout=0.25, public=public)
+    ground = Ground(log=LOG, public=public).with_holdout(0.25)
     assert ground.log is LOG
     assert ground.public is public
-    assert lay(LOG, holdout=0.0).public is None
+    assert Ground(log=LOG).with_holdout(0.0).public is None
 
 
 def test_people_who_were_left_out_are_not_looked_for() -> None:
     everybody = [Person(name="Ada Quill", town="Narnholm", user=user) for user in sorted(users(LOG))]
-    ground = lay(LOG, holdout=0.25, people=[*everybody, Person(name="Ada Quill", town="Narnholm")])
+    people = [*everybody, Person(name="Ada Quill", town="Narnholm")]
+    ground = Ground(log=LOG, people=people).with_holdout(0.25)
     assert {person.user for person in ground.people} == users(ground.log) | {None}
 
 

@@ -19,8 +19,8 @@ import queryveil
 from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Judged, Plan, Run, compare, plan_of
-from queryveil.comparison.judged import lay
-from queryveil.comparison.workers import judge_in_processes
+from queryveil.comparison.judged import Ground
+from queryveil.comparison.running import judge_in_processes
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.synthesis import synthesize, term_values
@@ -151,7 +151,7 @@ def test_two_jobs_find_what_one_finds(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_costs_its_own_run_only() -> None:
-    ground = lay(LOG, holdout=0.25, seed=1)
+    ground = Ground(log=LOG, seed=1).with_holdout(0.25)
     runs = [Run(name=f"threshold {k}", method="query_threshold", settings={"k": k}) for k in range(2, 7)]
     told: list[Judged] = []
 

@@ -88,7 +88,7 @@ def test_lines_are_named_above_the_chart_and_their_figures_stand_in_a_table() ->
     chart = lines_of(
         Line(name="before", points=((2, 0.2), (4, 0.6)), kind="before"),
         Line(name="after", points=((2, 0.0), (4, 0.05))),
-        percent=True,
+        is_share=True,
     )
     assert [node.text for node in parsed(chart).of_class("legend")[0].all("li")] == ["before", "after"]
     assert {"2", "4", "0 %", "60 %"} <= set(texts(drawing(chart)))
@@ -213,7 +213,7 @@ def test_charts_that_differ_have_ids_that_differ_and_the_same_chart_has_the_same
 @examples(60)
 @given(st.lists(st.tuples(numbers, numbers), max_size=6), st.booleans(), st.booleans(), st.booleans())
 def test_any_numbers_make_a_line_chart(points: list[tuple[float, float]], x: bool, y: bool, share: bool) -> None:
-    drawing(lines_of(Line(name="a", points=tuple(points)), log_x=x, log_y=y, percent=share))
+    drawing(lines_of(Line(name="a", points=tuple(points)), log_x=x, log_y=y, is_share=share))
 
 
 @examples(60)
@@ -228,9 +228,8 @@ def test_any_numbers_make_bars(bars: list[tuple[str, float]]) -> None:
 @given(st.lists(st.tuples(numbers, numbers), max_size=6), st.none() | numbers, st.booleans())
 def test_any_numbers_make_a_dot_chart(points: list[tuple[float, float]], limit: float | None, share: bool) -> None:
     dots = [Dot(label=f"d{i}", x=x, y=y) for i, (x, y) in enumerate(points)]
-    wishes = {"percent_x": share, "percent_y": share}
     made = dot_chart(
-        title="T", description="D", x_label="x", y_label="y", dots=dots, path=points, limit=limit, **wishes
+        title="T", description="D", x_label="x", y_label="y", dots=dots, path=points, limit=limit, x_is_share=share
     )
     drawing(made)
 

@@ -40,11 +40,11 @@ def charts() -> list[Html]:
     plane = partial(dot_chart, title="Dots", description="Of methods.", x_label="kept", y_label="people found")
     return [
         paired_bar_chart(title="Pairs", description="Of attackers.", rows=rows),
-        line_chart(title="Lines", description="", x_label="words known", y_label="found", lines=found, percent=True),
+        line_chart(title="Lines", description="", x_label="words known", y_label="found", lines=found, is_share=True),
         line_chart(
             title="Rank", description="", x_label="rank", y_label="times", lines=frequent, log_x=True, log_y=True
         ),
-        bar_chart(title="Bars", description="Of rows.", bars=bars, unit="rows"),
+        bar_chart(title="Bars", description="Of rows.", bars=bars),
         plane(dots=dots, path=[(0.3, 0.0), (0.7, 0.002)], limit=0.05),
         plane(dots=dots[:5]),
     ]

@@ -1,4 +1,4 @@
-"""The command line: one file per verb; each parses, calls one function and prints."""
+"""The command line: each command parses, calls one function and prints."""
 
 from queryveil.cli.app import app, main
 

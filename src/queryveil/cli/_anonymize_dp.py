@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from queryveil.cli._releases import on_spark, print_manifest
-from queryveil.cli.options import Engine, ForceOption, JsonOption, LogArgument, OutputOption, Reading
+from queryveil.cli import options
+from queryveil.cli._releases import print_manifest
+from queryveil.cli.output import progress_bar
 from queryveil.errors import BadParameter, NotYet
 from queryveil.methods.settings import DpSettings
 from queryveil.settings import setting, values_of
@@ -32,62 +33,98 @@ class Budget:
     total_epsilon: float | None = setting(None, help="Begin a ledger with so much.", panel=_BUDGET)
     total_delta: float | None = setting(None, help="Delta to begin it with.", panel=_BUDGET)
 
+    def total(self) -> Total | None:
+        """Return what a ledger begins with; None where nothing is said of it."""
+        from queryveil.methods.dp.budget import Total
+
+        if self.total_epsilon is None and self.total_delta is None:
+            return None
+        if self.budget is None:
+            raise BadParameter("budget", "none", allowed="a file, for --total-epsilon and --total-delta to begin")
+        if self.total_epsilon is None or self.total_delta is None:
+            lacking = "total-epsilon" if self.total_epsilon is None else "total-delta"
+            raise BadParameter(lacking, "none", allowed="given: a ledger begins with both totals")
+        return Total(total_epsilon=self.total_epsilon, total_delta=self.total_delta)
+
+    def check(self, promise: DifferentialPrivacy, *, release: Path) -> None:
+        """Raise if the ledger cannot pay for a release."""
+        from queryveil.methods.dp.budget import check_budget
+
+        if self.budget is None:
+            return
+        if self.budget.resolve().is_relative_to(release.resolve()):
+            raise BadParameter("budget", str(self.budget), allowed="a file outside the release, which others will get")
+        check_budget(self.budget, promise, total=self.total())
+
+    @contextmanager
+    def spent(self, promise: DifferentialPrivacy, *, release: Path) -> Iterator[None]:
+        """Spend from the ledger before the block, and say in the end what is left."""
+        from queryveil.methods.dp.budget import spend
+
+        if self.budget is None:
+            yield
+            return
+        ledger = spend(self.budget, promise, release=release.absolute().name, total=self.total())
+        left = f"epsilon {float(ledger.remaining_epsilon):.10g} and delta {float(ledger.remaining_delta):.10g} are left"
+        try:
+            yield
+        except BaseException:
+            # Privacy: how far it came cannot be told for certain, and noise that was drawn may have been seen.
+            typer.echo(f"what the release would have spent stays spent; in {self.budget} {left}", err=True)
+            raise
+        typer.echo(f"budget: in {self.budget} {left}", err=True)
+
 
 def dp(
-    log: LogArgument,
-    output: OutputOption,
+    log: options.Log,
+    output: options.Output,
     *,
     method: DpSettings,
     synthesize: Annotated[
         int | None, typer.Option(metavar="N", help="Release N made-up users by these counts.")
     ] = None,
     paid: Budget,
-    force: ForceOption = False,
-    reading: Reading,
-    engine: Engine,
-    as_json: JsonOption = False,
+    force: options.Force = False,
+    reading: options.Reading,
+    engine: options.Engine,
+    as_json: options.Json = False,
 ) -> None:
     """Make a release of noisy counts, and pay for it if there is a budget."""
-    from queryveil.cli.output import progress_bar
-    from queryveil.methods import Dp
+    from queryveil import Dp
     from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
     from queryveil.release import check_target
 
-    budget = paid.budget
     with _as_typed():
         chosen = Dp(**values_of(method))
-        total = _total(budget, epsilon=paid.total_epsilon, delta=paid.total_delta)
+        paid.total()
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
     if not engine.is_local and synthesize is not None:
         raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
-    spark = engine.start()
-    if spark is None:
-        check_target(output, force=force)
-    else:
-        spark.check_target(output, force=force)
-    _check_ledger(budget, chosen.promise, total=total, release=Path(output.removeprefix("file://")))
-    if spark is not None:
-        with progress_bar():
+    spark, folder = engine.start(), Path(output.removeprefix("file://"))
+    check = check_target if spark is None else spark.check_target
+    check(output, force=force)
+    paid.check(chosen.promise, release=folder)
+    n_clicks = None
+    with progress_bar():
+        # Whatever can go wrong should do so before anything is spent.
+        if spark is None:
+            data = reading.read(log)
+            chosen.check(data)
+            with paid.spent(chosen.promise, release=folder):
+                counts = chosen.anonymize(data)
+                release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=chosen.seed)
+                release.save(output, force=force)
+            n_users, noisy, manifest = data.n_users, counts.manifest, release.manifest
+            n_clicks = counts.tallies.n_clicks if chosen.clicks and synthesize is None else None
+        else:
             there = reading.read_on(spark, log)
             chosen.check(there.empty)
             n_users = there.n_users
-            with _spent(budget, chosen.promise, total=total, release=Path(output)):
-                manifest = spark.anonymize(chosen, there, output, force=force)
-        print_manifest(manifest, output, as_json=as_json, options=on_spark(output))
-        _say_what_is_odd(manifest, delta=chosen.delta, n_users=n_users)
-        return
-    with progress_bar():
-        data = reading.read(log)
-        # Whatever can go wrong should do so before anything is spent.
-        chosen.check(data)
-        with _spent(budget, chosen.promise, total=total, release=Path(output)):
-            counts = chosen.anonymize(data)
-            release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=chosen.seed)
-            release.save(output, force=force)
-    n_clicks = counts.tallies.n_clicks if chosen.clicks and synthesize is None else None
-    print_manifest(release.manifest, output, as_json=as_json, n_clicks=n_clicks)
-    _say_what_is_odd(counts.manifest, delta=chosen.delta, n_users=data.n_users)
+            with paid.spent(chosen.promise, release=folder):
+                noisy = manifest = spark.anonymize(chosen, there, output, force=force)
+    print_manifest(manifest, output, as_json=as_json, n_clicks=n_clicks)
+    _say_what_is_odd(noisy, delta=chosen.delta, n_users=n_users)
 
 
 @contextmanager
@@ -99,48 +136,6 @@ def _as_typed() -> Iterator[None]:
         if error.name == "bot_threshold":
             raise BadParameter("bots", error.value, allowed="1 or more, or 0 to keep every user") from None
         raise BadParameter(error.name.replace("_", "-"), error.value, allowed=error.allowed) from None
-
-
-def _total(budget: Path | None, *, epsilon: float | None, delta: float | None) -> Total | None:
-    from queryveil.methods.dp.budget import Total
-
-    if epsilon is None and delta is None:
-        return None
-    if budget is None:
-        raise BadParameter("budget", "none", allowed="a file, for --total-epsilon and --total-delta to begin")
-    if epsilon is None or delta is None:
-        lacking = "total-epsilon" if epsilon is None else "total-delta"
-        raise BadParameter(lacking, "none", allowed="given: a ledger begins with both totals")
-    return Total(total_epsilon=epsilon, total_delta=delta)
-
-
-def _check_ledger(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> None:
-    from queryveil.methods.dp.budget import check_budget
-
-    if budget is None:
-        return
-    if budget.resolve().is_relative_to(release.resolve()):
-        raise BadParameter("budget", str(budget), allowed="a file outside the release, which others will get")
-    check_budget(budget, promise, total=total)
-
-
-@contextmanager
-def _spent(budget: Path | None, promise: DifferentialPrivacy, *, total: Total | None, release: Path) -> Iterator[None]:
-    """Spend from the ledger before the block, and say in the end what is left."""
-    from queryveil.methods.dp.budget import spend
-
-    if budget is None:
-        yield
-        return
-    ledger = spend(budget, promise, release=release.absolute().name, total=total)
-    left = f"epsilon {float(ledger.remaining_epsilon):.10g} and delta {float(ledger.remaining_delta):.10g} are left"
-    try:
-        yield
-    except BaseException:
-        # Privacy: how far it came cannot be told for certain, and noise that was drawn may have been seen.
-        typer.echo(f"what the release would have spent stays spent; in {budget} {left}", err=True)
-        raise
-    typer.echo(f"budget: in {budget} {left}", err=True)
 
 
 def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:

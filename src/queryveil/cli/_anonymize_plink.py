@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from queryveil.cli import options
 from queryveil.cli._releases import make_release, print_manifest
-from queryveil.cli.options import Engine, ForceOption, JsonOption, LogArgument, OutputOption, PeopleReading
+from queryveil.cli.output import progress_bar
 from queryveil.errors import BadInput, MissingExtra
 from queryveil.methods.settings import PlinkSettings
 from queryveil.settings import values_of
 
 if TYPE_CHECKING:
-    from queryveil.data import Profiles, QueryLog
-    from queryveil.methods import Grouping, Plink
-    from queryveil.release import Release
+    from queryveil import Plink, Profiles, QueryLog, Release
+    from queryveil.methods import Grouping
 
 
 def plink(
-    log: LogArgument,
-    output: OutputOption,
+    log: options.Log,
+    output: options.Output,
     *,
     method: PlinkSettings,
     membership: Annotated[
@@ -33,15 +33,14 @@ def plink(
         Path | None,
         typer.Option(metavar="PATH", help="Texts to measure personalised search on: a folder or a JSONL file."),
     ] = None,
-    force: ForceOption = False,
-    reading: PeopleReading,
-    engine: Engine,
-    as_json: JsonOption = False,
+    force: options.Force = False,
+    reading: options.PeopleReading,
+    engine: options.Engine,
+    as_json: options.Json = False,
 ) -> None:
     """Make a release with plink."""
-    from queryveil.cli.output import progress_bar
+    from queryveil import Plink
     from queryveil.formats.aggregates import check_membership, written_membership
-    from queryveil.methods import Plink
     from queryveil.release import check_target
 
     chosen = Plink(**values_of(method))
@@ -69,20 +68,25 @@ MOST_USERS = 1000
 
 
 def _with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None) -> Release:
-    """The release with the precision of search in its manifest; if it is strict, also that of groups that are not.
+    """Return the release with the precision of search in its manifest; if strict, also that of groups that are not.
 
     Without a `corpus` the packaged one is searched, and where that cannot be done a warning says so.
     """
+    import msgspec
+
+    measures: dict[str, float] = {}
+    warnings: list[str] = []
     try:
         measures = _precision(grouping, method, data, corpus=corpus)
+        if measures["average_precision_at_10"] < measures["average_precision_at_10_without_profile"]:
+            warnings.append("search with these profiles was less precise than without any")
     except (MissingExtra, BadInput) as error:
         if corpus is not None:
             raise
-        return _with(grouping.release, warning=f"what strictness costs in precision was not measured: {error}")
-    warning = None
-    if measures["average_precision_at_10"] < measures["average_precision_at_10_without_profile"]:
-        warning = "search with these profiles was less precise than without any"
-    return _with(grouping.release, measures=measures, warning=warning)
+        warnings.append(f"what strictness costs in precision was not measured: {error}")
+    told = grouping.release.manifest
+    manifest = msgspec.structs.replace(told, measures=told.measures | measures, warnings=(*told.warnings, *warnings))
+    return replace(grouping.release, manifest=manifest)
 
 
 def _precision(
@@ -103,19 +107,6 @@ def _precision(
     }
     if method.strict:
         loose = replace(method, strict=False).group(data)
-        measures["average_precision_at_10_if_not_strict"] = search.measure(
-            loose.release.groups, membership=loose.membership
-        ).group_profile
+        found = search.measure(loose.release.groups, membership=loose.membership)
+        measures["average_precision_at_10_if_not_strict"] = found.group_profile
     return {name: round(value, 4) for name, value in measures.items()}
-
-
-def _with(release: Release, *, measures: dict[str, float] | None = None, warning: str | None = None) -> Release:
-    import msgspec
-
-    manifest = release.manifest
-    manifest = msgspec.structs.replace(
-        manifest,
-        measures=manifest.measures | (measures or {}),
-        warnings=(*manifest.warnings, *([warning] if warning else [])),
-    )
-    return replace(release, manifest=manifest)

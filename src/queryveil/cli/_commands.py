@@ -38,10 +38,12 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
         if not is_dataclass(kind):
             taken.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
             continue
-        made[name] = kind, {_word(about): about for about in settings_of(kind).values()}
-        for word, about in made[name][1].items():
+        words = {about.flag.removeprefix("--").replace("-", "_"): about for about in settings_of(kind).values()}
+        made[name] = kind, words
+        for word, about in words.items():
             chosen = about.default if isinstance(group, type) else getattr(group, about.name)
-            taken.append(_option(word, about, default=chosen))
+            hint, shown = _typed(about, chosen)
+            taken.append(Parameter(word, Parameter.KEYWORD_ONLY, default=shown, annotation=hint))
 
     def command(**typed: Any) -> None:
         # An option may be called as a group is: --columns, and the columns that leave.
@@ -57,31 +59,23 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
     return command
 
 
-def _word(about: Setting) -> str:
-    return about.flag.removeprefix("--").replace("-", "_")
-
-
-def _option(word: str, about: Setting, *, default: Any) -> Parameter:
-    kind, shown = _typed(about, default)
-    option = typer.Option(about.flag, help=about.help, metavar=about.metavar, rich_help_panel=about.panel)
-    return Parameter(word, Parameter.KEYWORD_ONLY, default=shown, annotation=Annotated[kind, option])
-
-
 def _typed(about: Setting, default: Any) -> tuple[Any, Any]:
-    """Return the type and the default of what is typed for a setting."""
-    if about.kind is bool:
-        return bool, False
-    if about.typed_none is not None:
-        kind: Any = type(about.typed_none)
-        return kind, kind(default)
-    if default is None:
-        default = about.typed_default
-    if issubclass(about.kind, StrEnum):
-        return str, str(default)
-    kind = about.kind
-    if kind is object:
-        kind = Path if about.metavar in ("FILE", "PATH") else str
-    return (kind | None if default is None else kind), default
+    """Return the annotation and the default of the option for a setting."""
+    kind: Any = about.kind
+    if kind is bool:
+        default = False
+    elif about.typed_none is not None:
+        kind = type(about.typed_none)
+        default = kind(default)
+    else:
+        default = about.typed_default if default is None else default
+        if issubclass(kind, StrEnum):
+            kind, default = str, str(default)
+        elif kind is object:
+            kind = Path if about.metavar in ("FILE", "PATH") else str
+        kind = kind | None if default is None else kind
+    option = typer.Option(about.flag, help=about.help, metavar=about.metavar, rich_help_panel=about.panel)
+    return Annotated[kind, option], default
 
 
 def meant(about: Setting, typed: Any) -> Any:

@@ -1,38 +1,60 @@
-"""Run a method from a log to a release folder, and print the summary."""
+"""Run a method from a log to a release folder, make its key, and print the summary."""
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import typer
 
-from queryveil.cli.options import Engine, Reading
+from queryveil.cli.options import Engine, Reading, key_beside
+from queryveil.cli.output import print_facts, print_json, progress_bar
+from queryveil.errors import BadFile
 
 if TYPE_CHECKING:
-    from queryveil.data import QueryLog
-    from queryveil.release import ColumnReport, Manifest, Release
+    from queryveil.comparison.methods import Method
+    from queryveil.release import ColumnReport, Manifest
+
+_OWNER_ONLY = 0o600
+_N_BYTES = 32
 
 
-class Method(Protocol):
-    """Whatever makes a release of a log."""
+@contextmanager
+def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
+    """Return a file with a new key, for the owner's eyes only, or None if none is wanted.
 
-    def anonymize(self, log: QueryLog, /) -> Release:
-        """Return a release of the log that keeps the promise."""
+    It gets its name when the block has ended well, and is gone if the block fails.
+    """
+    if not wanted:
+        yield None
+        return
+    path = key_beside(folder)
+    partial = path.with_name(f".{path.name}.partial")
+    if os.path.lexists(path) and not (force and path.is_file()):
+        raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
+    try:
+        partial.unlink(missing_ok=True)
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_N_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        yield partial
+        partial.rename(path)
+    except OSError as error:
+        raise BadFile(str(path), f"the key could not be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def make_release(
-    method: Method,
-    log: list[str],
-    output: str,
-    *,
-    reading: Reading,
-    force: bool,
-    as_json: bool,
-    engine: Engine | None = None,
+    method: Method, log: list[str], output: str, *, reading: Reading, force: bool, as_json: bool, engine: Engine | None
 ) -> None:
     """Read the log, anonymize it, write the release and say what it is."""
-    from queryveil.cli.output import progress_bar
     from queryveil.release import check_target
 
     spark = None if engine is None else engine.start(method=method)
@@ -41,27 +63,18 @@ def make_release(
         with progress_bar():
             release = method.anonymize(reading.read(log))
             release.save(output, force=force)
-        manifest, options = release.manifest, ""
+            manifest = release.manifest
     else:
         spark.check_target(output, force=force)
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
-        options = on_spark(output)
-    print_manifest(manifest, output, as_json=as_json, options=options)
+    print_manifest(manifest, output, as_json=as_json)
     if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
         typer.echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
 
 
-def on_spark(folder: str) -> str:
-    """Return the options to verify a release with that lies where only Spark reaches."""
-    return " --engine spark" if "://" in folder else ""
-
-
-def print_manifest(
-    manifest: Manifest, folder: str | Path, *, as_json: bool, n_clicks: int | None = None, options: str = ""
-) -> None:
-    """Print what was released and what it cost; `n_clicks` if clicks were tallied, `options` to verify it with."""
-    from queryveil.cli.output import print_facts, print_json
+def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
+    """Print what was released and what it cost; `n_clicks` if clicks were tallied."""
     from queryveil.release import sizes
 
     if as_json:
@@ -78,7 +91,10 @@ def print_manifest(
     )
     for warning in manifest.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    check = "" if manifest.promise.promises_nothing else f"; check it with: queryveil verify {folder}{options}"
+    check = "" if manifest.promise.promises_nothing else f"; check it with: queryveil verify {folder}"
+    if "://" in folder:
+        # Only Spark reaches such a place.
+        check += " --engine spark"
     if manifest.promise.needs_original:
         check += " --original LOG"
     typer.echo(f"\nwritten to {folder}{check}", err=True)

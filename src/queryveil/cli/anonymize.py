@@ -1,35 +1,24 @@
 """`queryveil anonymize METHOD LOG -o DIR`: a command for each method, with an option for each of its settings."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from queryveil.cli import options
 from queryveil.cli._anonymize_dp import dp
 from queryveil.cli._anonymize_plink import plink
 from queryveil.cli._commands import with_options
-from queryveil.cli._keys import fresh_key, key_beside, read_key
-from queryveil.cli._releases import make_release
-from queryveil.cli.options import (
-    Columns,
-    Engine,
-    ForceOption,
-    JsonOption,
-    LogArgument,
-    OutputOption,
-    Reading,
-    TableFiles,
-)
+from queryveil.cli._releases import fresh_key, make_release
 from queryveil.errors import NotYet
 from queryveil.methods import settings
 from queryveil.settings import setting, values_of
 
-_BASELINES = "Baselines that promise nothing"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashColumns(Columns):
+class HashColumns(options.Columns):
     """Which columns leave beside hashes, whose key is that of keyed ids too."""
 
     key: Path | None = setting(
@@ -38,15 +27,15 @@ class HashColumns(Columns):
 
 
 def anonymize(
-    log: LogArgument,
-    output: OutputOption,
+    log: options.Log,
+    output: options.Output,
     *,
     method: Any,
-    columns: Columns | None,
-    reading: Reading,
-    engine: Engine | None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    columns: options.Columns | None,
+    reading: options.Reading,
+    engine: options.Engine | None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a release of a log with a method; what a method does not have, columns or engine, is None."""
     from queryveil import methods
@@ -57,16 +46,16 @@ def anonymize(
 
 
 def swap(
-    log: LogArgument,
-    output: OutputOption,
+    log: options.Log,
+    output: options.Output,
     *,
     method: settings.SwapSettings,
-    tables: TableFiles,
-    columns: Columns = Columns(ids="keyed"),  # noqa: B008 - it is frozen
-    reading: Reading,
-    engine: Engine,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    tables: options.TableFiles,
+    columns: options.Columns = options.Columns(ids="keyed"),  # noqa: B008 - it is frozen
+    reading: options.Reading,
+    engine: options.Engine,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a release with swap; keyed ids without a key get one beside the folder."""
     from queryveil.methods import Swap
@@ -84,20 +73,20 @@ def swap(
         classifier = tables.classifier(str(method.classifier))
         policy = replace(columns, key=made or columns.key).policy()
         chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
-        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json)
+        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
     if made is not None:
-        typer.echo(f"key of the user ids: {key_beside(folder)}; verify needs it, keep it to yourself", err=True)
+        typer.echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
 
 
 def token_hash(
-    log: LogArgument,
-    output: OutputOption,
+    log: options.Log,
+    output: options.Output,
     *,
     method: settings.TokenHashSettings,
     columns: HashColumns,
-    reading: Reading,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    reading: options.Reading,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a release of hashes; without a key they get one beside the folder."""
     from queryveil.methods import TokenHash
@@ -107,18 +96,15 @@ def token_hash(
     with fresh_key(Path(output), wanted=columns.key is None, force=force) as made:
         secret = made or columns.key
         policy = replace(columns, key=secret if columns.ids == "keyed" else None).policy()
-        chosen = TokenHash(key=read_key(secret), columns=policy, seed=method.seed)
-        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json)
+        chosen = TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
+        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
     if made is not None:
-        typer.echo(f"key of the hashes: {key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
+        typer.echo(
+            f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True
+        )
 
 
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")
-
-
-@app.callback()
-def _methods() -> None:
-    pass
 
 
 def _add(name: str, function: Any, *, panel: str | None = None, **groups: Any) -> None:
@@ -127,28 +113,16 @@ def _add(name: str, function: Any, *, panel: str | None = None, **groups: Any) -
     app.command(name, help=groups["method"].__doc__, rich_help_panel=panel)(command)
 
 
-_add("km", anonymize, method=settings.KmSettings, columns=Columns(), engine=Engine())
-_add("kdelta", anonymize, method=settings.KdeltaSettings, columns=Columns(), engine=Engine())
+_PLAIN, _HERE = options.Columns(), options.Engine()
+_AS_AOL_DID = options.Columns(time="keep", keep="rank,url")
+_add("km", anonymize, method=settings.KmSettings, columns=_PLAIN, engine=_HERE)
+_add("kdelta", anonymize, method=settings.KdeltaSettings, columns=_PLAIN, engine=_HERE)
 _add("plink", plink, method=settings.PlinkSettings)
-_add("clump", anonymize, method=settings.ClumpSettings, columns=None, engine=Engine())
-_add("partition", anonymize, method=settings.PartitionSettings, columns=None, engine=Engine())
+_add("clump", anonymize, method=settings.ClumpSettings, columns=None, engine=_HERE)
+_add("partition", anonymize, method=settings.PartitionSettings, columns=None, engine=_HERE)
 _add("swap", swap, method=settings.SwapSettings)
 _add("dp", dp, method=settings.DpSettings)
-_as_aol_did = Columns(time="keep", keep="rank,url")
-_add(
-    "pseudonymise",
-    anonymize,
-    panel=_BASELINES,
-    method=settings.PseudonymiseSettings,
-    columns=_as_aol_did,
-    engine=None,
-)
-_add("token-hash", token_hash, panel=_BASELINES, method=settings.TokenHashSettings)
-_add(
-    "query-threshold",
-    anonymize,
-    panel=_BASELINES,
-    method=settings.QueryThresholdSettings,
-    columns=Columns(),
-    engine=None,
-)
+_baseline = partial(_add, panel="Baselines that promise nothing")
+_baseline("pseudonymise", anonymize, method=settings.PseudonymiseSettings, columns=_AS_AOL_DID, engine=None)
+_baseline("token-hash", token_hash, method=settings.TokenHashSettings)
+_baseline("query-threshold", anonymize, method=settings.QueryThresholdSettings, columns=_PLAIN, engine=None)

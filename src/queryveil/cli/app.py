@@ -4,30 +4,14 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
-from pathlib import Path
-from traceback import extract_tb
 from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
-from queryveil.cli import (
-    anonymize,
-    attack,
-    classify,
-    compare,
-    demo,
-    inspect,
-    measure,
-    profiles,
-    report,
-    reproduce,
-    stream,
-    synth,
-    verify,
-)
+from queryveil.cli import anonymize, experiments, judging, logs, service
 from queryveil.cli._commands import with_options
-from queryveil.errors import QueryveilError
+from queryveil.errors import QueryveilError, fault_in_words
 from queryveil.version import __version__
 
 # As a shell counts them: 128 and the number of the signal.
@@ -42,20 +26,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("synth")(synth.synth)
-app.command("inspect")(with_options(inspect.inspect))
-app.command("classify")(with_options(classify.classify))
+app.command("demo")(experiments.demo)
+app.command("synth")(logs.synth)
+app.command("inspect")(with_options(logs.inspect))
+app.command("classify")(with_options(logs.classify))
 app.add_typer(anonymize.app, name="anonymize")
-app.command("stream")(with_options(stream.stream))
-app.command("serve")(with_options(stream.serve))
-app.command("profiles")(with_options(profiles.profiles))
-app.command("verify")(with_options(verify.verify))
-app.command("attack")(with_options(attack.attack))
-app.command("measure")(with_options(measure.measure))
-app.command("report")(with_options(report.report))
-app.command("compare")(with_options(compare.compare))
-app.command("reproduce")(with_options(reproduce.reproduce))
+app.command("stream")(with_options(service.stream))
+app.command("serve")(with_options(service.serve))
+app.command("profiles")(with_options(service.profiles))
+app.command("verify")(with_options(judging.verify))
+app.command("attack")(with_options(judging.attack))
+app.command("measure")(with_options(judging.measure))
+app.command("report")(with_options(judging.report))
+app.command("compare")(with_options(experiments.compare))
+app.command("reproduce")(with_options(experiments.reproduce))
 
 
 def _print_version(wanted: bool) -> None:
@@ -96,9 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
     except BaseException as error:  # a panic of Polars is no Exception
-        # Privacy: a message or traceback of a library may quote the log, so only the kind and the place are told.
-        place = extract_tb(error.__traceback__)[-1]
-        _fail(f"a fault of queryveil itself ({type(error).__name__} at {Path(place.filename).name}:{place.lineno})")
+        _fail(fault_in_words(error))
     if code == _STOPPED:
         _fail("stopped; nothing was released", code=_STOPPED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,4 +1,4 @@
-"""Options that several commands share, as groups of settings and one by one."""
+"""Options that several commands share, as groups of settings and one by one, and the keys that they name."""
 
 from __future__ import annotations
 
@@ -10,28 +10,62 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from queryveil.cli._keys import read_key
-from queryveil.errors import BadInput, BadParameter, NotYet
+import queryveil
+from queryveil.errors import BadFile, BadInput, BadParameter, NotYet
 from queryveil.settings import setting
 
 if TYPE_CHECKING:
-    from queryveil.data import Profiles, QueryLog
-    from queryveil.release import ColumnPolicy
     from queryveil.spark import Spark, SparkLog
     from queryveil.text.classifier import Classifier
 
-LogArgument = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
-OriginalArgument = Annotated[str, typer.Argument(metavar="LOG", help="The log it was made from: a file or a glob.")]
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")]
-PlaceArgument = Annotated[str, typer.Argument(metavar="DIR", help="A release folder.")]
-"""As `FolderArgument`, where it may lie on a cluster."""
-OutputOption = Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace DIR.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-ReleaseKeyOption = Annotated[
+Log = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
+Original = Annotated[str, typer.Argument(metavar="LOG", help="The log it was made from: a file or a glob.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder.")]
+Place = Annotated[str, typer.Argument(metavar="DIR", help="A release folder.")]
+"""As `Folder`, where it may lie on a cluster."""
+Output = Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Release folder to make.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace DIR.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Key = Annotated[
     Path | None, typer.Option("--key", metavar="FILE", help="Secret of the release; if none is named, DIR.key.")
 ]
-ValuesOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")]
+OwnTaxonomy = Annotated[str | None, typer.Option(metavar="FILE", help="The taxonomy it was made with, if your own.")]
+Values = Annotated[Path | None, typer.Option(metavar="FILE", help="Table of term,bid,clicks,impressions.")]
+Membership = Annotated[Path | None, typer.Option(metavar="FILE", help="Who is in which group, as plink wrote it.")]
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """Read the secret for keyed ids."""
+    from queryveil.release import MIN_KEY_BYTES
+
+    if path is None:
+        return None
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
+    if len(key) < MIN_KEY_BYTES:
+        raise BadParameter("key", f"{len(key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+    return key
+
+
+def key_beside(folder: Path) -> Path:
+    """Return where the key of a release folder is kept: never inside, since others will get that.
+
+    >>> key_beside(Path("/logs/out")).name
+    'out.key'
+    """
+    whole = folder.absolute()
+    return whole.with_name(f"{whole.name}.key")
+
+
+def key_of(release: queryveil.Release, key: Path | None) -> bytes | None:
+    """Read the key of a release whose ids are keyed or whose terms are hashed: the one named, or that beside it."""
+    is_keyed = release.manifest.columns.ids == "keyed" or release.manifest.method == "token_hash"
+    if key is None and is_keyed and release.folder is not None and key_beside(release.folder).is_file():
+        key = key_beside(release.folder)
+    return read_key(key)
+
 
 _READING = "How to read the log"
 _LOGS = "aol, excite, csv, tsv, jsonl, parquet, ubi"
@@ -47,31 +81,34 @@ class Reading:
     )
     bad_rows: str = setting("fail", help="fail, or skip and count them.", panel=_READING)
 
-    def read(self, source: str | list[str]) -> QueryLog:
+    def read(self, source: str | list[str]) -> queryveil.QueryLog:
         """Read a log."""
-        from queryveil.formats import are_profiles, read_log
-
-        if self._is_open and are_profiles(source):
+        if self._are_profiles(source):
             raise BadInput("these are profiles, not a log; anonymize plink is for them")
-        return read_log(source, format=self.file_format, columns=parse_columns(self.columns), bad_rows=self.bad_rows)
+        return queryveil.read_log(source, **self._how)
 
-    def read_people(self, source: str | list[str]) -> QueryLog | Profiles:
+    def read_people(self, source: str | list[str]) -> queryveil.QueryLog | queryveil.Profiles:
         """Read profiles, if asked for or if it looks like them, else a log."""
-        from queryveil.formats import are_profiles, read_profiles
-
-        if self.file_format == "profiles" or (self._is_open and are_profiles(source)):
-            return read_profiles(source, bad_rows=self.bad_rows)
+        if self.file_format == "profiles" or self._are_profiles(source):
+            return queryveil.read_profiles(source, bad_rows=self.bad_rows)
         return self.read(source)
+
+    def read_original(self, source: str, release: queryveil.Release) -> queryveil.QueryLog | queryveil.Profiles:
+        """Read what a release was made from."""
+        return self.read_people(source) if release.promise.is_of_profiles else self.read(source)
 
     def read_on(self, spark: Spark, source: str | list[str]) -> SparkLog:
         """Read a log on a cluster."""
-        return spark.read_log(
-            source, format=self.file_format, columns=parse_columns(self.columns), bad_rows=self.bad_rows
-        )
+        return spark.read_log(source, **self._how)
 
     @property
-    def _is_open(self) -> bool:
-        return self.file_format is None and self.columns is None
+    def _how(self) -> dict[str, Any]:
+        return {"format": self.file_format, "columns": parse_columns(self.columns), "bad_rows": self.bad_rows}
+
+    def _are_profiles(self, source: str | list[str]) -> bool:
+        from queryveil.formats import are_profiles
+
+        return self.file_format is None and self.columns is None and are_profiles(source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,36 +161,27 @@ class TableFiles:
     recommendations: str | None = setting(None, metavar="FILE", help="Columns misspelt, correct.", panel=_TABLES)
     categories: str | None = setting(None, metavar="FILE", help="Columns unit, category, weight.", panel=_TABLES)
 
+    @property
+    def files(self) -> dict[str, str | None]:
+        """The files by the name of their table."""
+        return {name: getattr(self, name) for name in ("frequencies", "recommendations", "categories")}
+
     def classifier(self, kind: str) -> Classifier:
         """Return the classifier with these tables."""
         from queryveil.text.classifier import Classifier
 
-        tables = (self.frequencies, self.recommendations, self.categories)
-        return Classifier.from_tables(
-            **dict(zip(("frequencies", "recommendations", "categories"), tables, strict=True)), kind=kind
-        )
-
-
-_OWN: dict[str, Any] = {
-    "metavar": "FILE",
-    "help": "As in classify.",
-    "panel": "The tables that swap was made with, if not those in the package",
-}
+        return Classifier.from_tables(**self.files, kind=kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapTables(TableFiles):
-    """The tables that a release of swap was made with."""
+    """The tables that a release of swap was made with, if not those in the package."""
 
-    classifier_kind: str = setting("evidence", option="classifier", help="evidence or paper.", panel=_OWN["panel"])
-    frequencies: str | None = setting(None, **_OWN)
-    recommendations: str | None = setting(None, **_OWN)
-    categories: str | None = setting(None, **_OWN)
+    classifier_kind: str = setting("evidence", option="classifier", help="Of swap: evidence or paper.", panel=_TABLES)
 
     def own_classifier(self) -> Classifier | None:
         """Return the classifier with a search engine's own tables; None if it has none."""
-        has_own = any((self.frequencies, self.recommendations, self.categories))
-        return self.classifier(self.classifier_kind) if has_own else None
+        return self.classifier(self.classifier_kind) if any(self.files.values()) else None
 
 
 _RELEASE = "What leaves beside the queries"
@@ -168,12 +196,10 @@ class Columns:
     time: str = setting("day", help="day, hour, keep or drop.", panel=_RELEASE)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_RELEASE)
 
-    def policy(self) -> ColumnPolicy:
-        """Return the policy that the options describe, with the key read from its file."""
-        from queryveil.release import ColumnPolicy
-
-        keep, key = parse_list(self.keep), read_key(self.key)
-        return ColumnPolicy(ids=self.ids, time=self.time, keep=keep, key=key)  # type: ignore[arg-type]
+    def policy(self, secret: bytes | None = None) -> queryveil.ColumnPolicy:
+        """Return the policy that the options describe, with a new secret or the one in the file of the key."""
+        keep, key = parse_list(self.keep), secret or read_key(self.key)
+        return queryveil.ColumnPolicy(ids=self.ids, time=self.time, keep=keep, key=key)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +220,7 @@ class Engine:
 
     def refuse(self, **options: object) -> None:
         """Raise if an option was given that no cluster reads."""
-        given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
+        given = [f"--{name}" for name, value in options.items() if value]
         if given and self.engine != "local":
             raise NotYet(f"{', '.join(given)} on Spark", "only counts are taken there", instead="leave out --engine")
 

@@ -1,4 +1,4 @@
-"""What the commands print: data to stdout, the rest to stderr."""
+"""What the commands print: data to stdout, the rest to stderr. Rich is loaded when something is printed."""
 
 import sys
 import time
@@ -6,17 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
-
 from queryveil import progress
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
+    import msgspec
+
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
 
 
@@ -29,6 +25,10 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
     """Print a table."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=title and Text(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=True)
@@ -64,6 +64,9 @@ def progress_bar() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task("", total=1.0)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.suite import attackers
+from queryveil.attacks import Exposure, attackers
 from queryveil.comparison.judged import Ground, Judged
 from queryveil.comparison.methods import command
 from queryveil.comparison.plan import Plan
@@ -18,21 +17,17 @@ from queryveil.utility.score import Score
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the places of the points that no other has less exposure and more utility than, by exposure.
+    """Return the indices of the Pareto-optimal points of exposure (less is better) and utility (more), by exposure.
 
-    A point is an exposure (less is better) and a utility (more is better). One that is as good in one and better in the
-    other beats it; of equal ones all stay.
+    One that is as good in one and better in the other beats a point; of equal ones all stay.
 
     >>> frontier([(0.5, 0.9), (0.1, 0.4), (0.6, 0.8), (0.1, 0.3)])
     [1, 0]
     """
-    order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
     kept: list[int] = []
-    best = float("-inf")
-    for i in order:
-        if points[i][1] > best or (kept and points[i] == points[kept[-1]]):
+    for i in sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1])):
+        if not kept or points[i][1] > points[kept[-1]][1] or points[i] == points[kept[-1]]:
             kept.append(i)
-            best = points[i][1]
     return kept
 
 
@@ -44,7 +39,7 @@ ACTIVE = "sybil"
 
 def check_exposure(name: str) -> None:
     """Raise if there is no such attacker."""
-    attacker, n_known = _parted(name)
+    attacker, n_known = _split(name)
     everybody = attackers(pseudonymised(QueryLog.from_frame({"user": [], "query": []})))
     there = {(each.name, getattr(each, "n_known", None)) for each in everybody}
     names = {each for each, _ in there}
@@ -59,17 +54,14 @@ def exposure_in(judged: Judged, name: str) -> Exposure | None:
     A name without a number stands for the setting that knows most. `worst` is who finds the largest share of people
     among those who beat blind guessing, or among all if nobody does; but for the attacker who adds users.
     """
-    if judged.attacks is None:
-        return None
-    found = [attempt.after for attempt in judged.attacks.attempts if attempt.after.n_targets]
+    found = [one for one in judged.exposures if one.n_targets]
     if name == WORST:
         # A share of rows or of hashed terms is another thing than a share of people.
         of_people = [one for one in found if one.what == PEOPLE and one.attacker != ACTIVE]
         better = [one for one in of_people if one.beats_chance] or of_people
         return max(better, key=lambda one: (one.share, one.n_targets), default=None)
-    attacker, n_known = _parted(name)
-    fitting = [one for one in found if one.attacker == attacker and one.n_wrong == 0]
-    fitting = [one for one in fitting if n_known is None or one.n_known == n_known]
+    attacker, n_known = _split(name)
+    fitting = [one for one in found if one.attacker == attacker and one.n_wrong == 0 and n_known in (None, one.n_known)]
     return max(fitting, key=lambda one: one.n_known or 0, default=None)
 
 
@@ -78,20 +70,16 @@ def alarms(judged: Judged, *, limit: float) -> list[Exposure]:
 
     Of the rest, who look for rows or hashed terms, it is the one who finds most.
     """
-    attempts = () if judged.attacks is None else judged.attacks.attempts
-    others = [one.after for one in attempts if one.after.what != PEOPLE and one.after.attacker != ACTIVE]
-    found = [
-        exposure_in(judged, WORST),
-        exposure_in(judged, ACTIVE),
-        max(others, key=lambda one: one.share, default=None),
-    ]
+    others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker != ACTIVE]
+    most = max(others, key=lambda one: one.share, default=None)
+    found = (exposure_in(judged, WORST), exposure_in(judged, ACTIVE), most)
     return [one for one in found if one is not None and one.beats_chance and one.share > limit]
 
 
 def reason_for(judged: Judged, name: str) -> str:
     """Return why an exposure is not there."""
     skipped = () if judged.attacks is None else judged.attacks.skipped
-    attacker, _ = _parted(name)
+    attacker, _ = _split(name)
     reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
     return f"{attacker} does not apply: {reason}"
 
@@ -112,10 +100,10 @@ def label(found: Exposure) -> str:
     return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
 
 
-def _parted(name: str) -> tuple[str, int | None]:
-    """Part the attacker from what it knows.
+def _split(name: str) -> tuple[str, int | None]:
+    """Return the attacker and how much it knows.
 
-    >>> _parted("known_terms:4"), _parted("clock")
+    >>> _split("known_terms:4"), _split("clock")
     (('known_terms', 4), ('clock', None))
     """
     attacker, colon, number = name.partition(":")
@@ -142,7 +130,7 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """What the run took, judging included."""
+        """The time of the run, judging included."""
         return sum(self.judged.seconds.values())
 
     @property
@@ -154,14 +142,16 @@ class Row:
     @property
     def is_comparable(self) -> bool:
         """Whether it has both figures, and its promise, if it makes one, was not broken."""
-        is_sound = self.judged.standing in ("holds", "promises nothing", "not judged")
-        return is_sound and self.exposure is not None and self.utility is not None
+        return self._has_both and self.judged.standing in ("holds", "promises nothing", "not judged")
 
     def is_under(self, limit: float) -> bool:
         """Whether it keeps a promise and the upper end of its exposure is at most the limit."""
-        if self.judged.standing != "holds" or self.exposure is None or self.utility is None:
-            return False
-        return self.exposure.interval[1] <= limit
+        is_kept = self._has_both and self.judged.standing == "holds"
+        return is_kept and self.exposure is not None and self.exposure.interval[1] <= limit
+
+    @property
+    def _has_both(self) -> bool:
+        return self.exposure is not None and self.utility is not None
 
     def to_dict(self) -> dict[str, object]:
         """Return all figures, for machines."""
@@ -189,12 +179,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All runs by one exposure and one utility.
+    """All runs by one exposure and one utility; the picked one keeps its promise, is under the limit and keeps most.
 
-    `original` is the log with nothing but its ids changed. Of the log's people, `n_users` were released and `n_public`
-    others stood for the public. A run is picked if it keeps its promise, at most `limit` of the targets are found in it
-    at the upper end of the 95 % interval, and it keeps most utility. What promises nothing is never picked. `left_out`
-    says which methods could not be run here, if nobody asked for them by name.
+    Parameters
+    ----------
+    rows: the runs; one that promises nothing is never picked
+    original: the log with nothing but its ids changed
+    exposure, utility: the figures that runs are compared by
+    limit: the most of the targets that may be found, at the upper end of the 95 % interval
+    n_users, n_public: people who were released, and others who stood for the public
+    left_out: which methods could not be run here, if nobody asked for them by name
     """
 
     rows: tuple[Row, ...]
@@ -209,18 +203,16 @@ class Comparison:
     @classmethod
     def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> Comparison:
         """Put results side by side as the plan asks."""
-        n_public = 0 if ground.public is None else ground.public.n_users
-        bare = tuple(Row(judged=judged, exposure=None, utility=None) for judged in found)
         plain = cls(
-            rows=bare,
+            rows=tuple(Row(judged=judged, exposure=None, utility=None) for judged in found),
             original=original,
-            exposure="",
-            utility="",
-            limit=1.0,
+            exposure=plan.exposure,
+            utility=plan.utility,
+            limit=plan.limit,
             n_users=ground.log.n_users,
-            n_public=n_public,
+            n_public=0 if ground.public is None else ground.public.n_users,
         )
-        return plain.by(exposure=plan.exposure, utility=plan.utility, limit=plan.limit)
+        return plain.by()
 
     def by(self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None) -> Comparison:
         """Return the same runs by other figures or under another limit; nothing is run again."""
@@ -334,7 +326,7 @@ def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
 
 
 def _point(row: Row) -> tuple[float, float]:
-    """Return exposure, of which less is better, and utility, of which more is."""
+    """Return exposure, of which less is better, and utility, signed so that more is better."""
     if row.exposure is None or row.utility is None:
         return 1.0, float("-inf")
     sign = 1.0 if row.utility.better == "more" else -1.0

@@ -1,13 +1,11 @@
 """The demo: a synthetic log, a release with its report, and a comparison of all methods."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from queryveil.attacks.attacker import Person
+from queryveil.attacks import Person
 from queryveil.checks import Verdict, verify
 from queryveil.comparison import Comparison, compare
 from queryveil.data import QueryLog
@@ -34,17 +32,8 @@ class Demo:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, for machines."""
-        return {
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "manifest": self.manifest,
-            "verdict": self.verdict.to_dict(),
-            "n_planted": self.n_planted,
-            "n_found_before": self.n_found_before,
-            "n_found_after": self.n_found_after,
-            "report": self.report.to_dict(),
-            "comparison": self.comparison.to_dict(),
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in values.items()}
 
 
 def demo(
@@ -88,13 +77,9 @@ def demo(
 
 def n_found(log: QueryLog, secrets: Sequence[Secret]) -> int:
     """Count the planted people whose name and town lead to exactly one user of the log."""
-    found = 0
+    found, queries = 0, log.frame["query"].str.to_lowercase()
     for secret in secrets:
-        users = pl.lit(value=True)
-        for term in secret.terms:
-            with_term = log.frame.filter(pl.col("query").str.to_lowercase().str.contains(rf"\b{term}\b"))[
-                "user"
-            ].unique()
-            users = users & pl.col("user").is_in(with_term.implode())
-        found += log.frame.filter(users)["user"].n_unique() == 1
+        has_terms = [queries.str.contains(rf"\b{term}\b") for term in secret.terms]
+        users = [set(log.frame["user"].filter(has_term)) for has_term in has_terms]
+        found += len(set.intersection(*users)) == 1
     return found

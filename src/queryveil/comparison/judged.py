@@ -1,14 +1,14 @@
 """One run of a comparison: anonymize, verify, attack and measure; only figures are kept."""
 
+from __future__ import annotations
+
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, Literal
 
 import msgspec
@@ -16,20 +16,17 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.attacks.attacker import AuxiliaryData, Person
-from queryveil.attacks.suite import Attacks, attackers
-from queryveil.attacks.suite import run as attack
-from queryveil.checks.judging import verify
+from queryveil.attacks import Attacks, AuxiliaryData, Exposure, Person, suite
+from queryveil.checks import verify
 from queryveil.comparison.methods import build_method
 from queryveil.comparison.plan import ORIGINAL, Run
 from queryveil.data import QueryLog
-from queryveil.errors import NothingPromised, QueryveilError
+from queryveil.errors import NothingPromised, QueryveilError, fault_in_words
 from queryveil.guarantees import Guarantee
 from queryveil.methods import Plink
 from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import Counts, Release
-from queryveil.utility.measuring import run as measure
-from queryveil.utility.score import Score
+from queryveil.utility import Score, measuring
 from queryveil.version import __version__
 
 _SPLIT_SEED = 2006
@@ -37,7 +34,17 @@ _SPLIT_SEED = 2006
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Ground:
-    """The `log` that is released, and what attackers and measures are given beside it."""
+    """What all runs of a comparison share.
+
+    Parameters
+    ----------
+    log: the log that is released
+    public: a log of the same kind by other people, for attackers to learn from
+    people: whom attackers look for by name and town
+    values: what terms are worth
+    n_targets: people that each attacker looks for, at most
+    seed: repeats a comparison
+    """
 
     log: QueryLog
     public: QueryLog | None = None
@@ -48,45 +55,35 @@ class Ground:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A number for all of it: results of another log, or of other people to look for, are not taken for these."""
-        digest = hashlib.sha256()
-        for frame in (self.log.frame, None if self.public is None else self.public.frame, self.values):
-            digest.update(b"none" if frame is None else _of_frame(frame))
-        digest.update(msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed]))
-        return digest.hexdigest()
+        """A hash of all of it, so that results of another log or of other people are not taken for these."""
+        frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
+        rest = msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed])
+        parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
+        return hashlib.sha256(b"".join(parts)).hexdigest()
 
     def fingerprint_of(self, run: Run | None) -> str:
-        """A number for one run on this ground; of None for the attacks on the log itself."""
+        """Return the hash of one run; None stands for the attacks on the log itself."""
         what = None if run is None else (run.method, sorted(run.settings.items()))
         text = msgspec.json.encode([self.fingerprint, what, __version__])
         return hashlib.sha256(text).hexdigest()[:32]
+
+    def with_holdout(self, share: float) -> Ground:
+        """Leave a share of the users out to stand for the public, unless there is a public log."""
+        log, public = self.log, self.public
+        if public is None and share > 0:
+            log, left_out = split(log, share=share, seed=_SPLIT_SEED if self.seed is None else self.seed)
+            public = left_out if left_out.n_rows else None
+        there = set(log.frame["user"].unique())
+        people = tuple(person for person in self.people if person.user is None or person.user in there)
+        return replace(self, log=log, public=public, people=people)
 
     def __repr__(self) -> str:
         # Privacy: numbers only.
         return f"Ground(log={self.log!r}, public={self.public!r}, n_people={len(self.people)})"
 
 
-def lay(
-    log: QueryLog,
-    *,
-    holdout: float,
-    public: QueryLog | None = None,
-    people: Sequence[Person] = (),
-    values: pl.DataFrame | None = None,
-    n_targets: int = 1000,
-    seed: int | None = None,
-) -> Ground:
-    """Leave the share `holdout` of the users out to stand for the public, unless a `public` log is given."""
-    if public is None and holdout > 0:
-        log, left_out = split(log, share=holdout, seed=_SPLIT_SEED if seed is None else seed)
-        public = left_out if left_out.n_rows else None
-    there = set(log.frame["user"].unique())
-    sought = tuple(person for person in people if person.user is None or person.user in there)
-    return Ground(log=log, public=public, people=sought, values=values, n_targets=n_targets, seed=seed)
-
-
 def split(log: QueryLog, *, share: float, seed: int) -> tuple[QueryLog, QueryLog]:
-    """Part the users by chance; the same log and seed give the same two parts, so that a comparison can be resumed."""
+    """Split users at random; the same log and seed give the same two parts, so that a comparison can be resumed."""
     users = log.frame["user"].unique().sort()
     n_out = round(share * len(users))
     order = np.random.Generator(np.random.Philox(seed)).permutation(len(users))
@@ -95,7 +92,7 @@ def split(log: QueryLog, *, share: float, seed: int) -> tuple[QueryLog, QueryLog
     return log.with_frame(log.frame.filter(~is_out)), log.with_frame(log.frame.filter(is_out))
 
 
-def _of_frame(frame: pl.DataFrame) -> bytes:
+def _hash(frame: pl.DataFrame) -> bytes:
     names = msgspec.json.encode([(name, str(kind)) for name, kind in frame.schema.items()])
     # Another Polars may count differently; then the runs are done again.
     rows = frame.hash_rows(seed=1).to_numpy().tobytes()
@@ -129,6 +126,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the run."""
         return name_of(self.run)
 
+    @property
+    def exposures(self) -> tuple[Exposure, ...]:
+        """What each attacker found."""
+        return () if self.attacks is None else tuple(attempt.after for attempt in self.attacks.attempts)
+
 
 def name_of(run: Run | None) -> str:
     """Return the name of a run; what is no run is the log itself."""
@@ -144,24 +146,18 @@ def judge(run: Run | None, ground: Ground) -> Judged:
             _attack_original(ground, found, seconds)
         else:
             _judge(run, ground, found, seconds)
-    except (QueryveilError, MemoryError) as error:
-        found["failed"] = str(error) or "not enough memory"
     except KeyboardInterrupt:
         raise
+    except (QueryveilError, MemoryError) as error:
+        found["failed"] = str(error) or "not enough memory"
     except BaseException as error:  # a panic of Polars is no Exception
-        # Privacy: a message of a library may quote the log, so only the kind and the place are told.
-        place = extract_tb(error.__traceback__)[-1]
-        where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        found["failed"] = f"a fault of queryveil itself ({where})"
+        found["failed"] = fault_in_words(error)
     return Judged(run=run, fingerprint=ground.fingerprint_of(run), seconds=seconds, **found)
 
 
 def _attack_original(ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
     with _timed("attack", seconds):
-        pair = Pair.pseudonymised(ground.log)
-        auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=pseudonymised)
-        crowd = attackers(pair.release, n_targets=ground.n_targets, seed=_seed(ground))
-        found["attacks"] = attack(crowd, pair, auxiliary=auxiliary, with_baseline=False)
+        found["attacks"] = _attack(Pair.pseudonymised(ground.log), ground, remake=pseudonymised)
         found["standing"] = "promises nothing"
 
 
@@ -183,30 +179,29 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
         pair = Pair(ground.log, release=release, key=key)
         _ = pair.identity
     with _timed("attack", seconds):
-        auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=method.anonymize, key=key)
-        crowd = attackers(release, n_targets=ground.n_targets, seed=_seed(ground))
-        found["attacks"] = attack(crowd, pair, auxiliary=auxiliary, with_baseline=False)
+        found["attacks"] = _attack(pair, ground, remake=method.anonymize, key=key)
     with _timed("measure", seconds):
         progress.step("measuring")
-        measures = measure(pair, values=ground.values, membership=membership)
+        measures = measuring.run(pair, values=ground.values, membership=membership)
         # What is no number has no place in a picture, nor in JSON.
         found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
 
 
+def _attack(pair: Pair, ground: Ground, *, remake: Callable[[QueryLog], Release], key: bytes | None = None) -> Attacks:
+    auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=remake, key=key)
+    # The same people are looked for in every release; who they are is nobody's secret.
+    crowd = suite.attackers(pair.release, n_targets=ground.n_targets, seed=ground.seed or 0)
+    return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)
+
+
 def _verdict(release: Release, ground: Ground) -> dict[str, str]:
     progress.step("verifying")
-    # Queries that changed hands are judged beside the original alone.
-    needs_original = release.promise.needs_original
     try:
-        verdict = verify(release, original=ground.log if needs_original else None)
+        # Queries that changed hands are judged beside the original alone.
+        verdict = verify(release, original=ground.log if release.promise.needs_original else None)
     except NothingPromised as error:
         return {"standing": "promises nothing", "verdict": str(error)}
     return {"standing": "holds" if verdict.holds else "broken", "verdict": verdict.in_words()}
-
-
-def _seed(ground: Ground) -> int:
-    """Seek the same people in every release; who they are is nobody's secret."""
-    return 0 if ground.seed is None else ground.seed
 
 
 @contextmanager

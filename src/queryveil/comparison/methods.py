@@ -33,6 +33,8 @@ METHODS: Mapping[str, type[Any]] = {
     "query_threshold": methods.QueryThreshold,
 }
 _KEY_BYTES = 32
+_PRICED = ("bid", "clicks", "impressions", "revenue")
+"""Targets of km that need a table of term values."""
 
 
 class Method(Protocol):
@@ -62,25 +64,24 @@ def build_method(
     bot_threshold, time, keep, got q
     """
     check_name(name)
-    kind = METHODS[name]
-    known = settings_of(name)
+    kind, known = METHODS[name], settings_of(name)
     for each in settings:
         if each not in known:
             raise BadParameter(f"a setting of {name}", each, allowed=f"one of {', '.join(known)}")
     given = {each: _value(known[each], value) for each, value in settings.items()}
-    taken: dict[str, Any] = {each: given[each] for each in given if each not in ("time", "keep")}
+    policy = {each: given.pop(each) for each in _COLUMNS if each in given}
+    taken: dict[str, Any] = dict(given)
     names = {field.name for field in fields(kind)}
     if "seed" in names:
         taken["seed"] = seed
-    if "values" in names and taken.get("target") in ("bid", "clicks", "impressions", "revenue"):
+    if "values" in names and taken.get("target") in _PRICED:
         taken["values"] = values
     if "key" in names:
         taken["key"] = secrets.token_bytes(_KEY_BYTES)
     if "columns" in names:
-        policy = {each: given[each] for each in ("time", "keep") if each in given}
         # A window gives people a new id in each: there, who is who is estimated.
         ids = Ids.FRESH if given.get("window") else Ids.KEEP
-        taken["columns"] = replace(_default(kind, "columns"), ids=ids, **policy)
+        taken["columns"] = replace(kind().columns, ids=ids, **policy)
     method: Method = kind(**taken)
     return method
 
@@ -123,7 +124,7 @@ def method_of(manifest: Manifest) -> Method | str:
         return "it was made with a taxonomy of your own"
     if parameters.get("classifier") == "own tables":
         return "it was made with a classifier of your own"
-    if parameters.get("target") in ("bid", "clicks", "impressions", "revenue"):
+    if parameters.get("target") in _PRICED:
         return "it was made with a table of term values"
     if parameters.get("weights") == "given":
         return "it was made of profiles, not of a log"
@@ -146,11 +147,6 @@ def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
     return None if isinstance(method, str) else method.anonymize
 
 
-def promises_nothing(promise: Guarantee) -> bool:
-    """Return whether a promise is none."""
-    return promise.promises_nothing
-
-
 def command(name: str, settings: Mapping[str, PlanValue]) -> str:
     """Return what to type for a release made in this way.
 
@@ -166,7 +162,7 @@ def command(name: str, settings: Mapping[str, PlanValue]) -> str:
         else:
             text = ",".join(value) if isinstance(value, list) else str(about.typed_none if value is None else value)
             words.append(f"{about.flag} {text}")
-    if settings.get("target") in ("bid", "clicks", "impressions", "revenue"):
+    if settings.get("target") in _PRICED:
         words.append("--values FILE")
     return " ".join(words)
 
@@ -198,9 +194,3 @@ def _in_words(about: Setting) -> str:
         return f"one of {', '.join(map(str, about.choices))}"
     kinds = {int: "a whole number", float: "a number", bool: "true or false", tuple: "a list of texts"}
     return kinds.get(about.kind, "a text") + (" or none" if about.optional else "")
-
-
-def _default(kind: type[Any], name: str) -> Any:
-    field = next(each for each in fields(kind) if each.name == name)
-    made: Any = field.default_factory() if callable(field.default_factory) else field.default
-    return made

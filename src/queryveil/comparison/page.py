@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from queryveil.comparison.comparison import WORST, Comparison, Row, label
+from queryveil.comparison.comparison import WORST, Comparison, label
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.reports.charts.dots import Dot, Kind, dot_chart
 from queryveil.reports.page import badge, command, page, paragraph, scrolling, section, tiles
@@ -10,6 +10,7 @@ from queryveil.version import __version__
 
 _RUNS_SIDE_BY_SIDE = 5
 """So many runs have their columns in one table."""
+_KINDS: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
 
 
 def render_html(comparison: Comparison) -> str:
@@ -21,7 +22,7 @@ def render_html(comparison: Comparison) -> str:
         body=[
             _frontier(comparison),
             _runs(comparison),
-            *([_attacks(comparison)] if _exposures(comparison) else []),
+            *([_attacks(comparison)] if any(_exposures(comparison)) else []),
             *([_scores(comparison)] if any(row.judged.scores for row in comparison.rows) else []),
             _how(comparison),
         ],
@@ -56,10 +57,9 @@ def _lead(comparison: Comparison) -> list[Html]:
 
 
 def _frontier(comparison: Comparison) -> Html:
-    rows = [row for row in comparison.rows if row.exposure is not None and row.utility is not None]
     title = comparison.utility.replace("_", " ")
-    path = [(_utility(row), _exposure(row)) for row in comparison.frontier]
-    is_share = all(row.utility is not None and row.utility.is_share for row in rows)
+    points = {row.name: (row.utility, row.exposure) for row in comparison.rows}
+    known = {name: (x.value, y.share) for name, (x, y) in points.items() if x is not None and y is not None}
     chart = dot_chart(
         title="What each run keeps, and what it exposes",
         description=f"Each dot is a run: across, {title}; up, the share of targets {_found_by(comparison)}. "
@@ -67,12 +67,19 @@ def _frontier(comparison: Comparison) -> Html:
         x_label=title,
         y_label=_found_by(comparison),
         dots=[
-            Dot(label=row.name, x=_utility(row), y=_exposure(row), kind=_kind(row), picked=row.is_picked)
-            for row in rows
+            Dot(
+                label=row.name,
+                x=known[row.name][0],
+                y=known[row.name][1],
+                kind=_KINDS.get(row.judged.standing, "other"),
+                picked=row.is_picked,
+            )
+            for row in comparison.rows
+            if row.name in known
         ],
-        path=path,
+        path=[known[row.name] for row in comparison.frontier],
         limit=comparison.limit,
-        percent_x=is_share,
+        x_is_share=all(x.is_share for x, y in points.values() if x is not None and y is not None),
     )
     return section("The frontier", body=[chart], name="frontier")
 
@@ -98,15 +105,9 @@ def _runs(comparison: Comparison) -> Html:
 
 
 def _attacks(comparison: Comparison) -> Html:
-    names = _exposures(comparison)
-    sides = [comparison.original, *(row.judged for row in comparison.rows)]
-    rows = []
-    for name in names:
-        found = [
-            {} if side.attacks is None else {label(one.after): one.after for one in side.attacks.attempts}
-            for side in sides
-        ]
-        rows.append((_whole(name), *("" if name not in each else _whole(percent(each[name].share)) for each in found)))
+    found = _exposures(comparison)
+    names = dict.fromkeys(name for each in found for name in each)
+    rows = [(_whole(name), *(_whole(each.get(name, "")) for each in found)) for name in names]
     columns = ("attacker", "only ids changed", *(row.name for row in comparison.rows))
     tables = _in_parts(columns, rows, n_first=2, caption="Share of its targets that each attacker found")
     note = paragraph("Empty: the attacker does not apply to such a release.", kind="note")
@@ -164,20 +165,7 @@ def _whole(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def _exposures(comparison: Comparison) -> list[str]:
+def _exposures(comparison: Comparison) -> list[dict[str, str]]:
+    """Return the share that each attacker found, in the original and in each run."""
     sides = [comparison.original, *(row.judged for row in comparison.rows)]
-    found = [one.after for side in sides if side.attacks is not None for one in side.attacks.attempts]
-    return list(dict.fromkeys(label(one) for one in found))
-
-
-def _kind(row: Row) -> Kind:
-    kinds: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
-    return kinds.get(row.judged.standing, "other")
-
-
-def _utility(row: Row) -> float:
-    return float("nan") if row.utility is None else row.utility.value
-
-
-def _exposure(row: Row) -> float:
-    return float("nan") if row.exposure is None else row.exposure.share
+    return [{label(one): percent(one.share) for one in side.exposures} for side in sides]

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import product
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ ORIGINAL = "original"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One method with its settings, under a name of its own."""
+    """One method with its settings, under a unique name."""
 
     name: str
     method: str
@@ -36,25 +35,34 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return "-".join(part for part in kept.split("-") if part) or "run"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs side by side.
+class _Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs are judged by, as `Plan` lists it."""
 
-    `holdout` is the share of users who are left out of all releases and stand for the public: a log of the same kind.
-    `exposure` names an attacker, with the number of facts it knows after a colon where that varies, or is `worst`: the
-    one who finds the largest share of people. `utility` names a measure. Best is the run that keeps most utility with
-    at most `limit` of the targets found, at the upper end of the 95 % interval.
-    """
-
-    runs: tuple[Run, ...]
     holdout: float = 0.25
     exposure: str = "likely_terms:4"
     utility: str = "log_size_kept"
     limit: float = 0.05
 
+
+class Plan(_Judging, frozen=True, kw_only=True):
+    """Runs side by side; best is the one that keeps most utility under the limit.
+
+    Parameters
+    ----------
+    runs: methods with their settings
+    holdout: the share of users who are left out of all releases and stand for the public, a log of the same kind
+    exposure: an attacker, with the number of facts it knows after a colon where that varies; or `worst`, the one who
+        finds the largest share of people
+    utility: a measure
+    limit: the most of the targets that may be found, at the upper end of the 95 % interval
+    """
+
+    runs: tuple[Run, ...]
+
     def __post_init__(self) -> None:
         if not 0 <= self.holdout < 1:
             raise BadParameter("holdout", self.holdout, allowed="0 or more and below 1")
-        if not (isfinite(self.limit) and 0 <= self.limit <= 1):
+        if not 0 <= self.limit <= 1:
             raise BadParameter("limit", self.limit, allowed="between 0 and 1")
         if not self.runs:
             raise BadParameter("a plan", "no run", allowed="a list of runs, one at least")
@@ -75,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_toml(self) -> str:
         """Return the plan as a file of it."""
-        lines = [f"{name} = {_toml(getattr(self, name))}" for name in ("holdout", "exposure", "utility", "limit")]
+        lines = [f"{name} = {_toml(getattr(self, name))}" for name in _Judging.__struct_fields__]
         for run in self.runs:
             lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
             lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in run.settings.items()]
@@ -127,10 +135,10 @@ def plan_of(methods: str | Iterable[str]) -> Plan:
         if not pairs:
             runs += _default_runs(name)
             continue
-        parted = [pair.partition("=") for pair in pairs]
-        if not all(setting and equals for setting, equals, _ in parted):
+        parts = [pair.partition("=") for pair in pairs]
+        if not all(setting and equals for setting, equals, _ in parts):
             raise BadParameter("methods", word, allowed="names with settings, such as km:k=5:m=2,clump")
-        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parted}))
+        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
     return Plan(runs=tuple(runs))
 
 
@@ -150,24 +158,20 @@ def read_plan(path: str | Path) -> Plan:
         raise BadFile(str(path), str(error)) from None
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _File(_Judging, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan as its file has it."""
 
     run: list[dict[str, Any]]
-    holdout: float = 0.25
-    exposure: str = "likely_terms:4"
-    utility: str = "log_size_kept"
-    limit: float = 0.05
 
 
 def _plan(content: dict[str, Any]) -> Plan:
+    names = _Judging.__struct_fields__
     try:
         file = msgspec.convert(content, _File)
     except msgspec.ValidationError as error:
-        there = ", ".join(_File.__struct_fields__)
-        raise BadParameter("a plan", str(error), allowed=f"made of {there}") from None
+        raise BadParameter("a plan", str(error), allowed=f"made of run, {', '.join(names)}") from None
     runs = [run for table in file.run for run in _runs(table)]
-    return Plan(runs=tuple(runs), holdout=file.holdout, exposure=file.exposure, utility=file.utility, limit=file.limit)
+    return Plan(runs=tuple(runs), **{name: getattr(file, name) for name in names})
 
 
 def _runs(table: dict[str, Any]) -> list[Run]:
@@ -187,8 +191,7 @@ def _runs(table: dict[str, Any]) -> list[Run]:
     runs = []
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))
-        suffix = " ".join(f"{each}={value}" for each, value in own.items())
-        whole = " ".join(part for part in (name, suffix) if part) if name else None
+        whole = " ".join([name, *(f"{each}={value}" for each, value in own.items())]) if name else None
         runs.append(_run(method, settings | own, name=whole))
     return runs
 

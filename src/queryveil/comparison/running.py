@@ -1,30 +1,30 @@
-"""Run the missing runs of a plan on one log, and return the comparison."""
+"""Run the missing runs of a plan on one log, here or in processes of their own, and return the comparison."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import secrets
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import polars as pl
 
 from queryveil import progress
-from queryveil.attacks.attacker import Person
+from queryveil.attacks import Person
 from queryveil.comparison.comparison import Comparison, check_exposure, label
-from queryveil.comparison.judged import Ground, Judged, judge, lay, name_of
+from queryveil.comparison.judged import Ground, Judged, judge, name_of
 from queryveil.comparison.page import render_html
 from queryveil.comparison.plan import ORIGINAL, Plan, Run, default_plan, left_out, plan_of, read_plan
-from queryveil.comparison.workers import judge_in_processes
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError
 from queryveil.formats import read_log
+from queryveil.reports import write_whole
 
 PAGE, TABLE, PLAN = "compare.html", "table.csv", "plan.toml"
 
@@ -61,27 +61,17 @@ class Folder:
 
     def keep(self, judged: Judged) -> None:
         """Write a result."""
-        self._write(self._file(judged.run), msgspec.json.format(msgspec.json.encode(judged), indent=1) + b"\n")
+        text = msgspec.json.format(msgspec.json.encode(judged), indent=1).decode()
+        write_whole(f"{text}\n", self._file(judged.run))
 
     def write(self, comparison: Comparison, *, plan: Plan) -> None:
         """Write the plan, the table and the page."""
-        self._write(self.path / PLAN, plan.to_toml().encode())
-        self._write(self.path / TABLE, table_of(comparison).write_csv().encode())
-        self._write(self.path / PAGE, render_html(comparison).encode())
+        write_whole(plan.to_toml(), self.path / PLAN)
+        write_whole(table_of(comparison).write_csv(), self.path / TABLE)
+        write_whole(render_html(comparison), self.path / PAGE)
 
     def _file(self, run: Run | None) -> Path:
         return self.path / "results" / f"{ORIGINAL if run is None else run.slug}.json"
-
-    def _write(self, path: Path, data: bytes) -> None:
-        """Write a file whole or not at all."""
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            partial.write_bytes(data)
-            partial.replace(path)
-        except OSError as error:
-            raise BadFile(str(path), f"could not be written: {error.strerror}") from None
-        finally:
-            partial.unlink(missing_ok=True)
 
 
 def table_of(comparison: Comparison) -> pl.DataFrame:
@@ -103,8 +93,7 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
             "picked": row.is_picked,
             "seconds": round(row.seconds, 3),
         }
-        attempts = () if judged.attacks is None else judged.attacks.attempts
-        plain |= {f"attack {label(attempt.after)}": attempt.after.share for attempt in attempts}
+        plain |= {f"attack {label(one)}": one.share for one in judged.exposures}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], infer_schema_length=None)
@@ -129,14 +118,20 @@ def compare(
 ) -> Comparison:
     """Put methods side by side: what each keeps, and what attackers find in it.
 
-    A `plan` is a value, the path of a TOML file, or methods with settings as words: `"km:k=5:m=2,clump"`; without one
-    every method is run with a few settings. `exposure`, `utility`, `limit` and `holdout` override the plan's. The share
-    `holdout` of the users is left out of all releases to stand for the public, unless a `public` log is given. In a
-    `folder` figures are kept, so that a second call does only what is missing, or with `again` everything. With more
-    than 1 of `jobs`, runs have processes of their own, and a script must work below `if __name__ == "__main__":`.
     Releases are made, judged and thrown away; no text and no id is kept.
+
+    - plan: a value, the path of a TOML file, or methods with settings: `"km:k=5:m=2,clump"`; if none, every method
+    - folder: where figures are kept, so that a second call does only what is missing
+    - public: a log by other people in place of the users held out
+    - people, values: whom attackers look for by name, and what terms are worth
+    - exposure, utility, limit, holdout: as in a plan, which they override
+    - n_targets: people that each attacker looks for, at most
+    - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
+    - again: do everything again
     """
-    wanted = _changed(_plan(plan), exposure=exposure, utility=utility, limit=limit, holdout=holdout)
+    changes = {"exposure": exposure, "utility": utility, "limit": limit, "holdout": holdout}
+    given = {name: value for name, value in changes.items() if value is not None}
+    wanted = msgspec.structs.replace(_plan(plan), **given)
     wanted.check(values=values)
     check_exposure(wanted.exposure)
     for name, value in (("jobs", jobs), ("targets", n_targets)):
@@ -145,15 +140,14 @@ def compare(
     home = None if folder is None else Folder.at(folder)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     progress.step("parting the users")
-    ground = lay(
-        whole, holdout=wanted.holdout, public=public, people=people, values=values, n_targets=n_targets, seed=seed
-    )
+    ground = Ground(log=whole, public=public, people=people, values=values, n_targets=n_targets, seed=seed)
+    ground = ground.with_holdout(wanted.holdout)
     if ground.log.n_users == 0:
         raise BadInput("there is nobody to compare methods on; give a log with users, or a smaller holdout")
     original, *found = judge_all([None, *wanted.runs], ground, home=home, jobs=jobs, again=again)
-    comparison = replace(
-        Comparison.of(found, original=original, plan=wanted, ground=ground), left_out=left_out() if plan is None else ()
-    )
+    comparison = Comparison.of(found, original=original, plan=wanted, ground=ground)
+    if plan is None:
+        comparison = replace(comparison, left_out=left_out())
     if home is not None:
         home.write(comparison, plan=wanted)
     return comparison
@@ -185,13 +179,9 @@ def judge_all(
 
 def _one_of_each_first(runs: Sequence[Run | None]) -> list[Run | None]:
     """Put the first run of each method first: two at a time would both compile what one can read from the other."""
-    n_before: Counter[str] = Counter()
-    rounds: list[tuple[int, Run | None]] = []
-    for run in runs:
-        method = "" if run is None else run.method
-        rounds.append((n_before[method], run))
-        n_before[method] += 1
-    return [run for _, run in sorted(rounds, key=itemgetter(0))]
+    methods = ["" if run is None else run.method for run in runs]
+    order = sorted(range(len(runs)), key=lambda i: methods[:i].count(methods[i]))
+    return [runs[i] for i in order]
 
 
 def _judge_here(runs: Sequence[Run | None], ground: Ground, told: Callable[[Judged], None]) -> None:
@@ -218,6 +208,145 @@ def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
     return plan_of(plan)
 
 
-def _changed(plan: Plan, **changes: Any) -> Plan:
-    """Return the plan with what is not None changed."""
-    return msgspec.structs.replace(plan, **{name: value for name, value in changes.items() if value is not None})
+_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS")
+_PATIENCE_SECONDS = 5
+_READY = b"ready"
+_DIED = "its process was ended by the system, perhaps for want of memory; try --jobs 1"
+
+
+class Worker:
+    """A process that does one run after another; what it tells are figures, as JSON."""
+
+    def __init__(self, ground: Ground, *, n_threads: int) -> None:
+        # A fork of a process that has threads may hang.
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.run: Run | None = None
+        self.is_ready = False
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _few_threads(n_threads), _deaf_to_interrupts():
+            self._process.start()
+        theirs.close()
+        # Not as an argument: starting would wait for ever for a process that dies before it has read a long one.
+        self._say(ground)
+
+    def begin(self, run: Run | None) -> None:
+        """Give it a run to do."""
+        self.run = run
+        self._say(run)
+
+    def _say(self, what: Ground | Run | None) -> None:
+        # To one that has died nothing can be said; it is found out when it is listened to.
+        with suppress(OSError):
+            self.pipe.send(what)
+
+    def could_not_start(self) -> bool:
+        """Whether it ended by itself before it said anything."""
+        self._process.join(_PATIENCE_SECONDS)
+        return not self.is_ready and (self._process.exitcode or 0) > 0
+
+    def end(self) -> None:
+        """Stop it, whatever it does."""
+        self.pipe.close()
+        self._process.terminate()
+        self._process.join(_PATIENCE_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def judge_in_processes(
+    runs: Sequence[Run | None], ground: Ground, *, jobs: int, told: Callable[[Judged], None]
+) -> None:
+    """Do the runs; each result is `told` as soon as it is there. A process that dies costs its own run only."""
+    waiting, n_all, n_done = list(runs), len(runs), 0
+    n_threads = max(1, (os.cpu_count() or 1) // jobs)
+    at_work = [Worker(ground, n_threads=n_threads) for _ in range(min(jobs, n_all))]
+    resting: list[Worker] = []
+    try:
+        for worker in at_work:
+            worker.begin(waiting.pop(0))
+        while at_work:
+            progress.step(_now(at_work, n_done, n_all), n_done / n_all)
+            for pipe in connection.wait([worker.pipe for worker in at_work]):
+                worker = next(each for each in at_work if each.pipe is pipe)
+                judged = _heard(worker, ground, jobs=jobs)
+                if judged is None:
+                    continue
+                told(judged)
+                n_done += 1
+                at_work.remove(worker)
+                if judged.failed == _DIED:
+                    worker.end()
+                    worker = Worker(ground, n_threads=n_threads) if waiting else worker
+                if waiting:
+                    worker.begin(waiting.pop(0))
+                    at_work.append(worker)
+                elif judged.failed != _DIED:
+                    resting.append(worker)
+    finally:
+        for worker in (*at_work, *resting):
+            worker.end()
+
+
+def _heard(worker: Worker, ground: Ground, *, jobs: int) -> Judged | None:
+    """Take what a worker says: its result, or None if it only says that it is there."""
+    try:
+        said: bytes = worker.pipe.recv()
+    except (EOFError, OSError):
+        if worker.could_not_start():
+            raise BadParameter(
+                "jobs", jobs, allowed="1 in a script that does its work outside of `if __name__ == '__main__':`"
+            ) from None
+        fingerprint = ground.fingerprint_of(worker.run)
+        return Judged(run=worker.run, fingerprint=fingerprint, standing="failed", failed=_DIED)
+    if said == _READY:
+        worker.is_ready = True
+        return None
+    return msgspec.json.decode(said, type=Judged)
+
+
+def _now(at_work: Sequence[Worker], n_done: int, n_all: int) -> str:
+    return f"{n_done} of {n_all}: {', '.join(name_of(worker.run) for worker in at_work)}"
+
+
+def _serve(pipe: connection.Connection) -> None:
+    pipe.send(_READY)
+    try:
+        ground: Ground = pipe.recv()
+        while True:
+            run: Run | None = pipe.recv()
+            pipe.send(msgspec.json.encode(judge(run, ground)))
+    except (EOFError, OSError):
+        # Whoever asked has gone.
+        return
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let a process that starts in the block ignore Ctrl-C from its first moment on.
+
+    It reaches all processes of a terminal, and the first one ends the others.
+    """
+    # Python starts this helper with the first process, and lets signals through again when it does.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _few_threads(n: int) -> Iterator[None]:
+    """Let a process that starts in the block use n threads: libraries read this when they are loaded."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, str(n)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

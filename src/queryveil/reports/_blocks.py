@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from queryveil.attacks.exposure import Exposure
-from queryveil.html_tables import Cell, Html, percent
+from queryveil.html_tables import Cell, Html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,61 +79,6 @@ class Document:
     figures: tuple[Figure, ...]
     sections: tuple[Section, ...]
     footer: str
-
-
-_ATTACKERS = {
-    "likely_terms": "Search terms, best guess",
-    "rare_pair": "Two or three terms together",
-    "vanity": "A name and a town",
-    "clock": "Times of queries",
-    "token_inversion": "Hashed terms undone",
-    "membership": "Being in the log",
-    "sybil": "Planted users",
-    "added_rows": "Made-up rows told apart",
-    "shared_term": "What a whole group shares",
-    "as_released": "Rows taken as they stand",
-}
-_REBUILDERS = ("as_released", "rebuild_")
-
-
-def attacker(found: Exposure) -> str:
-    """Return the title of an attacker with what it knows.
-
-    >>> one = Exposure(
-    ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
-    ... )
-    >>> attacker(one)
-    '4 search terms and 2 wrong ones, only if sure'
-    """
-    if found.attacker in ("known_terms", "likely_terms") and found.n_known is not None:
-        wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
-        guess = "" if found.attacker == "likely_terms" else ", only if sure"
-        return f"{found.n_known} search terms{wrong}{guess}"
-    return named(found.attacker)
-
-
-def named(name: str) -> str:
-    """Return the title of an attacker by its name alone.
-
-    >>> named("rebuild_2+T"), named("known_terms"), named("nosuch_thing")
-    ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
-    """
-    if name == "known_terms":
-        return "Search terms"
-    if name.startswith("rebuild_"):
-        which = name.removeprefix("rebuild_")
-        return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
-    return _ATTACKERS.get(name, capitalized(name.replace("_", " ")))
-
-
-def is_rebuilder(name: str) -> bool:
-    """Return whether an attacker tries to undo an exchange of queries."""
-    return name.startswith(_REBUILDERS)
-
-
-def share(found: Exposure) -> str:
-    """Return the share found as text; without targets there is none."""
-    return percent(found.share) if found.n_targets else "none sought"
 
 
 def count(n: int, noun: str) -> str:

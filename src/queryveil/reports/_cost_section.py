@@ -8,7 +8,7 @@ from queryveil.release import Manifest, sizes
 from queryveil.reports._blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table, capitalized
 from queryveil.reports.charts import Bar, Line, bar_chart, line_chart
 from queryveil.reports.value import Curves, Report
-from queryveil.utility.score import Measures, Score
+from queryveil.utility.score import Measures
 
 _WORDS = {
     "bad_rows_skipped": "rows that could not be read (never part of the log)",
@@ -58,7 +58,7 @@ class Edit:
 def removed(manifest: Manifest) -> tuple[Edit, ...]:
     """Return what was removed, rows first and the most frequent kind first; kinds that did not occur are left out."""
     found = [
-        Edit(label=in_words(name), n=n, is_rows=_is_rows(name))
+        Edit(label=in_words(name), n=n, is_rows="rows" in name and name != _NOT_IN_THE_LOG)
         for name, n in manifest.removed.items()
         if n and not name.startswith(("identifiers_by_", "identifiers_of_"))
     ]
@@ -79,10 +79,6 @@ def in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def _is_rows(name: str) -> bool:
-    return "rows" in name and name != _NOT_IN_THE_LOG
-
-
 _FAMILIES = {
     "kept": "How much is left",
     "search": "For search",
@@ -100,26 +96,20 @@ _NOT_TOLD = (
 
 def cost_section(report: Report) -> Section:
     """Return counts and utility measures of the release, and how frequencies changed."""
-    blocks: list[Block] = [_counts(report)]
-    if report.measures is None:
-        blocks.append(Paragraph(text=report.why_no_measures))
-    else:
-        blocks += _families(report.measures)
-    if report.curves is not None:
-        blocks.append(_curves(report.curves))
-    return Section(name="cost", title="What it cost", blocks=tuple(blocks))
+    measures, curves = report.measures, report.curves
+    found = [Paragraph(text=report.why_no_measures)] if measures is None else _families(measures)
+    blocks = (_counts(report), *found, *([] if curves is None else [_curves(curves)]))
+    return Section(name="cost", title="What it cost", blocks=blocks)
 
 
 def edits_section(report: Report) -> Section:
     """Return what was removed and changed, by kind."""
     manifest = report.manifest
-    if manifest.promise.is_noisy:
-        blocks: list[Block] = [Paragraph(text=_NOT_TOLD), _noise(manifest)]
-        return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
-    return _removed(manifest)
+    blocks = (Paragraph(text=_NOT_TOLD), _noise(manifest)) if manifest.promise.is_noisy else _edits(manifest)
+    return Section(name="removed", title="What was taken away", blocks=blocks)
 
 
-def _removed(manifest: Manifest) -> Section:
+def _edits(manifest: Manifest) -> tuple[Block, ...]:
     gone, edits = removed(manifest), changed(manifest)
     rows = [edit for edit in gone if edit.is_rows]
     others = [edit for edit in gone if not edit.is_rows]
@@ -132,17 +122,15 @@ def _removed(manifest: Manifest) -> Section:
             description=f"By why they are gone, of {whole:,} rows in the original.",
             bars=[Bar(label=edit.label, value=edit.n, note=_share(edit.n, whole)) for edit in rows],
         )
-        blocks.append(Picture(svg=chart, instead=_edits(title, rows)))
+        blocks.append(Picture(svg=chart, instead=_table(title, rows)))
     if others:
-        blocks.append(_edits("Also removed" if rows else "Removed", others))
+        blocks.append(_table("Also removed" if rows else "Removed", others))
     if edits:
-        blocks.append(_edits("Changed", edits))
-    if not blocks:
-        blocks.append(Paragraph(text="Nothing was removed or changed but the columns."))
-    return Section(name="removed", title="What was taken away", blocks=tuple(blocks))
+        blocks.append(_table("Changed", edits))
+    return tuple(blocks) or (Paragraph(text="Nothing was removed or changed but the columns."),)
 
 
-def _edits(caption: str, edits: Iterable[Edit]) -> Table:
+def _table(caption: str, edits: Iterable[Edit]) -> Table:
     return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
 
 
@@ -177,25 +165,22 @@ def _counts(report: Report) -> Table:
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
     after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
     n_added = manifest.changed.get("rows_added", 0)
-    rows: list[tuple[str, int, int]] = [
-        ("rows" if after == "rows" else f"rows, and {after} made of them", counts.n_rows_before, counts.n_rows_after),
-        ("users", counts.n_users_before, counts.n_users_after),
-    ]
-    if kind == "transactions":
-        rows = rows[:1]
+    title = "rows" if after == "rows" else f"rows, and {after} made of them"
+    rows = [(title, counts.n_rows_before, counts.n_rows_after)]
     if n_added:
-        rows.insert(1, ("of these made up", 0, n_added))
+        rows.append(("of these made up", 0, n_added))
+    if kind != "transactions":
+        rows.append(("users", counts.n_users_before, counts.n_users_after))
     return Table(columns=("", "original", "release"), rows=tuple(rows), caption="Counts")
 
 
 def _families(measures: Measures) -> list[Block]:
     blocks: list[Block] = []
     for group, scores in measures.by_group().items():
-        rows = tuple((capitalized(one.title), _written(one), f"{one.about}; {one.better} is better") for one in scores)
+        rows = tuple((capitalized(one.title), one.written, f"{one.about}; {one.better} is better") for one in scores)
         blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, capitalized(group))))
     if measures.notes:
-        blocks.append(Paragraph(text="Notes on the measures:", kind="note"))
-        blocks.append(Bullets(items=measures.notes))
+        blocks += [Paragraph(text="Notes on the measures:", kind="note"), Bullets(items=measures.notes)]
     return blocks
 
 
@@ -222,7 +207,3 @@ def _curves(curves: Curves) -> Picture:
 
 def _share(n: int, whole: int) -> str:
     return f"({percent(n / whole)})" if whole else ""
-
-
-def _written(score: Score) -> str:
-    return percent(score.value) if score.is_share else number(score.value)

@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from queryveil.guarantees import (
-    DifferentialPrivacy,
-    Guarantee,
-    KdeltaAnonymity,
-    KmAnonymity,
-    Linkability,
-    NoPromise,
-    SwapAnonymity,
-    TransactionAnonymity,
-)
+from queryveil import guarantees
 from queryveil.release import Noise
 
 _KM = (
@@ -64,99 +55,73 @@ class Source:
     paper: str
 
 
-def source_of(promise: Guarantee, *, method: str, noise: Sequence[Noise] = ()) -> Source | None:
+def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noise] = ()) -> Source | None:
     """Return the definition behind a promise, and where the `noise` is from; None where nothing is promised.
 
-    >>> source_of(KmAnonymity(k=5, m=2), method="km").name
+    >>> source_of(guarantees.KmAnonymity(k=5, m=2), method="km").name
     '(5, 2)-anonymity'
     """
     match promise:
-        case KmAnonymity():
-            return _km(promise)
-        case TransactionAnonymity():
+        case guarantees.KmAnonymity(k=k, m=None):
             return Source(
-                name=f"k-anonymity of transactions, k = {promise.k}",
-                definition=f"The transactions are clustered so that each cluster holds at least k = {promise.k} of "
+                name=f"k-anonymity of whole histories, k = {k}",
+                definition=f"Every history, as a set of terms, is identical to at least k - 1 = {k - 1} others.",
+                differs="The paper has no such case; it implies (k, m)-anonymity for every m.",
+                paper=_KM,
+            )
+        case guarantees.KmAnonymity(k=k, m=m, window=window):
+            return Source(
+                name=f"({k}, {m})-anonymity",
+                definition=f"Any combination of m = {m} or fewer terms out of the history of a user appears in at "
+                f"least k - 1 = {k - 1} histories of other users.",
+                differs=f"It holds within each window of {window}, and ids differ between windows." if window else "",
+                paper=f"{_KM}, definition 1",
+            )
+        case guarantees.TransactionAnonymity(k=k):
+            return Source(
+                name=f"k-anonymity of transactions, k = {k}",
+                definition=f"The transactions are clustered so that each cluster holds at least k = {k} of "
                 "them, and every transaction of a cluster is generalized to the same transaction.",
                 differs="",
                 paper=_PARTITION if method == "partition" else _CLUMP,
             )
-        case KdeltaAnonymity():
-            return _kdelta(promise)
-        case Linkability():
-            return _linkability(promise)
-        case SwapAnonymity():
-            return _swap(promise)
-        case DifferentialPrivacy():
-            return _dp(promise, noise)
-        case NoPromise():
+        case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts):
+            same = "each query being a cluster of its own" if same_texts else "clusters no wider than δ"
+            return Source(
+                name=f"kδ-anonymity, k = {k}, δ = {delta:g}",
+                definition=f"For every user there are at least k - 1 = {k - 1} other users who are δ-similar, based on "
+                "their query records.",
+                differs=f"Stricter: the shares over pairs of query cluster and URL are not similar but equal, {same}.",
+                paper=f"{_KDELTA}, definition 1",
+            )
+        case guarantees.Linkability(p=p, strict=strict):
+            average = "As in the paper, the probability is that of an average profile, not that of each term."
+            return Source(
+                name=f"p-linkability, p = {p:g}",
+                definition="The probability of linking a user to an individual term in a user group does not exceed "
+                f"p = {p:g}.",
+                differs="Stricter: it is held for every single term of a group." if strict else average,
+                paper=f"{_PLINK}, definition 1",
+            )
+        case guarantees.SwapAnonymity(k=k, l=n_users):
+            stricter = f"Stricter: at least l = {n_users} distinct users wait, where the paper asks for 2"
+            wait = "As in the paper at least 2 distinct users wait" if n_users == 2 else stricter
+            return Source(
+                name=f"exchange in pools, k = {k}, l = {n_users}",
+                definition=f"A query is released once at least k = {k} queries of its category wait, and is given to "
+                "another user among those who wait.",
+                differs=f"{wait}; nobody is given a query of their own.",
+                paper=_SWAP,
+            )
+        case guarantees.DifferentialPrivacy(epsilon=epsilon, delta=delta):
+            mechanisms = dict.fromkeys(part.mechanism for part in noise)
+            return Source(
+                name=f"(ε, δ)-differential privacy, ε = {epsilon:g}, δ = {delta:g}",
+                definition="For any two logs that differ in the rows of one user, and any set of releases, the chance "
+                "of a release from the set under one log is at most exp(ε) times that under the other, plus δ.",
+                differs="The noise is of whole numbers, each user is counted once for a query, and the threshold is "
+                "worked out so that the promise is exact; the manifest says how noise was added.",
+                paper="; the noise after ".join([_DP, *(_NOISE[each] for each in mechanisms if each in _NOISE)]),
+            )
+        case guarantees.NoPromise():
             return None
-
-
-def _km(promise: KmAnonymity) -> Source:
-    if promise.m is None:
-        return Source(
-            name=f"k-anonymity of whole histories, k = {promise.k}",
-            definition=f"Every history, as a set of terms, is identical to at least k - 1 = {promise.k - 1} others.",
-            differs="The paper has no such case; it implies (k, m)-anonymity for every m.",
-            paper=_KM,
-        )
-    return Source(
-        name=f"({promise.k}, {promise.m})-anonymity",
-        definition=f"Any combination of m = {promise.m} or fewer terms out of the history of a user appears in at "
-        f"least k - 1 = {promise.k - 1} histories of other users.",
-        differs=f"It holds within each window of {promise.window}, and ids differ between windows."
-        if promise.window
-        else "",
-        paper=f"{_KM}, definition 1",
-    )
-
-
-def _kdelta(promise: KdeltaAnonymity) -> Source:
-    same = "each query being a cluster of its own" if promise.same_texts else "clusters no wider than δ"
-    return Source(
-        name=f"kδ-anonymity, k = {promise.k}, δ = {promise.delta:g}",
-        definition=f"For every user there are at least k - 1 = {promise.k - 1} other users who are δ-similar, based on "
-        "their query records.",
-        differs=f"Stricter: the shares over pairs of query cluster and URL are not similar but equal, {same}.",
-        paper=f"{_KDELTA}, definition 1",
-    )
-
-
-def _linkability(promise: Linkability) -> Source:
-    return Source(
-        name=f"p-linkability, p = {promise.p:g}",
-        definition="The probability of linking a user to an individual term in a user group does not exceed "
-        f"p = {promise.p:g}.",
-        differs="Stricter: it is held for every single term of a group."
-        if promise.strict
-        else "As in the paper, the probability is that of an average profile, not that of each term.",
-        paper=f"{_PLINK}, definition 1",
-    )
-
-
-def _swap(promise: SwapAnonymity) -> Source:
-    wait = (
-        "As in the paper at least 2 distinct users wait"
-        if promise.l == 2
-        else f"Stricter: at least l = {promise.l} distinct users wait, where the paper asks for 2"
-    )
-    return Source(
-        name=f"exchange in pools, k = {promise.k}, l = {promise.l}",
-        definition=f"A query is released once at least k = {promise.k} queries of its category wait, and is given to "
-        "another user among those who wait.",
-        differs=f"{wait}; nobody is given a query of their own.",
-        paper=_SWAP,
-    )
-
-
-def _dp(promise: DifferentialPrivacy, noise: Sequence[Noise]) -> Source:
-    mechanisms = dict.fromkeys(part.mechanism for part in noise)
-    return Source(
-        name=f"(ε, δ)-differential privacy, ε = {promise.epsilon:g}, δ = {promise.delta:g}",
-        definition="For any two logs that differ in the rows of one user, and any set of releases, the chance of a "
-        "release from the set under one log is at most exp(ε) times that under the other, plus δ.",
-        differs="The noise is of whole numbers, each user is counted once for a query, and the threshold is worked out "
-        "so that the promise is exact; the manifest says how noise was added.",
-        paper="; the noise after ".join([_DP, *(_NOISE[each] for each in mechanisms if each in _NOISE)]),
-    )

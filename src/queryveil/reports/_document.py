@@ -1,19 +1,10 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
-from queryveil.attacks.suite import Attacks, Attempt
+from queryveil.attacks import Attacks, Attempt
 from queryveil.html_tables import percent
-from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, attacker, count, lowered, share
-from queryveil.reports._cost_section import cost_section, edits_section, size_figures
-from queryveil.reports._exposure_section import TYPICAL, exposure_section, known_terms_section, one_per_kind, typical
-from queryveil.reports._promise_sections import (
-    checking_section,
-    columns_section,
-    glossary_section,
-    limits_section,
-    promise_section,
-    verdict_section,
-    warnings_section,
-)
+from queryveil.reports import _cost_section, _exposure_section, _promise_sections
+from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, count, lowered
+from queryveil.reports._exposure_section import TYPICAL, attacker, one_per_kind, share, typical
 from queryveil.reports.value import Report, State
 
 _BADGES: dict[State, str] = {
@@ -31,19 +22,21 @@ _KEEP_IT = (
 def document_of(report: Report) -> Document:
     """Return the whole report as headings, sentences, tables and pictures."""
     sections = (
-        promise_section(report),
-        limits_section(report),
-        verdict_section(report),
-        exposure_section(report),
-        known_terms_section(report),
-        cost_section(report),
-        edits_section(report),
-        columns_section(report),
-        warnings_section(report),
+        _promise_sections.promise_section(report),
+        _promise_sections.limits_section(report),
+        _promise_sections.verdict_section(report),
+        _exposure_section.exposure_section(report),
+        _exposure_section.known_terms_section(report),
+        _cost_section.cost_section(report),
+        _cost_section.edits_section(report),
+        _promise_sections.columns_section(report),
+        _promise_sections.warnings_section(report),
         _queries_section(report),
-        checking_section(report),
-        glossary_section(),
+        _promise_sections.checking_section(report),
+        _promise_sections.glossary_section(),
     )
+    is_plain = report.top_queries is None
+    text = "no query, no URL and no user id" if is_plain else "texts of the release, because they were asked for"
     return Document(
         title=f"Release {report.folder}",
         kicker=f"Report on a search log anonymized by {report.manifest.method}",
@@ -51,9 +44,9 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure_figures(report), *size_figures(report)),
+        figures=(*_exposure_figures(report), *_cost_section.size_figures(report)),
         sections=tuple(section for section in sections if section is not None),
-        footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. {_holds_no_text(report)}",
+        footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
 
 
@@ -105,8 +98,7 @@ def _alert(report: Report) -> str:
     """Return the warning on top: a broken promise, warnings of the manifest, a report to keep private."""
     n = len(report.manifest.warnings)
     warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
-    is_exact = report.manifest.promise.is_noisy and report.measures is not None
-    if is_exact:
+    if report.manifest.promise.is_noisy and report.measures is not None:
         warned = f"{warned} {_KEEP_IT}".strip()
     first = {
         State.BROKEN: "Do not hand it out.",
@@ -141,9 +133,3 @@ def _queries_section(report: Report) -> Section | None:
     table = Table(columns=("query", n), rows=report.top_queries, caption="")
     said = Paragraph(text="These are texts of the release; the rest of this report holds none.", kind="note")
     return Section(name="texts", title="Its most frequent queries", blocks=(said, table))
-
-
-def _holds_no_text(report: Report) -> str:
-    if report.top_queries is not None:
-        return "It holds texts of the release, because they were asked for."
-    return "It holds no query, no URL and no user id."

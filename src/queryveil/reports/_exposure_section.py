@@ -2,24 +2,10 @@
 
 from collections.abc import Iterable
 
-from queryveil.attacks.exposure import Exposure
-from queryveil.attacks.suite import Attacks, Attempt
+from queryveil.attacks import Attacks, Attempt, Exposure
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
-from queryveil.reports._blocks import (
-    Block,
-    Bullets,
-    Paragraph,
-    Picture,
-    Section,
-    Table,
-    attacker,
-    capitalized,
-    is_rebuilder,
-    lowered,
-    named,
-    share,
-)
+from queryveil.reports._blocks import Block, Bullets, Paragraph, Picture, Section, Table, capitalized, lowered
 from queryveil.reports.charts import BeforeAfter, Line, line_chart, paired_bar_chart
 from queryveil.reports.value import Report
 
@@ -33,6 +19,60 @@ _ESTIMATED = (
 )
 
 
+_ATTACKERS = {
+    "likely_terms": "Search terms, best guess",
+    "rare_pair": "Two or three terms together",
+    "vanity": "A name and a town",
+    "clock": "Times of queries",
+    "token_inversion": "Hashed terms undone",
+    "membership": "Being in the log",
+    "sybil": "Planted users",
+    "added_rows": "Made-up rows told apart",
+    "shared_term": "What a whole group shares",
+    "as_released": "Rows taken as they stand",
+}
+
+
+def attacker(found: Exposure) -> str:
+    """Return the title of an attacker with what it knows.
+
+    >>> one = Exposure(
+    ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
+    ... )
+    >>> attacker(one)
+    '4 search terms and 2 wrong ones, only if sure'
+    """
+    if found.attacker in ("known_terms", "likely_terms") and found.n_known is not None:
+        wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
+        guess = "" if found.attacker == "likely_terms" else ", only if sure"
+        return f"{found.n_known} search terms{wrong}{guess}"
+    return _named(found.attacker)
+
+
+def _named(name: str) -> str:
+    """Return the title of an attacker by its name alone.
+
+    >>> _named("rebuild_2+T"), _named("known_terms"), _named("nosuch_thing")
+    ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
+    """
+    if name == "known_terms":
+        return "Search terms"
+    if name.startswith("rebuild_"):
+        which = name.removeprefix("rebuild_")
+        return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
+    return _ATTACKERS.get(name, capitalized(name.replace("_", " ")))
+
+
+def _is_rebuilder(name: str) -> bool:
+    """Return whether an attacker tries to undo an exchange of queries."""
+    return name.startswith(("as_released", "rebuild_"))
+
+
+def share(found: Exposure) -> str:
+    """Return the share found as text; without targets there is none."""
+    return percent(found.share) if found.n_targets else "none sought"
+
+
 def exposure_section(report: Report) -> Section:
     """Return the share that each attacker found, before and after."""
     title = "What attackers find"
@@ -42,13 +82,13 @@ def exposure_section(report: Report) -> Section:
     blocks: list[Block] = [Paragraph(text=_reading(report.attacks))]
     if attempts:
         blocks += [_bars(attempts), _table("All attacks", _not_by_terms(attempts))]
-    n_rebuilders = sum(is_rebuilder(one.after.attacker) for one in attempts)
+    n_rebuilders = sum(_is_rebuilder(one.after.attacker) for one in attempts)
     if n_rebuilders > 1:
         # The best of several, chosen once all are known, looks better than any one of them is.
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
         blocks.append(Paragraph(text=best, kind="note"))
     if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
-        blocks.append(Paragraph(text=f"{named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
+        blocks.append(Paragraph(text=f"{_named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
         blocks.append(Paragraph(text=_ESTIMATED, kind="note"))
     if report.attacks.skipped:
@@ -66,14 +106,11 @@ def known_terms_section(report: Report) -> Section | None:
     best = likely or sure
     if len(best) < 2:
         return None
+    by_chance = tuple((one.after.n_known or 0, one.after.chance_share) for one in best)
     lines = [
         Line(name="before", points=_points(one.before for one in best), kind="before"),
         Line(name="after", points=_points(one.after for one in best), kind="after"),
-        Line(
-            name="by chance",
-            points=tuple((one.after.n_known or 0, one.after.chance_share) for one in best),
-            kind="chance",
-        ),
+        Line(name="by chance", points=by_chance, kind="chance"),
     ]
     if likely:
         lines += [
@@ -87,7 +124,7 @@ def known_terms_section(report: Report) -> Section | None:
         x_label="search terms known",
         y_label="people found",
         lines=[line for line in lines if line.points],
-        percent=True,
+        is_share=True,
     )
     picture = Picture(svg=chart, instead=_table("By what is known", known))
     return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=_slope(best)), picture))
@@ -102,15 +139,10 @@ def typical(attacks: Attacks | None) -> Attempt | None:
 
 def one_per_kind(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
     """Return one attack of each kind: by terms that with four, and of those that undo an exchange the best one."""
-    kept, rebuilders = list[Attempt](), list[Attempt]()
-    for attempt in attempts:
-        found = attempt.after
-        if is_rebuilder(found.attacker):
-            rebuilders.append(attempt)
-        elif found.attacker not in _BY_TERMS or (found.n_known, found.n_wrong) == (TYPICAL, 0):
-            kept.append(attempt)
+    kept = _not_by_terms(attempts)
+    rebuilders = [one for one in kept if _is_rebuilder(one.after.attacker)]
     best = sorted(rebuilders, key=lambda attempt: -attempt.after.share)[:1]
-    return (*kept, *best)
+    return (*(one for one in kept if one not in rebuilders), *best)
 
 
 def _reading(attacks: Attacks) -> str:
@@ -148,33 +180,31 @@ def _bars(attempts: Iterable[Attempt]) -> Picture:
 
 def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Return the attacks without those by terms, except by four: the others have a picture of their own."""
-    return [one for one in attempts if one.after.attacker not in _BY_TERMS or one in one_per_kind([one])]
+    found = [(one, one.after) for one in attempts]
+    return [one for one, it in found if it.attacker not in _BY_TERMS or (it.n_known, it.n_wrong) == (TYPICAL, 0)]
 
 
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
-    rows = []
-    for one in attempts:
-        found = one.after
-        low, high = found.interval
-        rows.append(
-            (
-                attacker(found),
-                found.knows,
-                f"{found.n_targets:,} {found.what}",
-                "" if one.before is None else share(one.before),
-                share(found),
-                f"{percent(low)} to {percent(high)}",
-                percent(found.chance_share),
-            )
+    rows = tuple(
+        (
+            attacker(one.after),
+            one.after.knows,
+            f"{one.after.n_targets:,} {one.after.what}",
+            "" if one.before is None else share(one.before),
+            share(one.after),
+            f"{percent(one.after.interval[0])} to {percent(one.after.interval[1])}",
+            percent(one.after.chance_share),
         )
-    return Table(columns=_COLUMNS, rows=tuple(rows), caption=caption)
+        for one in attempts
+    )
+    return Table(columns=_COLUMNS, rows=rows, caption=caption)
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
     """Return the reasons why attackers did not run, each with its attackers."""
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
-        name = "exchange undone" if is_rebuilder(one.attacker) else named(one.attacker)
+        name = "exchange undone" if _is_rebuilder(one.attacker) else _named(one.attacker)
         names.setdefault(one.reason, {})[name] = None
     # Some names have commas of their own.
     return tuple(f"{capitalized('; '.join(map(lowered, found)))}: {reason}." for reason, found in names.items())

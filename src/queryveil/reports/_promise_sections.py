@@ -2,15 +2,7 @@
 
 from shlex import quote
 
-from queryveil.guarantees import (
-    DifferentialPrivacy,
-    Guarantee,
-    KdeltaAnonymity,
-    KmAnonymity,
-    Linkability,
-    SwapAnonymity,
-    TransactionAnonymity,
-)
+from queryveil import guarantees
 from queryveil.release import DataFile, Ids, Manifest, TimeDetail
 from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Section, Table, capitalized
 from queryveil.reports._definitions import source_of
@@ -46,10 +38,11 @@ _NOT_BESIDE = (
     "does not have: queryveil report DIR --original LOG."
 )
 _BESIDE = "It was also compared with the original, and nothing was found that the original does not have."
-_BESIDE_OF_DP = "It was also compared with the original: whatever it holds was asked by somebody."
-_BESIDE_OF_KDELTA = (
-    "It was also compared with the original: every query with its URL stands there too, made-up rows or not."
-)
+_BESIDE_OF: dict[type, str] = {
+    guarantees.DifferentialPrivacy: "It was also compared with the original: whatever it holds was asked by somebody.",
+    guarantees.KdeltaAnonymity: "It was also compared with the original: every query with its URL stands there too, "
+    "made-up rows or not.",
+}
 _CHECKED_MADE_UP = (
     "From what the manifest says of the noise, epsilon and delta were worked out again in another way. That the noise "
     "was drawn as it says, and that the rows were drawn from the noisy counts alone, cannot be told from files."
@@ -58,64 +51,52 @@ _CHECKED_MADE_UP = (
 
 def verdict_section(report: Report) -> Section:
     """Return the verdict of the checker, what it checked, and witnesses if the promise is broken."""
-    judgement, blocks = report.judgement, list[Block]()
+    judgement, title = report.judgement, "Does it hold?"
     verdict = judgement.verdict
     if verdict is None:
-        blocks.append(Paragraph(text=_why_none(report), kind="warning"))
-        return Section(name="verdict", title="Does it hold?", blocks=tuple(blocks))
-    blocks.append(Paragraph(text=verdict.in_words(), kind="plain" if verdict.holds else "warning"))
+        is_none = report.state is State.NOTHING_PROMISED
+        why = "There is nothing to judge" if is_none else "The promise was not judged"
+        said = Paragraph(text=f"{why}: {judgement.reason}.", kind="warning")
+        return Section(name="verdict", title=title, blocks=(said,))
     is_swap = verdict.promise.needs_original
     checked = _CHECKED_MADE_UP if verdict.is_made_up else _what_was_checked(verdict.promise)
-    blocks.append(Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"))
+    blocks: list[Block] = [
+        Paragraph(text=verdict.in_words(), kind="plain" if verdict.holds else "warning"),
+        Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"),
+    ]
     if not verdict.holds:
         blocks.append(Bullets(items=tuple(_sentence(witness.in_words()) for witness in verdict.witnesses)))
     elif judgement.beside_original and not is_swap:
-        blocks.append(Paragraph(text=_beside(verdict.promise)))
+        blocks.append(Paragraph(text=_BESIDE_OF.get(type(verdict.promise), _BESIDE)))
     if not judgement.beside_original:
         blocks.append(Paragraph(text=_NOT_BESIDE, kind="note"))
     warned = report.manifest.warnings
     blocks += [Paragraph(text=f"Note: {note}.", kind="warning" if note in warned else "note") for note in verdict.notes]
-    return Section(name="verdict", title="Does it hold?", blocks=tuple(blocks))
+    return Section(name="verdict", title=title, blocks=tuple(blocks))
 
 
-def _why_none(report: Report) -> str:
-    if report.state is State.NOTHING_PROMISED:
-        return f"There is nothing to judge: {report.judgement.reason}."
-    return f"The promise was not judged: {report.judgement.reason}."
-
-
-def _beside(promise: Guarantee) -> str:
+def _what_was_checked(promise: guarantees.Guarantee) -> str:
     match promise:
-        case KdeltaAnonymity():
-            return _BESIDE_OF_KDELTA
-        case DifferentialPrivacy():
-            return _BESIDE_OF_DP
-        case _:
-            return _BESIDE
-
-
-def _what_was_checked(promise: Guarantee) -> str:
-    match promise:
-        case KmAnonymity(m=None):
+        case guarantees.KmAnonymity(m=None):
             return f"In the data file, the histories equal to each user's were counted; {promise.k} are needed."
-        case KmAnonymity():
+        case guarantees.KmAnonymity():
             terms = "Every term" if promise.m == 1 else f"Every combination of up to {promise.m} terms"
             return f"{terms} of each user id in the data file was counted; {promise.k} ids must share it."
-        case TransactionAnonymity():
+        case guarantees.TransactionAnonymity():
             return f"Identical transactions in the data file were counted; {promise.k} are needed of each."
-        case KdeltaAnonymity():
+        case guarantees.KdeltaAnonymity():
             return (
                 "From the data file, the width of each cluster of queries and the shares of each user id were "
                 f"computed; {promise.k} ids must have equal shares."
             )
-        case Linkability():
+        case guarantees.Linkability():
             return "The numbers of each group in the data file were checked against each other and against p."
-        case SwapAnonymity():
+        case guarantees.SwapAnonymity():
             return (
                 "Beside the original, the events that could wait when each row left were counted, and for each row it "
                 "was looked up whether its user had asked it."
             )
-        case DifferentialPrivacy():
+        case guarantees.DifferentialPrivacy():
             return (
                 "From what the manifest says of the noise, epsilon and delta were worked out again in another way, and "
                 "the counts were held against the threshold. That the noise was drawn as it says cannot be told from "
@@ -152,10 +133,10 @@ def checking_section(report: Report) -> Section:
     blocks: list[Block] = []
     files = [file for file in (manifest.data, manifest.clicks) if file is not None]
     if files:
-        lines = [line for file in files for line in (_checksum_command(file, folder=folder), file.sha256)]
+        lines = [line for file in files for line in (_checksum(file, folder=folder), file.sha256)]
         blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
     if not manifest.promise.promises_nothing:
-        blocks += [Paragraph(text=_who_can_verify(report)), Commands(lines=_verify(report))]
+        blocks += _verify(report)
     blocks += [
         Paragraph(text="To make this report again, with the original for what attackers find and what it cost:"),
         Commands(lines=(f"queryveil report {folder} --original LOG{_key(report)}",)),
@@ -164,11 +145,10 @@ def checking_section(report: Report) -> Section:
     return Section(name="check", title="Check it yourself", blocks=tuple(blocks))
 
 
-def _checksum_command(file: DataFile, *, folder: str) -> str:
+def _checksum(file: DataFile, *, folder: str) -> str:
     """Return the command that prints the checksum of a file; that of parts is the sum of their own."""
-    if file.parts:
-        return f"sha256sum {folder}/{file.name}/* | cut -d ' ' -f 1 | sha256sum"
-    return f"sha256sum {folder}/{file.name}"
+    whole = f"sha256sum {folder}/{file.name}"
+    return f"{whole}/* | cut -d ' ' -f 1 | sha256sum" if file.parts else whole
 
 
 def glossary_section() -> Section:
@@ -177,21 +157,16 @@ def glossary_section() -> Section:
     return Section(name="glossary", title="Glossary", blocks=(table,))
 
 
-def _verify(report: Report) -> tuple[str, ...]:
-    folder = quote(report.folder)
-    with_original = f"queryveil verify {folder} --original LOG{_key(report)}{_taxonomy(report)}"
-    if report.manifest.promise.needs_original:
-        return (with_original,)
-    return (f"queryveil verify {folder}", with_original)
-
-
-def _who_can_verify(report: Report) -> str:
-    if report.manifest.promise.needs_original:
-        return "Only who has the original and the key can judge the promise again (exit code 0: it holds, 1: broken):"
-    return (
-        "Whoever has the folder can judge the promise again, without the original; who has the original can also look "
-        "for what was invented (exit code 0: it holds, 1: broken):"
-    )
+def _verify(report: Report) -> list[Block]:
+    alone = f"queryveil verify {quote(report.folder)}"
+    beside = f"{alone} --original LOG{_key(report)}{_taxonomy(report)}"
+    needs_original = report.manifest.promise.needs_original
+    who = "Only who has the original and the key can judge the promise again"
+    if not needs_original:
+        who = "Whoever has the folder can judge the promise again, without the original; who has the original can also "
+        who += "look for what was invented"
+    lines = (beside,) if needs_original else (alone, beside)
+    return [Paragraph(text=f"{who} (exit code 0: it holds, 1: broken):"), Commands(lines=lines)]
 
 
 def _key(report: Report) -> str:
@@ -234,10 +209,8 @@ _NOT_COVERED = "released as it is, not covered by the promise"
 def columns_section(report: Report) -> Section:
     """Return what each column of the release holds."""
     rows = tuple(_rows(report.manifest, released=report.columns))
-    title = "What became of the columns"
-    return Section(
-        name="columns", title=title, blocks=(Table(columns=("column", "in the release"), rows=rows, caption=""),)
-    )
+    table = Table(columns=("column", "in the release"), rows=rows, caption="")
+    return Section(name="columns", title="What became of the columns", blocks=(table,))
 
 
 def warnings_section(report: Report) -> Section | None:
@@ -252,9 +225,8 @@ def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, s
     if manifest.promise.is_noisy:
         return _noisy_rows(manifest, released=released)
     policy = manifest.columns
-    has_users = "user" in released
     rows = [
-        ("user", _IDS[policy.ids] if has_users else "not released"),
+        ("user", _IDS[policy.ids] if "user" in released else "not released"),
         ("query", _queries(manifest)),
         ("time", _times(manifest)),
     ]
@@ -293,7 +265,5 @@ def _queries(manifest: Manifest) -> str:
 
 
 def _times(manifest: Manifest) -> str:
-    said = _TIMES[manifest.columns.time]
-    if manifest.method == "swap" and manifest.columns.time is not TimeDetail.DROP:
-        return f"that of the release of a row, {said}"
-    return said
+    said, is_there = _TIMES[manifest.columns.time], manifest.columns.time is not TimeDetail.DROP
+    return f"that of the release of a row, {said}" if manifest.method == "swap" and is_there else said

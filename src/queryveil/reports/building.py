@@ -7,9 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from queryveil import progress
-from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person
-from queryveil.attacks.suite import Attacks, attackers
-from queryveil.attacks.suite import run as attack
+from queryveil.attacks import Attacker, Attacks, AuxiliaryData, Person, suite
 from queryveil.checks import verify
 from queryveil.data import QueryLog, Tallies
 from queryveil.errors import BadInput
@@ -20,13 +18,11 @@ from queryveil.release import Release, read_release
 from queryveil.reports.value import Judgement, Report, State, curves_of
 from queryveil.text.classifier import Classifier
 from queryveil.text.taxonomy import Taxonomy
+from queryveil.utility import Measures, measuring
 from queryveil.utility.kept import check_values
-from queryveil.utility.measuring import run as measure
-from queryveil.utility.score import Measures
 
 N_SHOWN = 20
 """So many queries of the release are shown to who asks for them."""
-_IN_MEMORY = "DIR"
 _NOT_ATTACKED = "What attackers find is not known without the original: queryveil report DIR --original LOG."
 _NOT_MEASURED = "What it is still good for is not known without the original: queryveil report DIR --original LOG."
 _NO_LOG = "Attackers need the original as a log, and it was given in another form."
@@ -50,10 +46,12 @@ def report(
 ) -> Report:
     """Judge a release, and with the `original` attack and measure it too.
 
-    `key` is that of keyed ids or hashed terms; `taxonomy` and `classifier` are those the release was made with, if they
-    are your own. Some attackers need a `public` log of the same kind by other people, a directory of `people`, or
-    `remake`, the method of the release. `values` says what terms are worth, `membership` who is in which group. With
-    `show` the report holds the release's most frequent queries; otherwise it has no text of any log.
+    - key: that of keyed ids or hashed terms
+    - taxonomy, classifier: those the release was made with, if they are your own
+    - public, people, remake: what some attackers need: a log by other people, a directory, the method of the release
+    - values, membership: what terms are worth, and who is in which group
+    - show: let the report hold the release's most frequent queries; otherwise it has no text of any log
+    - n_targets, seed: people that each attacker looks for at most, and what repeats their draws
 
     Examples
     --------
@@ -73,15 +71,16 @@ def report(
     progress.step("judging the promise")
     tree = taxonomy if pair is None else pair.known_taxonomy
     judgement = _judge(judged, before, key=key, taxonomy=tree, classifier=classifier)
-    crowd = attackers(judged, n_targets=n_targets, seed=seed)
+    crowd = suite.attackers(judged, n_targets=n_targets, seed=seed)
     auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
     measures, why_no_measures = _measure(pair, values=values, membership=membership)
+    has_clicks = isinstance(judged.data, Tallies) and judged.data.clicks is not None
     return Report(
-        folder=_IN_MEMORY if judged.folder is None else judged.folder.absolute().name,
+        folder="DIR" if judged.folder is None else judged.folder.absolute().name,
         manifest=judged.manifest,
         columns=tuple(judged.data.columns),
-        n_clicks=_n_clicks(judged),
+        n_clicks=judged.tallies.n_clicks if has_clicks else None,
         judgement=judgement,
         attacks=attacks,
         why_no_attacks=why_no_attacks,
@@ -131,7 +130,7 @@ def _attack(pair: Pair | None, crowd: Sequence[Attacker], auxiliary: AuxiliaryDa
         _ = pair.identity
     except BadInput as error:
         return None, f"No attacker was tried: {error}."
-    return attack(crowd, pair, auxiliary=auxiliary), ""
+    return suite.run(crowd, pair, auxiliary=auxiliary), ""
 
 
 def _measure(
@@ -140,23 +139,19 @@ def _measure(
     if pair is None:
         return None, _NOT_MEASURED
     try:
-        return measure(pair, values=values, membership=membership), ""
+        return measuring.run(pair, values=values, membership=membership), ""
     except BadInput as error:
         # A release that has more than its original cannot be measured by it, and the verdict says what is wrong.
         return None, f"Nothing was measured: {error}."
 
 
-def _n_clicks(release: Release) -> int | None:
-    has_clicks = isinstance(release.data, Tallies) and release.data.clicks is not None
-    return release.tallies.n_clicks if has_clicks else None
-
-
 def _top_queries(release: Release) -> tuple[tuple[str, int], ...]:
     """Return the texts that stand in most rows of a released log or have the largest counts; others have no queries."""
     if isinstance(release.data, Tallies):
-        tallied = release.data.frame.sort(["count", "query"], descending=[True, False])
-        return tuple((query, int(n)) for query, n in tallied.head(N_SHOWN).iter_rows())
-    if not isinstance(release.data, QueryLog):
+        counted = release.data.frame.select("query", "count")
+    elif isinstance(release.data, QueryLog):
+        counted = release.data.frame["query"].value_counts()
+    else:
         return ()
-    counted = release.data.frame["query"].value_counts(name="n").sort(["n", "query"], descending=[True, False])
-    return tuple((query, int(n)) for query, n in counted.head(N_SHOWN).iter_rows())
+    ordered = counted.sort(["count", "query"], descending=[True, False])
+    return tuple((query, int(n)) for query, n in ordered.head(N_SHOWN).iter_rows())

@@ -42,12 +42,7 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         times = [("first time", self.first_time), ("last time", self.last_time)]
-        known: list[tuple[str, Cell]] = [(name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None]
         few = "1 user has" if self.k == 2 else f"fewer than {self.k} users have"
-        alone: list[tuple[str, Cell]] = [
-            (f"users with {size} {'term' if size == 1 else 'terms or fewer'} that {few}", _of(n, self.n_users))
-            for size, n in self.alone.items()
-        ]
         figures: list[tuple[str, Cell]] = [
             ("rows", self.n_rows),
             ("users", self.n_users),
@@ -57,12 +52,13 @@ class Inspection:
             ("terms in all", self.n_term_occurrences),
             ("terms of the longest history", self.longest_history),
             ("columns", ", ".join(self.columns)),
+            *((name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None),
         ]
-        return facts([*figures, *known, *alone], caption="What is in the log")
-
-
-def _of(n: int, whole: int) -> str:
-    return f"{n:,} ({percent(n / whole)})" if whole else "0"
+        for size, n in self.alone.items():
+            terms = f"{size} {'term' if size == 1 else 'terms or fewer'}"
+            share = f"{n:,} ({percent(n / self.n_users)})" if self.n_users else "0"
+            figures.append((f"users with {terms} that {few}", share))
+        return facts(figures, caption="What is in the log")
 
 
 def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from queryveil.errors import BadFile, BadParameter, NotWritten
-from queryveil.html_tables import Cell, Html, escape, number, table
+from queryveil.html_tables import Html, escape, table, written
 from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Picture, Section, Table
 from queryveil.reports._document import document_of
 from queryveil.reports.page import badge, bullets, command, joined, page, paragraph, scrolling, section, tiles
@@ -37,7 +37,7 @@ def render_html(report: Report) -> str:
         title=document.title,
         kicker=document.kicker,
         lead=lead,
-        body=[_section(one) for one in document.sections],
+        body=[section(one.title, body=map(_block, one.blocks), name=one.name) for one in document.sections],
         footer=document.footer,
     )
 
@@ -45,10 +45,6 @@ def render_html(report: Report) -> str:
 def _unbroken(text: str) -> str:
     """Return a text in which no line breaks between a number and its per cent sign."""
     return text.replace(" %", "\u00a0%")
-
-
-def _section(one: Section) -> Html:
-    return section(one.title, body=[_block(block) for block in one.blocks], name=one.name)
 
 
 def _block(block: Block) -> Html:
@@ -61,17 +57,13 @@ def _block(block: Block) -> Html:
             return paragraph(text)
         case Bullets(items=items):
             return bullets(items)
-        case Table():
-            return _table(block)
+        case Table(columns=columns, rows=rows, caption=caption):
+            drawn = table(columns, rows=rows, caption=caption)
+            return scrolling(drawn) if len(columns) > _MOST_NARROW else drawn
         case Commands(lines=lines):
             return command("\n".join(lines))
         case Picture(svg=svg):
             return svg
-
-
-def _table(block: Table) -> Html:
-    written = table(block.columns, rows=block.rows, caption=block.caption)
-    return scrolling(written) if len(block.columns) > _MOST_NARROW else written
 
 
 def _contents(sections: tuple[Section, ...]) -> Html:
@@ -93,13 +85,9 @@ def render_markdown(report: Report) -> str:
         + (f" ({escape_markdown(one.note)})" if one.note else "")
         for one in document.figures
     ]
-    lines = [
-        f"# {escape_markdown(document.title)}",
-        "",
-        f"**{escape_markdown(document.badge)}.** {escape_markdown(document.summary)}",
-        "",
-    ]
-    lines += [*([f"> {escape_markdown(document.alert)}", ""] if document.alert else []), *figures]
+    summary = f"**{escape_markdown(document.badge)}.** {escape_markdown(document.summary)}"
+    alert = [f"> {escape_markdown(document.alert)}", ""] if document.alert else []
+    lines = [f"# {escape_markdown(document.title)}", "", summary, "", *alert, *figures]
     for part in document.sections:
         lines += ["", f"## {escape_markdown(part.title)}"]
         for block in part.blocks:
@@ -139,15 +127,9 @@ def _block_markdown(block: Block) -> list[str]:
 
 def _table_markdown(block: Table) -> list[str]:
     caption = ["", f"**{escape_markdown(block.caption)}**"] if block.caption else []
-    rows = [[_cell(cell) for cell in row] for row in block.rows]
+    rows = [[escape_markdown(written(cell)) for cell in row] for row in block.rows]
     lines = [[escape_markdown(name) for name in block.columns], ["---"] * len(block.columns), *rows]
     return [*caption, "", *(f"| {' | '.join(line)} |" for line in lines)]
-
-
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return escape_markdown(cell if isinstance(cell, str) else number(cell))
 
 
 class ReportFormat(StrEnum):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.suite import Attacks
+from queryveil.attacks import Attacks
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
@@ -42,28 +42,24 @@ def curves_of(pair: Pair) -> Curves | None:
     """Return the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
     data = pair.release.data
     if isinstance(data, QueryLog):
-        before, after = (_points(_asked(tokens)) for tokens in (pair.original_tokens, pair.release_tokens))
+        before, after = (points_of(_asked(tokens)) for tokens in (pair.original_tokens, pair.release_tokens))
         return Curves(what="queries", before=before, after=after)
     if isinstance(data, Tallies):
-        counts: Int64s = data.frame["count"].to_numpy()
-        before = _points(_asked(pair.original_tokens))
-        return Curves(what="queries", before=before, after=_points(counts), of_people=True)
+        before, after = points_of(_asked(pair.original_tokens)), points_of(data.frame["count"].to_numpy())
+        return Curves(what="queries", before=before, after=after, of_people=True)
     if isinstance(data, Transactions):
-        items = data.frame["items"].explode(empty_as_null=False)
-        return Curves(what="terms", before=_points(pair.before.frequency()), after=_points(_counts(items)))
+        counts = data.frame["items"].explode(empty_as_null=False).value_counts(name="n")["n"]
+        before, after = points_of(pair.before.frequency()), points_of(counts.cast(pl.Int64).to_numpy())
+        return Curves(what="terms", before=before, after=after)
     return None
 
 
-def points_of(counts: list[int]) -> Points:
+def points_of(counts: Int64s) -> Points:
     """Return ranks and counts: all of the first ranks, then ever fewer, and the last.
 
-    >>> points_of([1, 7, 3])
+    >>> points_of(np.array([1, 7, 3]))
     ((1, 7), (2, 3), (3, 1))
     """
-    return _points(np.array(counts, np.int64))
-
-
-def _points(counts: Int64s) -> Points:
     ordered = np.sort(counts[counts > 0])[::-1]
     if not len(ordered):
         return ()
@@ -78,11 +74,6 @@ def _asked(tokens: Tokens) -> Int64s:
     code, texts = encode(normalize(tokens.queries))
     row = code[tokens.row_query] if len(texts) else code
     return np.bincount(row[(texts != "").to_numpy()[row]]).astype(np.int64)
-
-
-def _counts(values: pl.Series) -> Int64s:
-    found: Int64s = values.value_counts(name="n")["n"].cast(pl.Int64).to_numpy()
-    return found
 
 
 class State(StrEnum):
@@ -108,10 +99,12 @@ class Judgement:
 class Report:
     """What a release promises, whether it holds, what attackers find, and what it cost.
 
-    Where there are no `attacks` or no `measures`, `why_no_attacks` and `why_no_measures` say why. `folder` is the name
-    of the folder, without the way to it, and `columns` are those of the data; `n_clicks` are its tallied clicks, None
-    where none were asked for. `top_queries` are texts of the release
-    with their rows: there are none unless they were asked for, and nothing else in a report is text of a log.
+    Parameters
+    ----------
+    folder: the name of the folder, without the path to it
+    columns, n_clicks: those of the data; None if no clicks were tallied
+    attacks, measures: None where `why_no_attacks` and `why_no_measures` say why
+    top_queries: texts of the release with their rows, if they were asked for; nothing else in it is text of a log
     """
 
     folder: str

@@ -1,7 +1,7 @@
 """Put a made-up log together, some users at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -64,7 +64,7 @@ class Synthetic:
     """A made-up log and the people planted in it."""
 
     log: QueryLog
-    secrets: tuple[Secret, ...] = field(default=())
+    secrets: tuple[Secret, ...] = ()
 
     def __repr__(self) -> str:
         # Privacy: made up or not, a repr never shows queries.
@@ -169,10 +169,8 @@ def _write_planting(rows: Rows, planting: Planting, *, start: int, stop: int, fi
 
 
 def _spell(rows: Rows, table: pl.Series) -> pl.Series:
-    columns = []
-    for i, column in enumerate(rows.cells):
-        index = pl.Series(column)
-        columns.append(table.gather(index.set(index < 0, None)).alias(str(i)))
+    cells = [pl.Series(column) for column in rows.cells]
+    columns = [table.gather(cell.set(cell < 0, None)).alias(str(i)) for i, cell in enumerate(cells)]
     return pl.DataFrame(columns).select(query=pl.concat_str(pl.all(), separator=" ", ignore_nulls=True))["query"]
 
 

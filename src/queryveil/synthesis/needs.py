@@ -44,14 +44,15 @@ def draw_needs(
     subtopic = _topics(rng, user) * N_SUBTOPICS + ranks(_SUBTOPICS, rng.random(n))
     core = vocabulary.start("head") + subtopic * N_HEAD + ranks(_HEAD, rng.random(n))
     ill = np.flatnonzero((subtopic // N_SUBTOPICS == HEALTH) & (rng.random(n) < 0.25))
-    core[ill] = vocabulary.start("illness") + rng.integers(0, vocabulary.size("illness"), len(ill))
-    left = np.full(n, NONE, dtype=np.int64)
-    stop = vocabulary.start("stop") + ranks(mandelbrot(vocabulary.size("stop"), power=1.0, offset=3.0), rng.random(n))
+    core[ill] = vocabulary.draw(rng, "illness", len(ill))
+    left = np.full(n, NONE)
+    stop = vocabulary.draw_ranked(rng, "stop", n, power=1.0, offset=3.0)
     stop[(rng.random(n) >= shape.stop_words) | (kind == NAVIGATE)] = NONE
     at = np.flatnonzero((kind == TOPIC) & rare)
-    words = _rare_words(rng, shape=shape, vocabulary=vocabulary, subtopic=subtopic[at], novel_from=novel_from)
-    core[at], left[at] = words.core, words.left
-    stop[at] = np.where(words.third == NONE, stop[at], words.third)
+    core[at], left[at], third, n_novel = _rare_words(
+        rng, shape=shape, vocabulary=vocabulary, subtopic=subtopic[at], novel_from=novel_from
+    )
+    stop[at] = np.where(third == NONE, stop[at], third)
     for which, draw in ((NAVIGATE, _site), (PERSON, _person), (LOCAL, _place)):
         at = np.flatnonzero(kind == which)
         left[at], core[at] = draw(rng, vocabulary, len(at))
@@ -67,7 +68,7 @@ def draw_needs(
         width=width.astype(np.int64),
         rare=rare.astype(np.int64),
         flipped=(rng.random(n) < 0.5).astype(np.int64),
-        n_novel=words.n_novel,
+        n_novel=n_novel,
     )
 
 
@@ -80,17 +81,16 @@ def draw_modifiers(
     elsewhere = subtopic // N_SUBTOPICS * N_SUBTOPICS + ranks(_SUBTOPICS, rng.random(n))
     modifier = head + np.where(source < 0.6, subtopic, elsewhere) * N_HEAD + ranks(_HEAD, rng.random(n))
     everywhere = np.flatnonzero(source > 0.8)
-    chances = mandelbrot(vocabulary.size("general"), power=1.0, offset=2.0)
-    modifier[everywhere] = vocabulary.start("general") + ranks(chances, rng.random(len(everywhere)))
+    modifier[everywhere] = vocabulary.draw_ranked(rng, "general", len(everywhere), power=1.0, offset=2.0)
     care = np.flatnonzero((subtopic // N_SUBTOPICS == HEALTH) & (source < 0.15))
-    modifier[care] = vocabulary.start("care") + rng.integers(0, vocabulary.size("care"), len(care))
+    modifier[care] = vocabulary.draw(rng, "care", len(care))
     seldom = np.flatnonzero((rare == 1) & (source < shape.rare_modifiers))
     modifier[seldom] = _tail_words(rng, shape, vocabulary, subtopic[seldom])
     return modifier
 
 
 def _topics(rng: np.random.Generator, user: Ints) -> Ints:
-    """Return each user one to four topics, the first ones asked most, and each session one of them."""
+    """Draw one to four topics for each user, the first ones asked most, and return one of them for each session."""
     n_users = int(user[-1]) + 1
     interests = ranks(_TOPICS, rng.random((n_users, 4)).ravel()).reshape(n_users, 4)
     n_interests = rng.integers(1, 5, n_users)
@@ -98,18 +98,13 @@ def _topics(rng: np.random.Generator, user: Ints) -> Ints:
     return interests[user, pick]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _RareWords:
-    core: Ints
-    left: Ints
-    third: Ints
-    n_novel: int
-
-
 def _rare_words(
     rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, subtopic: Ints, novel_from: int
-) -> _RareWords:
-    """Draw phrases of one to three rare words: from the subtopic's tail, or words of the user's own."""
+) -> tuple[Ints, Ints, Ints, int]:
+    """Draw phrases of a core, a left and a third word: from the subtopic's tail, or words of the user's own.
+
+    The number of these is the last value.
+    """
     n = len(subtopic)
     core = _tail_words(rng, shape, vocabulary, subtopic)
     # Neighbours in rank make a phrase: they are asked together more often than not.
@@ -122,7 +117,7 @@ def _rare_words(
         novel = novel[rng.random(len(novel)) < chance]
         column[novel] = novel_from + n_novel + np.arange(len(novel))
         n_novel += len(novel)
-    return _RareWords(core=core, left=left, third=third, n_novel=n_novel)
+    return core, left, third, n_novel
 
 
 def _neighbour(vocabulary: Vocabulary, word: Ints, *, distance: int) -> Ints:
@@ -139,20 +134,16 @@ def _tail_words(rng: np.random.Generator, shape: Shape, vocabulary: Vocabulary, 
 
 
 def _site(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Ints, Ints]:
-    rank = ranks(mandelbrot(vocabulary.size("site"), power=0.6, offset=50.0), rng.random(n))
-    return np.full(n, NONE, dtype=np.int64), vocabulary.start("site") + rank
+    return np.full(n, NONE), vocabulary.draw_ranked(rng, "site", n, power=0.6, offset=50.0)
 
 
 def _person(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Ints, Ints]:
-    given = vocabulary.start("given") + ranks(
-        mandelbrot(vocabulary.size("given"), power=0.7, offset=30.0), rng.random(n)
-    )
-    chances = mandelbrot(vocabulary.size("surname"), power=0.6, offset=50.0)
-    surname = vocabulary.start("surname") + ranks(chances, rng.random(n))
+    given = vocabulary.draw_ranked(rng, "given", n, power=0.7, offset=30.0)
+    surname = vocabulary.draw_ranked(rng, "surname", n, power=0.6, offset=50.0)
     given[rng.random(n) < 0.4] = NONE
     return given, surname
 
 
 def _place(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Ints, Ints]:
-    town = vocabulary.start("town") + ranks(mandelbrot(vocabulary.size("town"), power=0.6, offset=50.0), rng.random(n))
-    return town, vocabulary.start("business") + rng.integers(0, vocabulary.size("business"), n)
+    town = vocabulary.draw_ranked(rng, "town", n, power=0.6, offset=50.0)
+    return town, vocabulary.draw(rng, "business", n)

@@ -61,39 +61,29 @@ def choose_victims(rng: np.random.Generator, *, users: int) -> tuple[Ints, Ints]
 def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Ints, others: Ints) -> Planting:
     """Write the queries of the planted people, and those of others for the same names and towns.
 
-    Name, town and surname words come from ranges that no other query draws from; whoever asks for a
-    secret's name is never one of those who ask for its town.
+    Names and towns come from ranges that no other query draws from; nobody else asks for a name and its town.
     """
     n = len(victims)
     index = np.arange(n)
     names, towns = vocabulary.start("secret_name") + index, vocabulary.start("secret_town") + index
-    illnesses = vocabulary.start("illness") + rng.integers(0, vocabulary.size("illness"), n)
-    given = vocabulary.start("given") + rng.integers(0, vocabulary.size("given"), n)
-    business, care = vocabulary.start("business"), vocabulary.start("care")
-    none = np.full(n, NONE, dtype=np.int64)
+    illnesses, given = vocabulary.draw(rng, "illness", n), vocabulary.draw(rng, "given", n)
+    none = np.full(n, NONE)
     story = [
         (none, names, none),
         (given, names, none),
-        (business + rng.integers(0, vocabulary.size("business"), n), towns, none),
+        (vocabulary.draw(rng, "business", n), towns, none),
         (illnesses, none, none),
-        (illnesses, care + rng.integers(0, vocabulary.size("care"), n), none),
-        (towns, business + rng.integers(0, vocabulary.size("business"), n), none),
-        (none, names, vocabulary.start("general") + rng.integers(0, vocabulary.size("general"), n)),
+        (illnesses, vocabulary.draw(rng, "care", n), none),
+        (towns, vocabulary.draw(rng, "business", n), none),
+        (none, names, vocabulary.draw(rng, "general", n)),
     ]
     told = np.stack([np.stack(row, axis=1) for row in story], axis=1).reshape(-1, 3)
     n_each = min(N_OTHERS, len(others) // (2 * n))
     crowd = others[: 2 * n * n_each]
     secret = np.repeat(index, 2 * n_each)
     for_name = np.tile(np.arange(2 * n_each) < n_each, n)
-    shops = business + rng.integers(0, vocabulary.size("business"), len(crowd))
-    said = np.stack(
-        [
-            np.where(for_name, NONE, shops),
-            np.where(for_name, names[secret], towns[secret]),
-            np.full(len(crowd), NONE),
-        ],
-        axis=1,
-    )
+    shops = np.where(for_name, NONE, vocabulary.draw(rng, "business", len(crowd)))
+    said = np.stack([shops, np.where(for_name, names[secret], towns[secret]), np.full(len(crowd), NONE)], axis=1)
     return Planting(
         victims=victims,
         names=names,
@@ -107,7 +97,7 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Ints, ot
 
 def list_secrets(planting: Planting, *, table: pl.Series, ids: pl.Series) -> tuple[Secret, ...]:
     """Spell the planted people out."""
-    columns = [table.gather(planting.names), table.gather(planting.towns), table.gather(planting.illnesses)]
+    columns = [table.gather(words) for words in (planting.names, planting.towns, planting.illnesses)]
     rows = zip(ids.gather(planting.victims), *columns, strict=True)
     return tuple(
         Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))

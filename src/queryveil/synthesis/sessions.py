@@ -85,14 +85,8 @@ def _refine(
     reach = np.zeros(len(needs.kind), dtype=np.int64)
     np.maximum.at(reach, need, offset + width)
     base = np.cumsum(reach) - reach
-    pool = draw_modifiers(
-        rng,
-        shape=shape,
-        vocabulary=vocabulary,
-        subtopic=np.repeat(needs.subtopic, reach),
-        rare=np.repeat(needs.rare, reach),
-    )
-    pool = np.append(pool, NONE)
+    subtopic, rare = np.repeat(needs.subtopic, reach), np.repeat(needs.rare, reach)
+    pool = np.append(draw_modifiers(rng, shape=shape, vocabulary=vocabulary, subtopic=subtopic, rare=rare), NONE)
     where = base[need] + offset
     modifiers = [np.where(width > i, pool[np.minimum(where + i, len(pool) - 1)], NONE) for i in range(MAX_WIDTH)]
     return _arrange(vocabulary, needs, need, modifiers)
@@ -136,7 +130,7 @@ _HOURS = np.array([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7
 def draw_times(
     rng: np.random.Generator, *, shape: Shape, user: Ints, lengths: Ints, is_bot: Ints, session_start: Ints
 ) -> Ints:
-    """Return each row its seconds since the log's start, in order within each user."""
+    """Return the seconds of each row since the log's start, in order within each user."""
     first = np.cumsum(lengths) - lengths
     sitting_start = _sittings(rng, shape=shape, user=user, first=first, is_bot=is_bot, session_start=session_start)
     at = np.flatnonzero(sitting_start)

@@ -11,10 +11,10 @@ from queryveil.errors import BadParameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a log looks like, at its own number of users; other sizes follow in proportion.
+    """What a log looks like, at its own number of users; what is not said is as in `web`.
 
-    Rows and term occurrences grow with the users, lists of names, towns, sites and rare words more slowly
-    (`growth` is the power), as they do in real logs.
+    At other sizes rows and term occurrences grow with the users, lists of names, towns, sites and rare words more
+    slowly (`growth` is the power), as they do in real logs.
 
     >>> shape_named("altavista").users
     367803
@@ -29,12 +29,12 @@ class Shape:
     """Steepness of the number of rows a user has: larger means fewer long histories."""
     start: datetime
     days: int
-    has_clicks: bool = False
+    has_clicks: bool = True
     clicked: float = 0.54
     """Share of the rows with a rank and a URL."""
     new_need: float = 0.32
     """Chance that a row starts something new."""
-    revisit: float = 0.05
+    revisit: float = 0.2
     """Chance that something new is something the user asked before."""
     repeat: float = 0.5
     """Chance that a row repeats the one before: the next page, or one more click."""
@@ -55,33 +55,18 @@ class Shape:
     stop_words: float = 0.4
     misspelled: float = 0.02
     """Chance that an English word is mistyped."""
-    tail_words: int = 1000
+    tail_words: int = 40
     """Rare words of each of the 80 subtopics."""
     tail_power: float = 1.0
     tail_offset: float = 4.0
-    surnames: int = 1500
-    towns: int = 1000
-    sites: int = 1500
+    surnames: int = 150
+    towns: int = 120
+    sites: int = 200
     growth: float = 0.8
-    users_per_bot: int = 20_000
+    users_per_bot: int = 1000
 
 
-WEB = Shape(
-    name="web",
-    users=1000,
-    rows_per_user=12.0,
-    max_rows=600,
-    tail=2.4,
-    start=datetime(2024, 3, 1),
-    days=30,
-    has_clicks=True,
-    revisit=0.2,
-    tail_words=40,
-    surnames=150,
-    towns=120,
-    sites=200,
-    users_per_bot=1000,
-)
+WEB = Shape(name="web", users=1000, rows_per_user=12.0, max_rows=600, tail=2.4, start=datetime(2024, 3, 1), days=30)
 ALTAVISTA = Shape(
     name="altavista",
     users=367_803,
@@ -90,7 +75,9 @@ ALTAVISTA = Shape(
     tail=3.2,
     start=datetime(2002, 9, 8),
     days=1,
+    has_clicks=False,
     new_need=0.05,
+    revisit=0.05,
     rare=1.0,
     deep=4,
     novel=0.322,
@@ -105,6 +92,7 @@ ALTAVISTA = Shape(
     surnames=450,
     towns=380,
     sites=580,
+    users_per_bot=20_000,
 )
 AOL = Shape(
     name="aol",
@@ -114,13 +102,13 @@ AOL = Shape(
     tail=2.0,
     start=datetime(2006, 3, 1),
     days=92,
-    has_clicks=True,
     revisit=0.25,
     repeat=0.42,
     tail_words=4000,
     surnames=20_000,
     towns=8_000,
     sites=40_000,
+    users_per_bot=20_000,
 )
 
 _SHAPES = {shape.name: shape for shape in (WEB, ALTAVISTA, AOL)}

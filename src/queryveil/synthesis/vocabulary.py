@@ -4,48 +4,21 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from queryveil.synthesis.shapes import Shape
+from queryveil.synthesis.shapes import Shape, mandelbrot, ranks
 
-Ids = npt.NDArray[np.int32]
 N_SUBTOPICS = 5
 N_HEAD = 14
 N_VARIANTS = 16
 
 # A word is read back as runs of consonants and vowels, so two numbers never give the same word.
-_ONSETS = pl.Series(
-    [
-        "b",
-        "br",
-        "d",
-        "dr",
-        "f",
-        "fl",
-        "g",
-        "gr",
-        "h",
-        "j",
-        "k",
-        "kl",
-        "l",
-        "m",
-        "n",
-        "p",
-        "pl",
-        "r",
-        "s",
-        "st",
-        "t",
-        "tr",
-        "v",
-        "z",
-    ]
-)
+_ONSETS = pl.Series("b br d dr f fl g gr h j k kl l m n p pl r s st t tr v z".split())  # noqa: SIM905 - a line each
 _VOWELS = pl.Series(["a", "e", "i", "o", "u", "ai", "ee", "ou"])
 _CODAS = pl.Series(["n", "l", "r", "s", "x", "m", "k", "t", "p", "nd"])
 _N_SHORT = 300_000
@@ -79,8 +52,7 @@ def invent(serials: npt.NDArray[np.int64], *, endings: pl.Series | None = None) 
 @cache
 def words() -> dict[str, Any]:
     """Read the word lists that ship with the package."""
-    text = resources.files("queryveil.synthesis").joinpath("words.toml").read_text(encoding="utf-8")
-    lists = tomllib.loads(text)
+    lists = tomllib.loads(resources.files("queryveil.synthesis").joinpath("words.toml").read_text(encoding="utf-8"))
     return {name: value if name == "topics" else value.split() for name, value in lists.items()}
 
 
@@ -91,14 +63,13 @@ def misspell(word: str, *, variant: int) -> str:
     ['ugitar', 'gitar', 'guiitar', 'guiuar']
     """
     at = (variant + variant // 4) % (len(word) - 1)
-    kind = variant % 4
-    if kind == 0:
-        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    if kind == 1:
-        return word[:at] + word[at + 1 :]
-    if kind == 2:
-        return word[: at + 1] + word[at:]
-    return word[:at] + "eaiou"[(len(word) + variant) % 5] + word[at + 1 :]
+    ways = (
+        word[at + 1] + word[at] + word[at + 2 :],
+        word[at + 1 :],
+        word[at] + word[at:],
+        "eaiou"[(len(word) + variant) % 5] + word[at + 1 :],
+    )
+    return word[:at] + ways[variant % 4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +90,16 @@ class Vocabulary:
     def size(self, kind: str) -> int:
         """Return how many words of a kind there are."""
         return self.ranges[kind][1] - self.ranges[kind][0]
+
+    def draw(self, rng: np.random.Generator, kind: str, n: int) -> npt.NDArray[np.int64]:
+        """Draw n words of a kind, each as likely as any other."""
+        return self.start(kind) + rng.integers(0, self.size(kind), n)
+
+    def draw_ranked(
+        self, rng: np.random.Generator, kind: str, n: int, *, power: float, offset: float
+    ) -> npt.NDArray[np.int64]:
+        """Draw n words of a kind, the first ones most often."""
+        return self.start(kind) + ranks(mandelbrot(self.size(kind), power=power, offset=offset), rng.random(n))
 
     def __repr__(self) -> str:
         return f"Vocabulary(n_words={len(self.table)})"
@@ -150,13 +131,7 @@ def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) ->
         parts[kind] = pl.select(pl.when(clash).then(column + "ix").otherwise(column))[:, 0] if clash.any() else column
     parts["secret_name"], parts["surname"] = parts["surname"].tail(n_secrets), parts["surname"].head(n_surnames)
     parts["secret_town"], parts["town"] = parts["town"].tail(n_secrets), parts["town"].head(n_towns)
-    return _lay_out(parts, next_serial=shift + n_sites + 16 * N_SUBTOPICS * n_tail)
-
-
-def _lay_out(parts: dict[str, pl.Series], *, next_serial: int) -> Vocabulary:
-    ranges, at = {}, 0
-    for kind, column in parts.items():
-        ranges[kind] = (at, at + len(column))
-        at += len(column)
+    ends = [0, *accumulate(len(column) for column in parts.values())]
     table = pl.concat([column.rename("word") for column in parts.values()]).rechunk()
-    return Vocabulary(table=table, ranges=ranges, next_serial=next_serial)
+    next_serial = shift + n_sites + 16 * N_SUBTOPICS * n_tail
+    return Vocabulary(table=table, ranges=dict(zip(parts, pairwise(ends), strict=True)), next_serial=next_serial)

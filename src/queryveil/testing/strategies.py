@@ -1,6 +1,7 @@
 """Hypothesis strategies for small logs; needs Hypothesis, which the library itself does not."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import polars as pl
 from hypothesis import strategies as st
@@ -37,14 +38,15 @@ def logs(draw: st.DrawFn, *, max_users: int = 8, with_time: bool = True) -> Quer
         st.integers(0, 3 * 24),
     )
     rows = draw(st.lists(row, max_size=30))
-    frame: dict[str, list[object]] = {
-        "user": [f"user-{user:04}" for user, _, _, _ in rows],
-        "query": [blank.join(terms) for _, terms, blank, _ in rows],
-    }
-    if with_time:
-        frame["time"] = [datetime(2006, 3, 1) + timedelta(hours=hours) for _, _, _, hours in rows]
-    schema = {name: ROLES[name] for name in frame}
-    return QueryLog(frame=pl.DataFrame(frame, schema=schema))
+    queries = {"query": [blank.join(terms) for _, terms, blank, _ in rows]}
+    return _log([user for user, _, _, _ in rows], queries, [hours for *_, hours in rows] if with_time else None)
+
+
+def _log(users: list[int], columns: dict[str, list[Any]], hours: list[int] | None) -> QueryLog:
+    frame = {"user": [f"user-{user:04}" for user in users], **columns}
+    if hours is not None:
+        frame["time"] = [datetime(2006, 3, 1) + timedelta(hours=each) for each in hours]
+    return QueryLog(frame=pl.DataFrame(frame, schema={name: ROLES[name] for name in frame}))
 
 
 @st.composite
@@ -57,14 +59,8 @@ def clicked_logs(draw: st.DrawFn, *, max_users: int = 8, max_rows: int = 40, wit
         st.integers(0, 3 * 24),
     )
     rows = draw(st.lists(row, max_size=max_rows))
-    frame: dict[str, list[object]] = {
-        "user": [f"user-{user:04}" for user, _, _, _ in rows],
-        "query": [query for _, query, _, _ in rows],
-        "url": [url for _, _, url, _ in rows],
-    }
-    if with_time:
-        frame["time"] = [datetime(2006, 3, 1) + timedelta(hours=hours) for _, _, _, hours in rows]
-    return QueryLog(frame=pl.DataFrame(frame, schema={name: ROLES[name] for name in frame}))
+    clicks: dict[str, list[Any]] = {"query": [query for _, query, _, _ in rows], "url": [url for _, _, url, _ in rows]}
+    return _log([user for user, _, _, _ in rows], clicks, [hours for *_, hours in rows] if with_time else None)
 
 
 @st.composite

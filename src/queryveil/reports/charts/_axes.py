@@ -1,6 +1,6 @@
 """Axes: where values stand, round ticks, and both axes drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, log10, sqrt
 from typing import Literal
@@ -40,13 +40,7 @@ class Scale:
         return self.start + (here - low) / (high - low) * (self.end - self.start)
 
     def _bent(self, value: float) -> float:
-        match self.shape:
-            case "log":
-                return log10(value)
-            case "root":
-                return sqrt(value)
-            case _:
-                return value
+        return log10(value) if self.shape == "log" else sqrt(value) if self.shape == "root" else value
 
 
 def drawable(value: float, *, is_log: bool = False) -> bool:
@@ -72,22 +66,16 @@ def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 
     return Scale(low=ticks[0], high=ticks[-1], start=start, end=end, ticks=ticks)
 
 
-def through(values: Sequence[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
-    """Return an axis from the least value to the greatest; few whole numbers get a tick each.
+def through(values: Iterable[float], *, start: float, end: float) -> Scale:
+    """Return an axis from the least value to the greatest with a tick for each, if they are few whole numbers.
 
     >>> through([2, 3, 4, 6, 8], start=0, end=1).ticks
     (2, 3, 4, 6, 8)
     """
-    known = sorted({value for value in values if drawable(value)}) or [0.0]
-    low, high = known[0], known[-1]
+    known = sorted({value for value in values if drawable(value)})
     if 2 <= len(known) <= 8 and all(value == int(value) for value in known):
-        return Scale(low=low, high=high, start=start, end=end, ticks=tuple(known))
-    if high - low <= max(1e-9 * abs(low), _LEAST):
-        half = abs(low) / 2 if abs(low) > _LEAST else 0.5
-        return Scale(low=low - half, high=high + half, start=start, end=end, ticks=(low,))
-    step = _step((high - low) / n_ticks)
-    ticks = tuple(float(f"{i * step:.12g}") for i in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1))
-    return Scale(low=low, high=high, start=start, end=end, ticks=ticks)
+        return Scale(low=known[0], high=known[-1], start=start, end=end, ticks=tuple(known))
+    return linear(known, start=start, end=end)
 
 
 def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
@@ -127,20 +115,16 @@ def tick_text(value: float, *, percent: bool = False) -> str:
     """
     if percent:
         return f"{100 * value:.6g} %"
-    size = abs(value)
-    if 1e6 <= size < 1e15:
-        for power, name in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-            if size >= power:
-                return f"{value / power:.6g} {name}"
-    return f"{value:,.0f}" if 1000 <= size < 1e6 and value == int(value) else f"{value:.6g}"
+    for power, name in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if power <= abs(value) < 1e15:
+            return f"{value / power:.6g} {name}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 and value == int(value) else f"{value:.6g}"
 
 
 def _step(rough: float) -> float:
+    """Return the least round number that is not below a rough one."""
     power = 10.0 ** floor(log10(rough))
-    for factor in (1.0, 2.0, 2.5, 5.0):
-        if rough <= factor * power * (1 + 1e-9):
-            return factor * power
-    return 10 * power
+    return next((f * power for f in (1.0, 2.0, 2.5, 5.0) if rough <= f * power * (1 + 1e-9)), 10 * power)
 
 
 def left_of(y: Scale, *, percent: bool) -> float:
@@ -148,17 +132,17 @@ def left_of(y: Scale, *, percent: bool) -> float:
     return max(svg.text_width(tick_text(tick, percent=percent)) for tick in y.ticks) + 10
 
 
-def axes(x: Scale, y: Scale, *, x_label: str, y_label: str, percent: tuple[bool, bool]) -> tuple[float, list[Html]]:
+def axes(x: Scale, y: Scale, *, x_label: str, y_label: str, shares: tuple[bool, bool]) -> tuple[float, list[Html]]:
     """Draw both axes and return the height; the meaning of y stands above its ticks, that of x below its end."""
     bottom = y.start
     parts = [svg.label(svg.shortened(y_label, width=svg.WIDTH), 0, 16)]
     for tick in y.ticks:
         place = y.place(tick)
         parts.append(svg.line(x.start, place, x.end, place, class_="axis" if place == bottom else "grid"))
-        parts.append(svg.label(tick_text(tick, percent=percent[1]), x.start - 8, place + 5, anchor="end"))
+        parts.append(svg.label(tick_text(tick, percent=shares[1]), x.start - 8, place + 5, anchor="end"))
     last_end = -1e9
     for tick in x.ticks:
-        place, text = x.place(tick), tick_text(tick, percent=percent[0])
+        place, text = x.place(tick), tick_text(tick, percent=shares[0])
         half = svg.text_width(text) / 2
         middle = min(max(place, half), svg.WIDTH - half)
         parts.append(svg.line(place, bottom, place, bottom + 4, class_="axis"))

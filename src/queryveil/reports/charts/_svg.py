@@ -50,13 +50,10 @@ def tag(name: str, *inside: str, **attributes: float | str | None) -> Html:
     >>> print(tag("text", "a < b", x=1.26, class_="name"))
     <text x="1.3" class="name">a &lt; b</text>
     """
-    written = [
-        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    ]
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    written = "".join(f' {key}="{_value(value)}"' for key, value in given.items())
     text = "".join(escape(part) for part in inside)
-    return Html(f"<{name}{''.join(written)}>{text}</{name}>" if text else f"<{name}{''.join(written)}/>")
+    return Html(f"<{name}{written}>{text}</{name}>" if text else f"<{name}{written}/>")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, class_: str, width: float = 1, dash: str | None = None) -> Html:
@@ -102,9 +99,8 @@ def marker(shape: str, x: float, y: float, *, class_: str, size: float = 4) -> H
 
 def legend(items: Iterable[tuple[Html, str]]) -> Html:
     """Return what lines or marks mean: each a drawing of 26 by 12 pixels, and its words."""
-    rows = [
-        f'<li><svg viewBox="0 0 26 12" aria-hidden="true">{drawn}</svg>{escape(words)}</li>' for drawn, words in items
-    ]
+    box = '<svg viewBox="0 0 26 12" aria-hidden="true">'
+    rows = [f"<li>{box}{drawn}</svg>{escape(words)}</li>" for drawn, words in items]
     return Html(f'<ul class="legend">{"".join(rows)}</ul>')
 
 
@@ -138,13 +134,13 @@ def figure(
     lines = [
         '<figure class="chart">',
         f"<figcaption><strong>{escape(title)}</strong> {escape(description)}</figcaption>",
-        *([above] if above else []),
+        above,
         drawing,
-        *([below] if below else []),
-        *([f"<details><summary>The figures</summary>{table}</details>"] if table else []),
+        below,
+        f"<details><summary>The figures</summary>{table}</details>" if table else None,
         "</figure>",
     ]
-    return Html("\n".join(lines))
+    return Html("\n".join(line for line in lines if line))
 
 
 def _value(value: float | str) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queryveil.html_tables import Html, number, percent, table
-from queryveil.html_tables import percent as percent_text
 from queryveil.reports.charts import _svg as svg
 from queryveil.reports.charts._axes import Scale, drawable, linear, tick_text
 
 _THICK, _APART = 16.0, 2.0
 _BELOW = 12.0
 """From the bars of a row to the label of the next."""
+_BEFORE, _AFTER, _CHANCE = "before: new ids only", "after: this release", "blind guessing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,9 @@ class Bar:
     note: str = ""
 
 
-def bar_chart(*, title: str, description: str, bars: Sequence[Bar], unit: str = "", percent: bool = False) -> Html:
-    """Draw bars from 0, each below its label with its value at its end; with `percent` values are shares.
-
-    Values that are no numbers have no bar, but their line says so.
-    """
-    texts = [percent_text(bar.value) if percent else f"{number(bar.value)} {unit}".strip() for bar in bars]
+def bar_chart(*, title: str, description: str, bars: Sequence[Bar]) -> Html:
+    """Draw bars from 0, each below its label with its value at its end; what is not a number has no bar."""
+    texts = [number(bar.value) for bar in bars]
     ends = [f"{text}  {bar.note}".rstrip() for bar, text in zip(bars, texts, strict=True)]
     room = min(max((svg.text_width(end) for end in ends), default=0.0) + 10, 0.5 * svg.WIDTH)
     scale = linear([bar.value for bar in bars], start=1, end=svg.WIDTH - room)
@@ -35,18 +32,19 @@ def bar_chart(*, title: str, description: str, bars: Sequence[Bar], unit: str = 
     top = 4.0
     for bar, text, whole in zip(bars, texts, ends, strict=True):
         top += svg.LINE
-        end = max(scale.place(0), scale.place(bar.value)) if drawable(bar.value) else scale.place(0)
         parts.append(svg.label(svg.shortened(bar.label, width=svg.WIDTH), 0, top - 6, class_="name"))
+        end = scale.place(0)
         if drawable(bar.value):
             parts.append(_rect(scale, bar.value, top=top, class_="after filled"))
-        parts.append(_base_line(scale, top=top, height=_THICK))
+            end = max(end, scale.place(bar.value))
         shown = svg.shortened(whole, width=svg.WIDTH - end - 6)
         inside = (text, svg.tag("tspan", bar.note, class_="note", dx=8)) if bar.note and shown == whole else (shown,)
+        parts.append(_base_line(scale, top=top, height=_THICK))
         parts.append(svg.tag("text", *inside, x=end + 6, y=top + _THICK / 2 + 5, class_="figure"))
         top += _THICK + _BELOW
-    notes = any(bar.note for bar in bars)
-    rows = [[bar.label, text, *([bar.note] if notes else [])] for bar, text in zip(bars, texts, strict=True)]
-    figures = table(["", "value", *(["note"] if notes else [])], rows=rows) if rows else None
+    rows = [[bar.label, text, bar.note] for bar, text in zip(bars, texts, strict=True)]
+    n_columns = 3 if any(bar.note for bar in bars) else 2
+    figures = table(["", "value", "note"][:n_columns], rows=[row[:n_columns] for row in rows]) if rows else None
     return svg.figure(title=title, description=description, height=top, parts=parts, table=figures)
 
 
@@ -73,43 +71,29 @@ class BeforeAfter:
     interval: tuple[float, float] | None = None
 
 
-def paired_bar_chart(
-    *,
-    title: str,
-    description: str,
-    rows: Sequence[BeforeAfter],
-    before: str = "before: new ids only",
-    after: str = "after: this release",
-    chance: str = "blind guessing",
-) -> Html:
+def paired_bar_chart(*, title: str, description: str, rows: Sequence[BeforeAfter]) -> Html:
     """Draw two bars for each row below its label, with a dashed mark where blind guessing gets."""
     shares = [s for row in rows for s in (row.before, row.after, row.chance, *(row.interval or ())) if s is not None]
     scale = linear(shares, start=1, end=svg.WIDTH - svg.text_width("100.0 %") - 8, n_ticks=4, most=1.0)
     height_of_row = svg.LINE + 2 * _THICK + _APART + _BELOW
-    bottom = 4 + len(rows) * height_of_row - 4
+    bottom = len(rows) * height_of_row
     parts: list[Html] = []
-    if rows:
-        for tick in scale.ticks:
-            place, anchor = scale.place(tick), "start" if tick == scale.ticks[0] else "middle"
-            if tick != 0:
-                parts.append(svg.line(place, 0, place, bottom, class_="grid"))
-            parts.append(svg.label(tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
+    for tick in scale.ticks if rows else ():
+        place, anchor = scale.place(tick), "start" if tick == scale.ticks[0] else "middle"
+        if tick != 0:
+            parts.append(svg.line(place, 0, place, bottom, class_="grid"))
+        parts.append(svg.label(tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
     for i, row in enumerate(rows):
         parts += _pair(row, scale, top=4 + i * height_of_row + svg.LINE)
-    has_interval = any(row.interval for row in rows)
-    columns = ["", before, after, *(["95 % interval"] if has_interval else []), chance]
-    cells = [
-        [row.label, percent_text(row.before), percent_text(row.after), *([_interval(row)] if has_interval else []),
-         percent_text(row.chance)]
-        for row in rows
-    ]  # fmt: skip
+    cells = [[row.label, percent(row.before), percent(row.after), _interval(row), percent(row.chance)] for row in rows]
+    columns = ["", _BEFORE, _AFTER, "95 % interval", _CHANCE]
     return svg.figure(
         title=title,
         description=description,
         height=bottom + svg.LINE + 8,
         parts=parts,
         table=table(columns, rows=cells) if cells else None,
-        above=_legend(before, after, chance, has_interval=has_interval) if rows else None,
+        above=_legend() if rows else None,
     )
 
 
@@ -117,14 +101,15 @@ def _interval(row: BeforeAfter) -> str:
     return f"{percent(row.interval[0])} to {percent(row.interval[1])}" if row.interval else ""
 
 
-def _legend(before: str, after: str, chance: str, *, has_interval: bool) -> Html:
+def _legend() -> Html:
     boxed: dict[str, float | str | None] = {"x": 1, "y": 1, "width": 24, "height": 10, "stroke": "currentColor"}
     items = [
-        (svg.tag("rect", class_="before hollow", **boxed), before),
-        (svg.tag("rect", class_="after filled", **boxed), after),
-        (svg.line(13, 0, 13, 12, class_="chance", width=2, dash="3 2"), chance),
+        (svg.tag("rect", class_="before hollow", **boxed), _BEFORE),
+        (svg.tag("rect", class_="after filled", **boxed), _AFTER),
+        (svg.line(13, 0, 13, 12, class_="chance", width=2, dash="3 2"), _CHANCE),
+        (_whisker(4, 22, 6), "95 % interval"),
     ]
-    return svg.legend([*items, (_whisker(4, 22, 6), "95 % interval")] if has_interval else items)
+    return svg.legend(items)
 
 
 def _whisker(low: float, high: float, middle: float) -> Html:

@@ -1,17 +1,13 @@
 """Numbered dots in a plane: what each choice keeps, and what it exposes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from queryveil.html_tables import Html, escape, number, table
-from queryveil.html_tables import percent as percent_text
+from queryveil.html_tables import Html, escape, number, percent, table
 from queryveil.reports.charts import _svg as svg
 from queryveil.reports.charts._axes import RIGHT, TOP, Scale, axes, drawable, left_of, linear, rooted, tick_text
-from queryveil.reports.charts._svg import Point
 
 Kind = Literal["method", "baseline", "broken", "other"]
 
@@ -43,30 +39,29 @@ def dot_chart(
     x_label: str,
     y_label: str,
     dots: Sequence[Dot],
-    path: Sequence[Point] = (),
+    path: Sequence[svg.Point] = (),
     limit: float | None = None,
-    percent_x: bool = True,
-    percent_y: bool = True,
+    x_is_share: bool = True,
 ) -> Html:
     """Draw dots with numbers, and a list that names them; `path` is a line through the best, `limit` the most y may be.
 
-    With `percent_x` and `percent_y` values are shares. Dots without a place (NaN) stand in the table only.
+    y values are shares. Dots without a place (NaN) stand in the table only.
     """
     placed = [dot for dot in dots if drawable(dot.x) and drawable(dot.y)]
     frontier = [point for point in path if drawable(point[0]) and drawable(point[1])]
     limits = [limit] if limit is not None and drawable(limit) else []
     height, parts = 0.0, list[Html]()
     if placed:
-        x, y = _scales(placed, limits, percent_x=percent_x, percent_y=percent_y)
+        x, y = _scales(placed, limits, x_is_share=x_is_share)
         if y.shape == "root":
             y_label += " (small shares drawn larger)"
-        height, parts = axes(x, y, x_label=x_label, y_label=y_label, percent=(percent_x, percent_y))
+        height, parts = axes(x, y, x_label=x_label, y_label=y_label, shares=(x_is_share, True))
         if len(frontier) > 1:
             parts.append(svg.path([(x.place(a), y.place(b)) for a, b in frontier], class_="after", width=1.2))
-        parts += _marks(placed, x, y, limits, percent=percent_y)
-    written_x, written_y = (percent_text if each else number for each in (percent_x, percent_y))
+        parts += _marks(placed, x, y, limits)
+    written = percent if x_is_share else number
     rows = [
-        [dot.label + (" (picked)" if dot.picked else ""), written_x(dot.x), written_y(dot.y), _LOOKS[dot.kind][2]]
+        [dot.label + (" (picked)" if dot.picked else ""), written(dot.x), percent(dot.y), _LOOKS[dot.kind][2]]
         for dot in dots
     ]
     return svg.figure(
@@ -80,36 +75,32 @@ def dot_chart(
     )
 
 
-def _scales(dots: Sequence[Dot], limits: list[float], *, percent_x: bool, percent_y: bool) -> tuple[Scale, Scale]:
+def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool) -> tuple[Scale, Scale]:
     ys = sorted([dot.y for dot in dots] + limits)
     # Where half of all shares lie so low that a plain axis would heap them up, small ones get more room.
-    if percent_y and ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]:
-        y = rooted(ys, start=_BOTTOM, end=TOP)
-    else:
-        y = linear(ys, start=_BOTTOM, end=TOP, most=1.0 if percent_y else None)
-    left = left_of(y, percent=percent_y)
-    xs = [dot.x for dot in dots]
-    return linear(xs, start=left, end=RIGHT, n_ticks=4, most=1.0 if percent_x else None), y
+    is_heaped = ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]
+    y = rooted(ys, start=_BOTTOM, end=TOP) if is_heaped else linear(ys, start=_BOTTOM, end=TOP, most=1.0)
+    most = 1.0 if x_is_share else None
+    return linear([dot.x for dot in dots], start=left_of(y, percent=True), end=RIGHT, n_ticks=4, most=most), y
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(NamedTuple):
     left: float
     top: float
     right: float
     bottom: float
 
-    def overlaps(self, other: _Box) -> bool:
+    def overlaps(self, other: "_Box") -> bool:
         across = min(self.right, other.right) - max(self.left, other.left)
         return across > 0 and min(self.bottom, other.bottom) > max(self.top, other.top)
 
 
-def _marks(dots: Sequence[Dot], x: Scale, y: Scale, limits: list[float], *, percent: bool) -> list[Html]:
+def _marks(dots: Sequence[Dot], x: Scale, y: Scale, limits: list[float]) -> list[Html]:
     places = [(x.place(dot.x), y.place(dot.y)) for dot in dots]
     taken = [_Box(a - _RADIUS, b - _RADIUS, a + _RADIUS, b + _RADIUS) for a, b in places]
     parts: list[Html] = []
     for limit in limits:
-        place, text = y.place(limit), f"limit {tick_text(limit, percent=percent)}"
+        place, text = y.place(limit), f"limit {tick_text(limit, percent=True)}"
         left, width = x.start + 2, svg.text_width(text)
         boxes = [_Box(each, place - svg.LINE, each + width, place) for each in (left, x.end - width)]
         box = min(boxes, key=lambda each: sum(each.overlaps(dot) for dot in taken))
@@ -136,7 +127,7 @@ def _marks(dots: Sequence[Dot], x: Scale, y: Scale, limits: list[float], *, perc
     return parts + names
 
 
-def _free_box(point: Point, width: float, taken: Sequence[_Box], *, left: float) -> _Box | None:
+def _free_box(point: svg.Point, width: float, taken: Sequence[_Box], *, left: float) -> _Box | None:
     """Return the first free box near a dot: right of it, then around it, then farther off; None if there is none."""
     for reach in (_RADIUS + 1, _RADIUS + 9, _RADIUS + 18):
         for step in range(8):

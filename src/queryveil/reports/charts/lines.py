@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import Literal
 
-from queryveil.html_tables import Html, number, table
-from queryveil.html_tables import percent as percent_text
+from queryveil.html_tables import Html, number, percent, table
 from queryveil.reports.charts import _svg as svg
 from queryveil.reports.charts._axes import RIGHT, TOP, Scale, axes, drawable, left_of, linear, logarithmic, through
-from queryveil.reports.charts._svg import Point
 
 Kind = Literal["before", "after", "chance", "other"]
 
@@ -25,7 +23,7 @@ class Line:
     """A named line through points (x, y), from left to right; `kind` says how it looks, and `thin` that it is minor."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[svg.Point, ...]
     kind: Kind = "after"
     thin: bool = False
 
@@ -39,24 +37,20 @@ def line_chart(
     lines: Sequence[Line],
     log_x: bool = False,
     log_y: bool = False,
-    percent: bool = False,
+    is_share: bool = False,
 ) -> Html:
-    """Draw lines, their names in a legend above; with `percent` the y values are shares.
+    """Draw lines, their names in a legend above; if they are shares, y values are written as per cent.
 
     What has no place on an axis, such as NaN, or 0 on a log axis, is left out.
     """
-    kept = [
-        replace(
-            each,
-            points=tuple((x, y) for x, y in each.points if drawable(x, is_log=log_x) and drawable(y, is_log=log_y)),
-        )
-        for each in lines
-    ]
-    some = [each for each in kept if each.points]
+    some = []
+    for each in lines:
+        points = [(x, y) for x, y in each.points if drawable(x, is_log=log_x) and drawable(y, is_log=log_y)]
+        some += [replace(each, points=tuple(points))] if points else []
     height, parts = 0.0, list[Html]()
     if some:
-        x, y = _scales(some, log_x=log_x, log_y=log_y, percent=percent)
-        height, parts = axes(x, y, x_label=x_label, y_label=y_label, percent=(False, percent))
+        x, y = _scales(some, log_x=log_x, log_y=log_y, is_share=is_share)
+        height, parts = axes(x, y, x_label=x_label, y_label=y_label, shares=(False, is_share))
         # What matters most is drawn last, on top.
         for each in sorted(some, key=lambda each: (each.kind == "after", not each.thin)):
             parts += _line(each, x, y)
@@ -65,18 +59,18 @@ def line_chart(
         description=description,
         height=height,
         parts=parts,
-        table=_table(lines, x_label=x_label, percent=percent) if some else None,
+        table=_table(lines, x_label=x_label, is_share=is_share) if some else None,
         above=svg.legend([(_sample(each), each.name) for each in some]) if some else None,
     )
 
 
-def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, percent: bool) -> tuple[Scale, Scale]:
+def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, is_share: bool) -> tuple[Scale, Scale]:
     xs, ys = ([point[i] for each in lines for point in each.points] for i in (0, 1))
     if log_y:
         y = logarithmic(ys, start=_BOTTOM, end=TOP, n_ticks=4)
     else:
-        y = linear(ys, start=_BOTTOM, end=TOP, most=1.0 if percent else None)
-    left = left_of(y, percent=percent)
+        y = linear(ys, start=_BOTTOM, end=TOP, most=1.0 if is_share else None)
+    left = left_of(y, percent=is_share)
     return logarithmic(xs, start=left, end=RIGHT, n_ticks=4) if log_x else through(xs, start=left, end=RIGHT), y
 
 
@@ -104,13 +98,13 @@ def _sample(each: Line) -> Html:
     return Html(drawn + svg.marker(shape, 13, 6, class_=_look(each), size=3)) if shape else drawn
 
 
-def _table(lines: Sequence[Line], *, x_label: str, percent: bool) -> Html:
+def _table(lines: Sequence[Line], *, x_label: str, is_share: bool) -> Html:
     xs = sorted({x for each in lines for x, _ in each.points if not isnan(x)})
     caption = ""
     if len(xs) > _MOST_ROWS:
         caption = f"{_MOST_ROWS} of {len(xs):,} places"
         xs = [xs[round(i * (len(xs) - 1) / (_MOST_ROWS - 1))] for i in range(_MOST_ROWS)]
     by_x = [dict(each.points) for each in lines]
-    written = percent_text if percent else number
-    rows = [[number(x), *(written(points.get(x)) for points in by_x)] for x in xs]
+    write = percent if is_share else number
+    rows = [[number(x), *(write(points.get(x)) for points in by_x)] for x in xs]
     return table([x_label, *(each.name for each in lines)], rows=rows, caption=caption)

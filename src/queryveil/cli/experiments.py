@@ -1,0 +1,204 @@
+"""`queryveil compare`, `demo` and `reproduce`: methods side by side, and the figures of the papers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import queryveil
+from queryveil.cli import options
+from queryveil.cli._commands import read_values
+from queryveil.cli.output import print_json, print_table, progress_bar
+from queryveil.errors import BadInput, BadParameter
+from queryveil.settings import setting
+
+if TYPE_CHECKING:
+    from queryveil.comparison import Comparison, Plan
+    from queryveil.comparison.demo import Demo
+
+_JUDGING = "What they are judged by"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """What runs are judged by; what is None is as the plan has it."""
+
+    exposure: str | None = setting(None, metavar="NAME[:N]", help="Attacker, or worst; likely_terms:4.", panel=_JUDGING)
+    utility: str | None = setting(None, metavar="NAME", help="Measure; log_size_kept.", panel=_JUDGING)
+    limit: float | None = setting(None, help="Most that may be found, 0 to 1; 0.05.", panel=_JUDGING)
+    holdout: float | None = setting(None, help="Users left out as the public; 0.25.", panel=_JUDGING)
+    public: str | None = setting(None, metavar="FILE", help="A public log in their place.", panel=_JUDGING)
+    people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_JUDGING)
+    values: Any = setting(None, metavar="FILE", help="Table of term values.", panel=_JUDGING)
+    targets: int = setting(1000, help="People an attacker seeks.", panel=_JUDGING)
+
+    def read(self, reading: options.Reading) -> dict[str, Any]:
+        """Return the arguments of `compare`, with the files read."""
+        from queryveil.attacks import read_people
+
+        return {
+            **{name: getattr(self, name) for name in ("exposure", "utility", "limit", "holdout", "values")},
+            "public": None if self.public is None else reading.read(self.public),
+            "people": () if self.people is None else read_people(self.people),
+            "n_targets": self.targets,
+        }
+
+
+def compare(
+    log: options.Log,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for figures; no release.")],
+    *,
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given.")
+    ] = None,
+    plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Runs as TOML, in place of --methods.")] = None,
+    judging: Judging,
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time; one per core.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a comparison.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Do again what DIR has already.")] = False,
+    reading: options.Reading,
+    as_json: options.Json = False,
+) -> None:
+    """Put methods side by side on one log: what each keeps, what attackers find. Exit 1 if a promise is broken."""
+    chosen = _plan(methods, plan)
+    if jobs is not None and jobs < 1:
+        raise BadParameter("jobs", jobs, allowed="1 or more")
+    n_jobs = jobs or os.cpu_count() or 1
+    with progress_bar():
+        arguments = judging.read(reading)
+        found = queryveil.compare(
+            reading.read(log), chosen, folder=output, jobs=n_jobs, seed=seed, again=force, **arguments
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_comparison(found, output)
+    for row in found.broken:
+        typer.echo(f"BROKEN: {row.name}: {row.judged.verdict}", err=True)
+    if all(row.judged.failed for row in found.rows):
+        raise BadInput("no run came to an end; the notes say why")
+    raise typer.Exit(1 if found.broken else 0)
+
+
+def _plan(methods: str | None, plan: Path | None) -> Plan | None:
+    from queryveil.comparison import plan_of, read_plan
+
+    if methods is not None and plan is not None:
+        raise BadParameter("methods", methods, allowed="left out with --plan")
+    if plan is not None:
+        return read_plan(plan)
+    return None if methods is None else plan_of(methods)
+
+
+def _print_comparison(found: Comparison, folder: Path) -> None:
+    print_table(*found.table())
+    typer.echo(f"\n{found.in_words()}")
+    for caution in found.cautions():
+        typer.echo(caution)
+    if found.picked is not None:
+        typer.echo(f"\n    {found.picked.command}\n")
+    for note in found.notes():
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")] = Path(
+        "queryveil-demo"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier demo left in DIR.")] = False,
+    users: Annotated[int, typer.Option(help="How many made-up users.")] = 4000,
+    as_json: options.Json = False,
+) -> None:
+    """Take a made-up log through everything, in two minutes."""
+    with progress_bar():
+        output.mkdir(parents=True, exist_ok=True)
+        done = queryveil.demo(output, users=users, jobs=os.cpu_count() or 1, force=force)
+    if as_json:
+        print_json(done.to_dict())
+    else:
+        _print_demo(done, output)
+    is_well = done.verdict.holds and done.n_found_after == 0 and not done.comparison.broken
+    raise typer.Exit(0 if is_well else 1)
+
+
+def _print_demo(done: Demo, folder: Path) -> None:
+    before, after, promise = done.before, done.after, done.manifest.promise
+    size = max(before.alone)
+    counts = done.manifest.counts
+    typer.echo(
+        f"A made-up search log: {before.n_rows:,} queries of {before.n_users:,} people.\n"
+        f"\n"
+        f"Before  {before.alone[size]:,} of {before.n_users:,} people stood alone: "
+        f"{size} of their own search terms were enough to pick them out.\n"
+        f"        {done.n_found_before} of {done.n_planted} people whose name and town we know were found.\n"
+        f"After   {after.alone[size]:,} of {after.n_users:,} people stand alone.\n"
+        f"        {done.n_found_after} of {done.n_planted} people whose name and town we know were found.\n"
+        f"\n"
+        f"Promise {promise.in_words()}\n"
+        f"Verdict {done.verdict.in_words()} (checked on the written files)\n"
+        f"Cost    {counts.n_rows_after:,} of {counts.n_rows_before:,} queries and "
+        f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.\n"
+        f"\n"
+        f"All methods side by side: what each keeps, and how many people are found by 4 of their terms\n"
+    )
+    print_table(*done.comparison.table())
+    typer.echo(
+        "\n".join(["", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out]) + "\n"
+        f"\n"
+        f"Look    {folder / 'release' / 'report.html'} (the report on the release)\n"
+        f"        {folder / 'comparison' / 'compare.html'} (the frontier between the methods)\n"
+        f"Next    queryveil inspect YOUR_LOG, then queryveil compare YOUR_LOG -o DIR"
+    )
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="km-table3, km-table5, km-table6, km-table7, km-fig1, km-fig2, clump-fig3 to clump-fig7, "
+            "kdelta-fig1, kdelta-fig2, plink-fig2 to plink-fig6, swap-table2 to swap-table4, or swap-fig4 to "
+            "swap-fig8.",
+        ),
+    ],
+    log: Annotated[
+        str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")
+    ] = None,
+    *,
+    users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
+    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="What the plink figures search: a folder of .txt files, or JSON lines with text; left out: WordNet's "
+            "glosses.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
+    reading: options.Reading,
+    as_json: options.Json = False,
+) -> None:
+    """Print a paper's table or figure, theirs beside ours."""
+    from queryveil.utility.search_index import read_corpus
+
+    with progress_bar():
+        table = queryveil.reproduce(
+            name,
+            reading.read(log) if log is not None else None,
+            users=users,
+            values=read_values(values) if values else None,
+            corpus=read_corpus(corpus) if corpus else None,
+            seed=seed,
+        )
+    if as_json:
+        print_json(table)
+        return
+    print_table(table.columns, table.rows, title=table.title)
+    for note in table.notes:
+        typer.echo(f"- {note}")

@@ -1,0 +1,282 @@
+"""`queryveil verify`, `attack`, `measure` and `report`: is the promise kept, who is found, what is it good for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import queryveil
+from queryveil.cli import options
+from queryveil.cli._commands import load_taxonomy, read_values
+from queryveil.cli.output import print_json, print_table, progress_bar
+from queryveil.errors import BadParameter
+from queryveil.settings import setting
+
+if TYPE_CHECKING:
+    from queryveil.attacks import Attacks, Exposure
+
+
+def verify(
+    place: options.Place,
+    *,
+    original: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
+    ] = None,
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
+    ] = None,
+    key: options.Key = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
+    tables: options.SwapTables,
+    reading: options.OriginalReading,
+    engine: options.Engine,
+    as_json: options.Json = False,
+) -> None:
+    """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
+    is_other = tables.classifier_kind != "evidence"
+    engine.refuse(show=show, key=key, taxonomy=taxonomy, classifier=is_other, **tables.files)
+    spark, texts = engine.start(), None
+    with progress_bar():
+        if spark is not None:
+            there = None if original is None else reading.read_on(spark, original)
+            verdict = spark.verify(place, original=there)
+        else:
+            release = queryveil.read_release(place)
+            verdict = queryveil.verify(
+                release,
+                original=None if original is None else reading.read_original(original, release),
+                taxonomy=load_taxonomy(taxonomy),
+                key=options.key_of(release, key),
+                classifier=tables.own_classifier(),
+            )
+            texts = verdict.show(release.data) if show else None
+    if as_json:
+        print_json(verdict.to_dict() | ({} if texts is None else {"texts": texts}))
+    else:
+        for line in (verdict.in_words(), *(texts or [])):
+            typer.echo(line)
+        for note in verdict.notes:
+            typer.echo(f"note: {note}", err=True)
+    raise typer.Exit(0 if verdict.holds else 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attackers:
+    """What attackers are given, and how many people they look for."""
+
+    public: str | None = setting(
+        None, metavar="FILE", help="A log of the same kind by other people, for attackers to learn from."
+    )
+    people: Path | None = setting(None, metavar="FILE", help="JSON lines with name and town: people to look for.")
+    targets: int = setting(1000, help="People that each attacker looks for, at most.")
+    seed: int | None = setting(None, help="Repeat what attackers draw.")
+
+    def read(self, reading: options.Reading, release: queryveil.Release) -> dict[str, Any]:
+        """Return the arguments of `attack` and `report`, with the files read, and what makes such a release again."""
+        from queryveil.attacks import read_people
+        from queryveil.comparison import remake_of
+
+        return {
+            "public": None if self.public is None else reading.read(self.public),
+            "people": () if self.people is None else read_people(self.people),
+            "remake": remake_of(release.manifest),
+            "n_targets": self.targets,
+            "seed": self.seed,
+        }
+
+
+def attack(
+    log: options.Original,
+    folder: options.Folder,
+    *,
+    key: options.Key = None,
+    taxonomy: options.OwnTaxonomy = None,
+    only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
+    attackers: Attackers,
+    reading: options.OriginalReading,
+    as_json: options.Json = False,
+) -> None:
+    """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
+    with progress_bar():
+        release = queryveil.read_release(folder)
+        found = queryveil.attack(
+            reading.read(log),
+            release,
+            key=options.key_of(release, key),
+            taxonomy=load_taxonomy(taxonomy),
+            only=options.parse_list(only),
+            **attackers.read(reading, release),
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_attacks(found, is_noisy=release.promise.is_noisy)
+
+
+def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
+
+    rows = [
+        (
+            _label(attempt.after),
+            attempt.after.what,
+            "-" if attempt.before is None else _percent(attempt.before.share),
+            _percent(attempt.after.share),
+            f"{_percent(attempt.after.interval[0])} to {_percent(attempt.after.interval[1])}",
+            _percent(attempt.after.chance_share),
+        )
+        for attempt in found.attempts
+    ]
+    if rows:
+        print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
+    if is_noisy and found.named("sybil") is not None:
+        typer.echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
+    if not found.exact:
+        typer.echo(
+            "note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n", err=True
+        )
+    reasons: dict[str, list[str]] = {}
+    for skipped in found.skipped:
+        reasons.setdefault(skipped.reason, []).append(skipped.attacker)
+    for reason, names in reasons.items():
+        typer.echo(f"not run: {', '.join(names)}: {reason}", err=True)
+
+
+def _label(found: Exposure) -> str:
+    known = "" if found.n_known is None else f" {found.n_known}"
+    return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def measure(
+    log: options.Original,
+    place: options.Place,
+    *,
+    key: options.Key = None,
+    values: options.Values = None,
+    taxonomy: options.OwnTaxonomy = None,
+    membership: options.Membership = None,
+    reading: options.OriginalReading,
+    engine: options.Engine,
+    as_json: options.Json = False,
+) -> None:
+    """Measure what a release is still good for, beside the log it was made from."""
+    from queryveil.formats.aggregates import read_membership
+
+    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership)
+    spark = engine.start()
+    with progress_bar():
+        if spark is not None:
+            found = spark.measure(reading.read_on(spark, log), place)
+        else:
+            release = queryveil.read_release(place)
+            found = queryveil.measure(
+                reading.read_original(log, release),
+                release,
+                key=options.key_of(release, key),
+                values=read_values(values) if values else None,
+                taxonomy=load_taxonomy(taxonomy),
+                membership=read_membership(membership) if membership else None,
+            )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    rows: list[tuple[str, str, str]] = []
+    for family, scores in found.by_group().items():
+        rows.append((family, "", ""))
+        rows += [(f"  {score.title}", score.written, f"{score.better} is better") for score in scores]
+    if rows:
+        print_table(("measure", "value", ""), rows)
+    for text in found.notes:
+        typer.echo(f"note: {text}", err=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportReading(options.Reading):
+    """How the original is read, where `--format` is that of the report."""
+
+    file_format: str | None = setting(
+        None, option="original_format", help="As --format of verify.", panel="How to read the log"
+    )
+
+
+def report(
+    folder: options.Folder,
+    *,
+    original: Annotated[
+        str | None, typer.Option(metavar="LOG", help="What it was made from: to attack and measure it.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="If not DIR/report.html; - is stdout.")
+    ] = None,
+    report_format: Annotated[str, typer.Option("--format", help="html, md or json.")] = "html",
+    key: options.Key = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the release's most frequent queries.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    taxonomy: options.OwnTaxonomy = None,
+    values: options.Values = None,
+    membership: options.Membership = None,
+    attackers: Attackers,
+    tables: options.SwapTables,
+    reading: ReportReading,
+    as_json: options.Json = False,
+) -> None:
+    """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
+    from queryveil import reports
+    from queryveil.formats.aggregates import read_membership
+    from queryveil.release import MANIFEST
+
+    kind = reports.report_format("json" if as_json else report_format)
+    goes_out = output == "-" or (as_json and output is None)
+    with progress_bar():
+        release = queryveil.read_release(folder)
+        # Privacy: figures beside the original are exact, and whatever is handed out with noisy counts must be covered.
+        is_private = original is not None and release.promise.is_noisy
+        path = Path(output) if output and not goes_out else _place(folder, kind=kind, is_private=is_private)
+        if not goes_out:
+            if is_private and path.resolve().is_relative_to(folder.resolve()):
+                raise BadParameter("output", str(path), allowed="a file outside the release, which others will get")
+            # A report in the folder is made from it, so that an older one may go.
+            reports.check_report_target(path, force=force or output is None)
+            files = [file.name for file in (release.manifest.data, release.manifest.clicks) if file is not None]
+            _check_is_apart(path, [original, key, *(folder / name for name in (MANIFEST, *files))])
+        made = queryveil.report(
+            release,
+            original=None if original is None else reading.read_original(original, release),
+            key=options.key_of(release, key),
+            taxonomy=load_taxonomy(taxonomy),
+            classifier=tables.own_classifier(),
+            values=read_values(values) if values else None,
+            membership=read_membership(membership) if membership else None,
+            show=show,
+            **attackers.read(reading, release),
+        )
+        text = reports.render(made, format=kind)
+    if goes_out:
+        sys.stdout.write(text)
+    else:
+        reports.write_whole(text, path)
+        typer.echo(reports.in_short(made))
+        typer.echo(f"written to {path}", err=True)
+    raise typer.Exit(1 if made.state is reports.State.BROKEN else 0)
+
+
+def _place(folder: Path, *, kind: str, is_private: bool) -> Path:
+    """Return where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
+    whole = folder.absolute()
+    return whole.with_name(f"{whole.name}-report.{kind}") if is_private else folder / f"report.{kind}"
+
+
+def _check_is_apart(path: Path, others: Iterable[str | Path | None]) -> None:
+    """Raise if the report would take the place of what it is about."""
+    for other in others:
+        if other is not None and Path(other).exists() and path.exists() and path.samefile(other):
+            raise BadParameter("output", str(path), allowed="a file that is not a part of what is reported on")

@@ -1,0 +1,143 @@
+"""`queryveil synth`, `inspect` and `classify`: logs that are made up, and what is in a log."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import queryveil
+from queryveil.cli import options
+from queryveil.cli.output import print_facts, print_json, print_table, progress_bar, share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def synth(
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to make; its ending names the format.")],
+    users: Annotated[int | None, typer.Option(help="How many users; left out: as many as the shape has.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same log.")] = 0,
+    like: Annotated[str, typer.Option(help="web, altavista (2002) or aol (2006).")] = "web",
+    values: Annotated[bool, typer.Option("--values", help="Also write made-up term values to OUT.values.csv.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Make up a realistic log of any size, with planted secrets listed in OUT.secrets.jsonl."""
+    from queryveil.formats import layout_for
+    from queryveil.synthesis import write_synthetic
+
+    layout = layout_for(output)
+    with progress_bar():
+        made = queryveil.synth(users=users, seed=seed, like=like)
+        files = write_synthetic(made, output, layout=layout, values_seed=seed if values else None, force=force)
+    names = [str(file) for file in files]
+    facts: dict[str, object] = {"rows": made.log.n_rows, "users": made.log.n_users, "secrets": len(made.secrets)}
+    if as_json:
+        print_json(facts | {"files": names})
+    else:
+        print_facts(facts | {"files": ", ".join(names)})
+
+
+def inspect(
+    log: options.Log,
+    *,
+    k: Annotated[int, typer.Option(help="A user stands alone with terms that fewer than k users share.")] = 2,
+    m: Annotated[int, typer.Option(help="Look at up to m terms, 1 to 3.")] = 3,
+    reading: options.Reading,
+    engine: options.Engine,
+    as_json: options.Json = False,
+) -> None:
+    """Return what is in a log, and how many users stand alone."""
+    spark = engine.start()
+    with progress_bar():
+        if spark is None:
+            found = queryveil.inspect(reading.read(log), k=k, m=m)
+        else:
+            found = spark.inspect(reading.read_on(spark, log), k=k, m=m)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    span = f"{found.first_time:%Y-%m-%d %H:%M} to {found.last_time:%Y-%m-%d %H:%M}" if found.first_time else "no times"
+    alone = "nobody else has" if k == 2 else f"fewer than {k} users have"
+    print_facts(
+        {
+            "rows": found.n_rows,
+            "users": found.n_users,
+            "distinct queries": found.n_distinct_queries,
+            "empty queries": found.n_empty_queries,
+            "terms": f"{found.n_terms:,} in {found.n_term_occurrences:,} occurrences",
+            "longest history": f"{found.longest_history:,} terms",
+            "time": span,
+            "columns": ", ".join(found.columns),
+        }
+        | {
+            f"users with {size} term{'s' if size > 1 else ''} {alone}": f"{n:,} ({share(n, found.n_users)})"
+            for size, n in found.alone.items()
+        }
+    )
+
+
+def classify(
+    log: options.Log,
+    *,
+    classifier: Annotated[
+        str, typer.Option(help="evidence: by all of a query; paper: by its rarest unit alone.")
+    ] = "evidence",
+    tables: options.TableFiles,
+    reading: options.Reading,
+    as_json: options.Json = False,
+) -> None:
+    """Return what each query is about, without its identifiers. Shows words of the log."""
+    from queryveil.text.identifiers import remove_identifiers
+
+    chosen = tables.classifier(classifier)
+    cleaned = remove_identifiers(reading.read(log).frame["query"])
+    found = chosen.classify(cleaned.queries)
+    rows = found.names.to_frame().with_columns(found.main_unit, cleaned.removed.alias("removed"))
+    if as_json:
+        _print_lines(rows)
+    else:
+        _print_tables(rows, is_empty=cleaned.queries == "", counts=cleaned.counts, n_emptied=cleaned.n_emptied)
+
+
+def _print_lines(rows: pl.DataFrame) -> None:
+    """Print a line of JSON for each row, and a last one with the share of each category."""
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1):
+        line = {"row": i, "category": category, "main_unit": main_unit, "removed": removed or []}
+        sys.stdout.write(encode(line).decode() + "\n")
+    sys.stdout.write(encode({"n_rows": len(rows), "shares": _shares(rows)}).decode() + "\n")
+
+
+def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, int], n_emptied: int) -> None:
+    lines = [
+        (i, category, main_unit, ", ".join(removed or []) or None)
+        for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1)
+    ]
+    print_table(["row", "category", "main unit", "removed"], lines)
+    n_asked = int((~is_empty).sum())
+    n_found = int((rows["category"].filter(~is_empty) != "Unclassified").sum())
+    shares = [(name, round(part * len(rows)), f"{100 * part:.1f} %") for name, part in _shares(rows).items()]
+    print_table(["category", "rows", "share"], shares)
+    print_facts(
+        {
+            "rows": len(rows),
+            "queries with text": n_asked,
+            "with a category": f"{n_found:,} ({share(n_found, n_asked)})",
+            "of nothing but identifiers": n_emptied,
+            "identifiers removed": ", ".join(f"{kind} {n:,}" for kind, n in counts.items()) or "none",
+        }
+    )
+
+
+def _shares(rows: pl.DataFrame) -> dict[str, float]:
+    """Return the share of each category that occurs, in the order of their list."""
+    from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
+
+    counts = dict(rows["category"].value_counts().iter_rows())
+    return {name: counts[name] / len(rows) for name in (*CATEGORIES, UNCLASSIFIED) if name in counts}
