@@ -34,8 +34,8 @@ from queryveil.text.tokens import encode
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "queryveil"
-MAX_FILES = 315
-MAX_IMPORT_SHARE = 0.075
+MAX_FILES = 300
+MAX_IMPORT_SHARE = 0.06
 HEAVY = ("numba", "numpy", "pandas", "polars", "pyarrow")
 
 

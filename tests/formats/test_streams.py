@@ -3,7 +3,6 @@ import gzip
 import io
 import os
 import sys
-import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -120,11 +119,13 @@ def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def as_nobody() -> Iterator[None]:
-    """Be an ordinary user for a while: root may read everything."""
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Be an ordinary user in a folder of one's own for a while: root may read everything."""
+    monkeypatch.chdir(tmp_path)
     if os.geteuid() != 0:
         yield
         return
+    os.chown(tmp_path, 65534, -1)
     os.seteuid(65534)
     try:
         yield
@@ -132,26 +133,28 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-@pytest.mark.usefixtures("as_nobody")
+@pytest.mark.usefixtures("own_folder")
 @pytest.mark.parametrize("name", ["log.tsv", "log[1].tsv"])
 def test_a_file_without_permission_is_a_clear_error(name: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = _file(Path(folder), TEXT, name)
-        path.chmod(0)
+    path = _file(Path(), TEXT, name)
+    assert read_log(path).n_rows
+    path.chmod(0)
+    with pytest.raises(BadFile, match="no permission"):
+        read_log(path)
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_a_file_in_a_folder_without_permission_is_a_clear_error() -> None:
+    folder = Path("closed")
+    folder.mkdir()
+    path = _file(folder, TEXT, "log.tsv")
+    assert read_log(path).n_rows
+    folder.chmod(0)
+    try:
         with pytest.raises(BadFile, match="no permission"):
             read_log(path)
-
-
-@pytest.mark.usefixtures("as_nobody")
-def test_a_file_in_a_folder_without_permission_is_a_clear_error() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = _file(Path(folder), TEXT, "log.tsv")
-        Path(folder).chmod(0)
-        try:
-            with pytest.raises(BadFile, match="no permission"):
-                read_log(path)
-        finally:
-            Path(folder).chmod(0o700)
+    finally:
+        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "log\0.tsv"])
