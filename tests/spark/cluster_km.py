@@ -1,6 +1,6 @@
-"""km on two executors that are processes of their own; one of them may be killed in the middle.
+"""km twice on two executors that are processes of their own; the second time one of them is killed in the middle.
 
-python cluster_km.py LOG FOLDER SEED [kill]
+python cluster_km.py LOG LEFT KILLED SEED
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from queryveil import Km, progress
@@ -41,22 +40,23 @@ def is_mine(pid: int) -> bool:
 
 
 def main() -> None:
-    path, folder, seed, *rest = sys.argv[1:]
+    path, left, killed, seed = sys.argv[1:]
     engine = start_spark("local-cluster[2,1,1024]")
     log = engine.read_log(path)
-    told: dict[str, object] = {"executors": len(executors()), "killed": 0, "steps": []}
-    steps: list[str] = []
+    told = []
+    for folder in (left, killed):
+        there, steps, gone = executors(), list[str](), list[int]()
 
-    def kill_one(step: str, _: float) -> None:
-        steps.append(step)
-        if rest and step == "counting, round 2" and not told["killed"]:
-            os.kill(executors()[0], signal.SIGKILL)
-            told["killed"] = 1
+        def follow(step: str, _: float, steps: list[str] = steps, gone: list[int] = gone, to: str = folder) -> None:
+            steps.append(step)
+            if to == killed and step == "counting, round 2" and not gone:
+                gone.append(executors()[0])
+                os.kill(gone[0], signal.SIGKILL)
 
-    start = time.monotonic()
-    with progress.watch(kill_one):
-        engine.anonymize(Km(k=10, m=3, seed=int(seed)), log, folder)
-    told |= {"n_rounds": sum(step.startswith("counting, round") for step in steps), "seconds": time.monotonic() - start}
+        with progress.watch(follow):
+            engine.anonymize(Km(k=10, m=3, seed=int(seed)), log, folder)
+        n_rounds = sum(step.startswith("counting, round") for step in steps)
+        told.append({"executors": len(there), "killed": len(gone), "n_rounds": n_rounds})
     print(json.dumps(told))
     engine.session.stop()
 

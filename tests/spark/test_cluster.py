@@ -15,18 +15,8 @@ from tests.support.examples import SOAKS
 from queryveil import read_release, synth, verify
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")
-N_USERS = 1_000_000 if SOAKS else 20_000
+N_USERS = 1_000_000 if SOAKS else 5_000
 """A million takes ten minutes on two cores."""
-
-
-def run(log: Path, folder: Path, *more: str) -> dict[str, Any]:
-    script = Path(__file__).with_name("cluster_km.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(log), str(folder), *more], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +25,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cluster")
     log = folder / "log.parquet"
     synth(users=N_USERS, seed=1).log.frame.write_parquet(log)
-    told = [run(log, folder / "left", "7"), run(log, folder / "killed", "7", "kill")]
+    script = Path(__file__).with_name("cluster_km.py")
+    command = [sys.executable, str(script), str(log), str(folder / "left"), str(folder / "killed"), "7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
     assert [one["executors"] for one in told] == [2, 2]
     assert [one["killed"] for one in told] == [0, 1]
     assert all(one["n_rounds"] > 2 for one in told)
