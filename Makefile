@@ -20,10 +20,10 @@ endif
 demo: $(VENV)/installed
 	$(BIN)/queryveil demo --force
 
-# Fast tests wait for nobody.
+# Fast tests wait for nobody; properties are tried on few examples.
 quick: WORKERS = $(shell getconf _NPROCESSORS_ONLN)
 quick: $(VENV)/installed-test
-	$(PYTEST) -m 'not slow' --ignore tests/papers --ignore tests/spark tests
+	QUERYVEIL_QUICK=1 $(PYTEST) -m 'not slow' --ignore tests/papers --ignore tests/spark tests
 
 test: $(VENV)/compiled
 	@tools/debian_packages.sh

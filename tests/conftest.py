@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support.examples import N_SOAKING, SOAKS
+from tests.support.examples import IS_QUICK, N_QUICK, N_SOAKING, SOAKS
 
 TESTS = Path(__file__).resolve().parent
 COMPILING_FOLDERS = ("methods", "checks")
@@ -46,7 +46,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTS.parent), os.e
 # The first call of a kernel compiles it, so single examples may take seconds.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("soak", parent=settings.get_profile("house"), max_examples=N_SOAKING)
-settings.load_profile("soak" if SOAKS else "house")
+settings.register_profile("quick", parent=settings.get_profile("house"), max_examples=N_QUICK)
+settings.load_profile("soak" if SOAKS else "quick" if IS_QUICK else "house")
 
 
 def pytest_configure(config: pytest.Config) -> None:

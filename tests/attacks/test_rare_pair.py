@@ -78,6 +78,7 @@ def test_it_holds_for_nodes_of_a_taxonomy_and_within_windows_too(log: QueryLog) 
         assert not alone_with_own(pair, users=np.arange(pair.n_users)).ptr.any()
 
 
+@pytest.mark.slow
 def test_it_holds_on_a_log_of_thousands() -> None:
     log = synthesize(users=3000, seed=3).log
     for release in (

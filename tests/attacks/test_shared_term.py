@@ -84,6 +84,7 @@ def made() -> QueryLog:
     return synthesize(users=2000, seed=5).log
 
 
+@pytest.mark.slow
 def test_what_is_found_is_how_often_the_guess_is_right(made: QueryLog) -> None:
     """Somebody who sees who is in which group counts the same."""
     grouping = Plink(seed=1).group(made)

@@ -53,6 +53,7 @@ def made() -> tuple[QueryLog, QueryLog]:
     return halves(synthesize(users=12_000, seed=9).log)
 
 
+@pytest.mark.slow
 def test_a_log_by_other_people_gives_more_than_a_tenth_of_the_top_terms_away(made: tuple[QueryLog, QueryLog]) -> None:
     found = attacked(*made)
     assert found.n_targets == 500
@@ -60,6 +61,7 @@ def test_a_log_by_other_people_gives_more_than_a_tenth_of_the_top_terms_away(mad
     assert found.n_by_chance < 1
 
 
+@pytest.mark.slow
 def test_rank_alone_finds_less_but_more_than_chance(made: tuple[QueryLog, QueryLog]) -> None:
     by_rank, found = attacked(*made, only_rank=True), attacked(*made)
     assert (by_rank.attacker, found.attacker) == ("token_rank", "token_inversion")
@@ -67,16 +69,19 @@ def test_rank_alone_finds_less_but_more_than_chance(made: tuple[QueryLog, QueryL
     assert found.interval[0] > by_rank.interval[1]
 
 
+@pytest.mark.slow
 def test_the_same_log_in_clear_gives_nearly_all_away(made: tuple[QueryLog, QueryLog]) -> None:
     assert attacked(made[0], made[0]).share > 0.9
 
 
+@pytest.mark.slow
 def test_a_log_of_other_words_gives_nothing_away(made: tuple[QueryLog, QueryLog]) -> None:
     other = made[1].with_frame(made[1].frame.with_columns(pl.col("query").str.replace_all(r"(\w+)", "x${1}")))
     found = attacked(made[0], other)
     assert (found.n_found, found.n_by_chance) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_log_whose_terms_are_mixed_up_finds_about_as_much_as_chance(made: tuple[QueryLog, QueryLog]) -> None:
     # Each public term is written as another one, so that counts tell the wrong term.
     tokens = tokenize(made[1].frame["query"])

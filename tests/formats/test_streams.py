@@ -81,6 +81,7 @@ def test_compressed_data_is_known_without_its_ending(tmp_path: Path) -> None:
     assert read_log(_file(tmp_path, gzip.compress(TEXT), "log.tsv")).layout.compression == "gz"
 
 
+@pytest.mark.slow
 def test_a_line_that_unpacks_to_far_more_than_it_takes_is_one_bad_row(tmp_path: Path) -> None:
     text = TEXT + b"x" * (400 * MAX_RECORD_BYTES) + b"\n" + ROWS
     path = _file(tmp_path, gzip.compress(text, 1), "log.tsv.gz")

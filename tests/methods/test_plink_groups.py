@@ -64,6 +64,7 @@ def test_the_groups_are_those_of_plain_python(data: Profiles, p: float, a: int, 
         check_against_plain_python(data, p=p, a=a, strict=strict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_groups_of_many_drawn_sets_are_those_of_plain_python(strict: bool) -> None:
     # Hypothesis draws mostly few users; who is left over at the end shows in larger sets.

@@ -106,6 +106,7 @@ def test_an_altavista_log_lasts_a_day(altavista: pl.DataFrame) -> None:
     assert altavista["time"].max() < datetime(2002, 9, 9)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_the_whole_altavista_log_has_the_figures_of_the_paper() -> None:
     frame = synthesize(seed=4, like="altavista").log.frame
     counts = terms_of(frame).group_by("user", "term").agg(n=pl.len())

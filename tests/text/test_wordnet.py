@@ -225,6 +225,7 @@ def test_the_licence_stands_beside_the_table() -> None:
     assert licence.endswith("LICENSEE agrees to preserve same.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DEBIAN / "data.noun").is_file(), reason="Debian's wordnet-base is not installed")
 def test_the_shipped_table_is_what_the_tool_builds_bit_for_bit(tmp_path: Path) -> None:
     the_builder().write(DEBIAN, to=tmp_path)

@@ -64,6 +64,7 @@ def test_the_licence_stands_beside_the_corpus() -> None:
     assert ours == texts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DEBIAN / "data.noun").is_file(), reason="Debian's wordnet-base is not installed")
 def test_the_shipped_corpus_is_what_the_tool_builds(tmp_path: Path) -> None:
     the_builder().write(DEBIAN, to=tmp_path)

@@ -173,6 +173,7 @@ def test_a_released_log_cannot_be_measured_by_profiles() -> None:
         measure(Profiles.from_dicts({"u1": {"elm": 1}}), pseudonymised(tiny_log()))
 
 
+@pytest.mark.slow
 def test_personalised_search_is_measured_with_the_membership() -> None:
     log = synthesize(users=60, seed=3).log
     grouping = Plink(p=0.4, seed=1).group(log)
@@ -184,6 +185,7 @@ def test_personalised_search_is_measured_with_the_membership() -> None:
     assert any("add --membership FILE" in text for text in without.notes)
 
 
+@pytest.mark.slow
 def test_groups_of_equals_search_as_their_members_do() -> None:
     people = Profiles.from_dicts({f"u{i}": {"kitten": 1.0, "music": 1.0, "water": 1.0, "city": 1.0} for i in range(6)})
     grouping = Plink(p=0.5, seed=1).group(people)
