@@ -23,6 +23,8 @@ EXACT = ColumnPolicy(ids="keep", time="keep", keep=("url", "rank"))  # type: ign
 KEY = b"a key for tests only"
 SEED = 5
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made() -> Synthetic:

@@ -173,6 +173,7 @@ return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility(
 """
 
 
+@pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 390, 1280])
@@ -189,6 +190,7 @@ def test_it_opens_offline_and_every_text_can_be_read(browser: Any, tmp_path: Pat
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.slow
 @needs_browser
 def test_every_chart_has_a_name_that_a_screen_reader_says(browser: Any, tmp_path: Path) -> None:
     show(browser, tmp_path)
@@ -199,6 +201,7 @@ def test_every_chart_has_a_name_that_a_screen_reader_says(browser: Any, tmp_path
     assert [node["name"]["value"] for node in tables] == ["A wide table"]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_in_print_the_page_is_light_and_charts_are_not_cut(browser: Any, tmp_path: Path) -> None:
     show(browser, tmp_path, scheme="dark", media="print")

@@ -175,6 +175,7 @@ def test_files_that_were_rotated_while_nobody_looked_are_found_again(tmp_path: P
     assert lines(opened(FollowedFile(path), found[0].position)) == b"three\nfour\n"
 
 
+@pytest.mark.slow
 def test_a_renamed_file_is_read_on_while_the_new_one_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\n")

@@ -213,6 +213,7 @@ class ClosedStore(MemoryStore):
         raise Unreachable("the vault", "it is shut")
 
 
+@pytest.mark.slow
 def test_a_service_is_not_ready_while_its_store_is_away_and_says_why() -> None:
     service = Service(keyed_settings(patience=None), source=ListSource([]), sink=ListSink(), store=ClosedStore())
     assert (service.stats().is_ready, service.stats().why_not) == (False, "starting")
@@ -294,6 +295,7 @@ def test_several_processes_give_the_same_counts_as_one() -> None:
     assert seen[0] == seen[1]
 
 
+@pytest.mark.slow
 def test_a_stop_does_not_wait_for_ever_for_a_sink_and_the_next_run_hands_over_the_rest(tmp_path: Path) -> None:
     batches, store = batches_of(event_lines(100, seed=14), size=20), tmp_path / "state.db"
     stuck = ListSink()
@@ -340,6 +342,7 @@ def test_a_store_that_goes_away_while_it_is_read_is_read_again(tmp_path: Path) -
     assert all(map(adds_up, stats))
 
 
+@pytest.mark.slow
 def test_a_quiet_stream_leaves_no_raw_query_behind_that_was_released(tmp_path: Path) -> None:
     lines, sink = event_lines(100, seed=16), ListSink()
     source = ListSource(batches_of(lines, size=20), is_endless=True)

@@ -151,6 +151,7 @@ def test_damaged_profiles_are_one_line_without_names(tmp_path: Path, table: str)
     assert "pseudonym" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_file_that_another_program_writes_to_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     store = opened(path)
