@@ -22,6 +22,23 @@ _NEARLY = 1e-9
 
 
 @njit(cache=True, nogil=True)
+def add_up(things: Int64s, posting_ptr: Int64s, holders: Int32s, weight: Floats, score: Floats, touched: Int32s) -> int:
+    """Add the weights, all above 0, of things to the scores of their holders; list these and return their number.
+
+    The scores are 0 before.
+    """
+    n_touched = 0
+    for thing in things:
+        for j in range(posting_ptr[thing], posting_ptr[thing + 1]):
+            candidate = holders[j]
+            if score[candidate] == 0.0:
+                touched[n_touched] = candidate
+                n_touched += 1
+            score[candidate] += weight[thing]
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
 def name_best(
     known_ptr: Int64s,
     known: Int64s,
@@ -41,14 +58,8 @@ def name_best(
     touched = np.empty(n_candidates, np.int32)
     named = np.full(n_targets, -1, np.int64)
     for target in range(n_targets):
-        n_touched = 0
-        for i in range(known_ptr[target], known_ptr[target + 1]):
-            for j in range(posting_ptr[known[i]], posting_ptr[known[i] + 1]):
-                candidate = holders[j]
-                if score[candidate] == 0.0:
-                    touched[n_touched] = candidate
-                    n_touched += 1
-                score[candidate] += weight[known[i]]
+        things = known[known_ptr[target] : known_ptr[target + 1]]
+        n_touched = add_up(things, posting_ptr, holders, weight, score, touched)
         best, second, total, squares = 0.0, 0.0, 0.0, 0.0
         first = np.int64(-1)
         for i in range(n_touched):

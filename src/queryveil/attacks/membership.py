@@ -106,14 +106,8 @@ def most_like(
     touched = np.empty(n_candidates, np.int32)
     best = np.full(n_people, least)
     for person in range(n_people):
-        n_touched = 0
-        for thing in own[own_ptr[person] : own_ptr[person + 1]]:
-            for j in range(posting_ptr[thing], posting_ptr[thing + 1]):
-                candidate = holders[j]
-                if score[candidate] == 0.0:
-                    touched[n_touched] = candidate
-                    n_touched += 1
-                score[candidate] += gain[thing]
+        things = own[own_ptr[person] : own_ptr[person + 1]]
+        n_touched = _scoring.add_up(things, posting_ptr, holders, gain, score, touched)
         for candidate in touched[:n_touched]:
             best[person] = max(best[person], score[candidate] + handicap[candidate])
             score[candidate] = 0.0
