@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 # Long files come first, and Spark in one worker (tests/conftest.py).
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r s --basetemp $(VENV)/tmp-$@
+# Tests start many processes: none of them compiles the modules again that another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # Nothing is written outside of the checkout, downloads of pip among it.
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/pip-cache
 # Pip asks rustc for its version, and rustup, if there is one, begins a folder in a home that has none.

@@ -29,8 +29,12 @@ for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
 if len(os.fsencode(SCRATCH)) < 60:
     os.environ["TMPDIR"] = tempfile.tempdir = str(SCRATCH)
 
-# Few rows do not repay the second compiler of the JVM. What it keeps for tools that watch it would lie in /tmp.
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# Few rows do not repay the second compiler of the JVM, and Spark's classes need not be verified at each of its starts.
+# What it keeps for tools that watch it would lie in /tmp.
+JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 OF_SPARK = {f"spark.{who}.defaultJavaOptions": f'{JVM} -Djava.io.tmpdir="{SCRATCH}"' for who in ("driver", "executor")}
 os.environ["SPARK_LAUNCHER_OPTS"] = JVM
 os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(

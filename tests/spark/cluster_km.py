@@ -1,6 +1,6 @@
 """km twice on two executors that are processes of their own; the second time one of them is killed in the middle.
 
-python cluster_km.py LOG LEFT KILLED SEED
+python cluster_km.py LOG LEFT KILLED SEED PARTITIONS
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def is_mine(pid: int) -> bool:
 
 
 def main() -> None:
-    path, left, killed, seed = sys.argv[1:]
+    path, left, killed, seed, n_partitions = sys.argv[1:]
     engine = start_spark("local-cluster[2,1,1024]")
+    engine.session.conf.set("spark.sql.shuffle.partitions", n_partitions)
     log = engine.read_log(path)
     told = []
     for folder in (left, killed):

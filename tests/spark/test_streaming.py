@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 MORTAL = Path(__file__).with_name("mortal_swap.py")
-N_FILES, N_SHARDS = 10, 2
+N_FILES, N_SHARDS = 8, 2
 SETTINGS: dict[str, Any] = {"k": 3, "shards": N_SHARDS, "time": "keep", "keep": ["file"]}
 SWAP = SwapStream(key=KEY, **SETTINGS)
 FIRST = datetime(2026, 1, 1)

@@ -67,7 +67,7 @@ def test_terms_that_the_original_does_not_have_are_found(engine: Spark, tmp_path
 
 
 def test_a_real_release_is_judged_inspected_and_measured_as_on_one_machine(engine: Spark, tmp_path: Path) -> None:
-    log = synth(users=3000, seed=2).log
+    log = synth(users=1000, seed=2).log
     there = engine.put(log)
     found = engine.inspect(there, k=3, m=3)
     assert found == inspect(log, k=3, m=3)

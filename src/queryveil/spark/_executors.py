@@ -178,7 +178,8 @@ def spark_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator
 def stored(frame: DataFrame, path: str) -> DataFrame:
     """Write a frame as Parquet and read it back, so that losing an executor later does not repeat the work."""
     frame.write.parquet(path)
-    return frame.sparkSession.read.parquet(path)
+    # With its schema given, no job is needed to read it from the files.
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def n_shards_for(frame: DataFrame, n_entries: int) -> int:
