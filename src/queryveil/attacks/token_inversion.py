@@ -147,6 +147,8 @@ _BAND_AT_FIRST = 0.3
 _EXPECTED, _BLIND_ROUNDS = 0.2, 3
 """How much rare neighbours weigh, and for how many rounds they do not: while anchors are few they mislead."""
 _N_BALANCINGS = 10
+_NO_CHANCE = 1e-18
+"""Below it a chance changes no sum of float32; products of two are numbers that processors are slow with."""
 
 
 def by_rank(hashed: TokenCounts, *, public: TokenCounts) -> Int64s:
@@ -210,7 +212,9 @@ def _balanced(score: Float32s, *, temperature: float) -> Float32s:
     for _ in range(_N_BALANCINGS):
         chances /= chances.sum(axis=1, keepdims=True)
         chances /= np.maximum(chances.sum(axis=0, keepdims=True), 1)
-    return np.asarray(chances / chances.sum(axis=1, keepdims=True), np.float32)
+    chances = np.asarray(chances / chances.sum(axis=1, keepdims=True), np.float32)
+    chances[chances < _NO_CHANCE] = 0
+    return chances
 
 
 _MORE_PUBLIC = 1.2

@@ -96,7 +96,7 @@ def _precision(
     from queryveil.utility.personalised import PersonalisedSearch
     from queryveil.utility.search_index import SearchIndex, read_corpus
 
-    index = SearchIndex.of(read_corpus(corpus))
+    index = SearchIndex.of(read_corpus(corpus) if corpus else None)
     everybody = grouping.profiles
     drawn = generator(method.seed).permutation(everybody.n_users)[:MOST_USERS]
     search = PersonalisedSearch(everybody.with_frame(everybody.frame[drawn]), index=index)

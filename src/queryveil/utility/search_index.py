@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -156,11 +157,12 @@ class SearchIndex:
 
     @classmethod
     def of(cls, corpus: Corpus | None = None) -> SearchIndex:
-        """Index a corpus in memory; without one, the corpus of the package."""
+        """Index a corpus in memory; without one, the corpus of the package, which is indexed once in a process."""
         if tantivy is None:
             raise MissingExtra("personalised search", extra="search")
-        documents = corpus or read_corpus()
-        texts = [f"{title}\n{text}" for title, text in zip(documents.titles, documents.texts, strict=True)]
+        if corpus is None:
+            return _packaged_index()
+        texts = [f"{title}\n{text}" for title, text in zip(corpus.titles, corpus.texts, strict=True)]
         engine = _Engine(texts)
         vocabulary: dict[str, int] = {}
         tokens: list[list[int]] = []
@@ -198,6 +200,11 @@ class SearchIndex:
 
     def __repr__(self) -> str:
         return f"SearchIndex(n_documents={self.n_documents}, n_tokens={self.n_tokens})"
+
+
+@cache
+def _packaged_index() -> SearchIndex:
+    return SearchIndex.of(read_corpus())
 
 
 class _Engine:

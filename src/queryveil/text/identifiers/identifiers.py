@@ -20,7 +20,6 @@ from itertools import chain
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from queryveil.data import UInt64s
@@ -127,12 +126,10 @@ def remove_identifiers(queries: pl.Series) -> Cleaned:
 
 def _lists(rows: list[int], kinds: list[list[str]], *, n_rows: int) -> pl.Series:
     """Return a column of lists that is null but in the rows named."""
-    lengths = np.zeros(n_rows, dtype=np.int64)
-    lengths[rows] = [len(each) for each in kinds]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    values = pa.array(list(chain.from_iterable(kinds)), type=pa.large_string())
-    lists = pa.LargeListArray.from_arrays(offsets, values, mask=pa.array(lengths == 0))
-    return pl.Series("removed", lists, dtype=pl.List(pl.String))
+    place = np.full(n_rows, len(kinds), dtype=np.int64)
+    place[rows] = np.arange(len(kinds))
+    # Not by Arrow, which loads pandas for it where that is installed.
+    return pl.Series("removed", [*kinds, None], dtype=pl.List(pl.String)).gather(place)
 
 
 def _find(query: str, groups: int) -> list[Found]:
