@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,10 @@ os.environ["SPARK_LAUNCHER_OPTS"] = JVM
 os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(
     [*(f"--conf '{name}={value}'" for name, value in OF_SPARK.items()), "pyspark-shell"]
 )
+
+# Modules are compiled once, not by each worker and each process that a test starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Threads that wait for a kernel leave the core to others.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import os
@@ -153,16 +154,21 @@ def test_no_file_has_more_than_400_lines_and_none_has_a_name_that_says_nothing()
         assert path.stem not in ("utils", "helpers", "common", "manager"), path
 
 
+@functools.cache
+def sources() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+
+
 def test_there_are_few_files_and_few_of_their_lines_are_imports() -> None:
-    files = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
-    assert len(files) <= MAX_FILES
+    assert len(sources()) <= MAX_FILES
     imports = [
         node.end_lineno - node.lineno + 1
-        for text in files.values()
-        for node in ast.walk(ast.parse(text))
+        for tree in sources().values()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None
     ]
-    assert sum(imports) <= MAX_IMPORT_SHARE * sum(len(text.splitlines()) for text in files.values())
+    n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources())
+    assert sum(imports) <= MAX_IMPORT_SHARE * n_lines
 
 
 def imported_at_the_top(body: list[ast.stmt]) -> Iterator[str]:
@@ -179,7 +185,7 @@ def imported_at_the_top(body: list[ast.stmt]) -> Iterator[str]:
 def folder_graph() -> dict[str, set[str]]:
     """Return which folder imports from which, where `__init__` and `__main__`, which only hand on, do not count."""
     packages = {".".join(("queryveil", *path.parent.relative_to(SOURCE).parts)) for path in SOURCE.rglob("__init__.py")}
-    files = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    files = {path.relative_to(SOURCE): tree for path, tree in sources().items()}
     found: dict[str, set[str]] = {package: set() for package in packages}
     for path, tree in files.items():
         if path.stem in ("__init__", "__main__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_attacks import plain_likeliest
 from tests.support.releases import MONDAY, released, timed_log
 
@@ -138,6 +139,7 @@ ROWS = st.lists(
 )
 
 
+@examples(40)
 @drawn(before=ROWS, after=ROWS, time=st.sampled_from([TimeDetail.DAY, TimeDetail.HOUR, TimeDetail.KEEP]))
 def test_those_are_found_whom_the_plain_one_finds(
     before: list[tuple[str, str, float | None]], after: list[tuple[str, str, float | None]], time: TimeDetail

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_attacks import plain_named
 from tests.support.releases import paired_histories, released, released_bags
 
@@ -177,6 +178,7 @@ def test_targets_are_drawn_and_a_seed_draws_them_again(before: Pair) -> None:
     assert first.n_found != other.n_found
 
 
+@examples(40)
 @drawn(log=logs(), n_known=st.integers(1, 3), fresh=st.booleans())
 def test_all_that_is_known_of_everybody_finds_whom_the_plain_one_finds(
     log: QueryLog, n_known: int, fresh: bool

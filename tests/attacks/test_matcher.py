@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_match
 
 from queryveil.attacks import match
@@ -45,6 +46,7 @@ def test_an_empty_log_matches_nothing() -> None:
     assert match(empty(), other=empty()) == 0
 
 
+@examples(40)
 @given(one=PAIRS, two=PAIRS)
 def test_it_counts_as_the_definition_reads(one: list[tuple[str, str]], two: list[tuple[str, str]]) -> None:
     first, second = (log_of_rows(rows) if rows else empty() for rows in (one, two))

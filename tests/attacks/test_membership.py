@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_judging import plain_likeness, plain_membership
 
 from queryveil.attacks.attacker import AuxiliaryData
@@ -105,6 +106,7 @@ def test_hashed_terms_say_nothing_of_anybody(thirds: list[QueryLog]) -> None:
     )
 
 
+@examples(40)
 @drawn(
     candidates=st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=6),
     own=st.lists(st.sets(st.integers(0, 4)), min_size=1, max_size=4),
@@ -136,6 +138,7 @@ def test_groups_and_their_holders_can_be_attacked(thirds: list[QueryLog]) -> Non
         assert found.share < 0.1
 
 
+@examples(40)
 @drawn(population=shares, released=shares, own=st.sets(st.integers(0, 3), min_size=1))
 def test_the_statistic_is_the_sum_that_the_page_writes(
     population: list[float], released: list[float], own: set[int]
@@ -147,6 +150,7 @@ def test_the_statistic_is_the_sum_that_the_page_writes(
     assert found == pytest.approx(plain_membership(own, population=population, released=released), abs=1e-9)
 
 
+@examples(40)
 @drawn(st.lists(st.integers(0, 50), min_size=100, max_size=400))
 def test_no_more_than_one_in_a_hundred_outside_is_above_the_threshold(outside: list[int]) -> None:
     values = np.array(outside, np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_attacks import plain_alone
 from tests.support.releases import paired_histories, released
 
@@ -60,6 +61,7 @@ def test_whoever_keeps_pairs_but_not_triples_lets_it_through() -> None:
     assert found(Pair(log, release=triples)) == 0
 
 
+@examples(40)
 @drawn(log=logs(), m=st.sampled_from([3, 4, None]), ids=st.sampled_from([Ids.KEEP, Ids.FRESH]))
 def test_a_promise_about_three_terms_holds_for_everybody(log: QueryLog, m: int | None, ids: Ids) -> None:
     release = Km(k=2, m=m, columns=ColumnPolicy(ids=ids), seed=1).anonymize(log)
@@ -68,6 +70,7 @@ def test_a_promise_about_three_terms_holds_for_everybody(log: QueryLog, m: int |
         assert found(pair) == 0
 
 
+@examples(40)
 @drawn(log=logs())
 def test_it_holds_for_nodes_of_a_taxonomy_and_within_windows_too(log: QueryLog) -> None:
     for method in (
@@ -106,6 +109,7 @@ def test_a_blind_guesser_may_name_as_many_as_pairs_lead_to() -> None:
     assert exposure.n_by_chance == pytest.approx(3 / 10)
 
 
+@examples(40)
 @drawn(log=logs(), release=logs())
 def test_all_are_found_whom_the_plain_one_finds(log: QueryLog, release: QueryLog) -> None:
     # Another log under the same ids: as much is gone or added as can be.

@@ -155,7 +155,7 @@ def test_a_release_without_times_cannot_be_sorted() -> None:
         Rebuild1(by_time=True).guess(one_pool("ab"))
 
 
-@examples(200)
+@examples(100)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("uvwxyz"), st.integers(0, 2)), max_size=60),
     choice=st.sampled_from(list(Choice)),

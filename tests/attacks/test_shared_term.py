@@ -81,7 +81,7 @@ def test_groups_of_no_people_are_not_attacked() -> None:
 
 @pytest.fixture(scope="module")
 def made() -> QueryLog:
-    return synthesize(users=2000, seed=5).log
+    return synthesize(users=800, seed=5).log
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_judging import plain_times_seen
 from tests.support.releases import released, released_bags
 
@@ -154,6 +155,7 @@ def test_invented_users_are_new_and_ask_at_the_same_time(made: QueryLog) -> None
     assert new["query"].to_list() == made.frame["query"].gather(np.repeat(asked.rows, 4)).to_list()
 
 
+@examples(40)
 @drawn(rows=rows, text=few_words)
 def test_users_are_counted_as_the_definition_reads(rows: list[tuple[str, str]], text: str) -> None:
     log = QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query"], orient="row"))

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_chance, plain_match
 
 from queryveil.attacks import EncodedLog, Truth, as_released, match
@@ -67,6 +68,7 @@ def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
     assert swapped.n_found == 0
 
 
+@examples(40)
 @given(original=ROWS, released=ROWS, data=st.data())
 def test_hits_are_what_the_matcher_counts(
     original: list[tuple[str, str]], released: list[tuple[str, str]], data: st.DataObject
@@ -80,6 +82,7 @@ def test_hits_are_what_the_matcher_counts(
     assert truth.n_hit_as_released() == plain_match(released, original)
 
 
+@examples(40)
 @given(original=ROWS, released=ROWS)
 def test_blind_chance_is_the_mean_over_all_ways_to_deal(
     original: list[tuple[str, str]], released: list[tuple[str, str]]

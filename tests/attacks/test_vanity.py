@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_attacks import plain_vanity
 from tests.support.releases import paired_histories, released, released_bags
 
@@ -182,6 +183,7 @@ HISTORIES = st.dictionaries(
 )
 
 
+@examples(40)
 @drawn(before=HISTORIES, after=HISTORIES, name=st.sampled_from(["ada", "ada poe"]), told=st.booleans())
 def test_those_are_found_whom_the_plain_one_finds(
     before: dict[str, list[str]], after: dict[str, list[str]], name: str, told: bool

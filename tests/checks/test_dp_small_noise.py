@@ -58,7 +58,7 @@ def small_noise(draw: st.DrawFn) -> Geometric:
     return Geometric(scale=draw(st.floats(0.005, 0.08)), shift=shift / 2**32, top=top)
 
 
-@examples(150)
+@examples(60)
 @given(noise=small_noise(), n=st.integers(1, 2), epsilon=st.floats(-5, 100))
 def test_however_small_noise_is_no_part_of_it_cancels_out(noise: Geometric, n: int, epsilon: float) -> None:
     found, exact = noise.beyond(n, epsilon), exact_deltas(noise, n, epsilon)
@@ -84,7 +84,7 @@ NUMBERS = st.one_of(
 )
 
 
-@examples(150)
+@examples(60)
 @given(
     mechanism=st.sampled_from(["laplace", "gaussian", "truncated-geometric", "zealous"]),
     what=st.sampled_from(["queries", "clicks"]),

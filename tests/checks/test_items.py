@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.km_by_force import verify_km_by_force
 
 from queryveil.checks import verify_km
@@ -98,6 +99,7 @@ def test_a_transaction_file_is_cut_at_blanks_and_any_other_original_into_terms()
 
 
 @pytest.mark.parametrize("m", [1, 2, None])
+@examples(40)
 @given(queries=st.lists(st.lists(st.sampled_from(["a", "A", "<a>", "a.", "b"]), max_size=3).map(" ".join), max_size=9))
 def test_fast_and_by_force_agree_on_items(m: int | None, queries: list[str]) -> None:
     promise = KmAnonymity(k=2, m=m, items=True)
@@ -109,6 +111,7 @@ def test_fast_and_by_force_agree_on_items(m: int | None, queries: list[str]) -> 
     )
 
 
+@examples(40)
 @given(
     st.lists(
         st.lists(st.tuples(st.sampled_from(["tea", "cocoa", "juice", "x"]), st.integers(0, 3)), max_size=4), max_size=6

@@ -6,6 +6,7 @@ import random
 
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.kdelta_by_force import verify_kdelta_by_force
 
 from queryveil.checks import Verdict, verify_kdelta
@@ -64,6 +65,7 @@ def both(log: QueryLog, promise: KdeltaAnonymity, clusters: str, original: Query
     return fast
 
 
+@examples(40)
 @given(rows_of_chance | nearly_valid_rows(), promises, st.randoms(), st.sampled_from([0.0, 0.2, 1.0]))
 def test_they_agree_on_the_promise(
     rows: list[Row], promise: KdeltaAnonymity, numbers: random.Random, merging: float
@@ -71,6 +73,7 @@ def test_they_agree_on_the_promise(
     both(log_of(rows), promise, clusters_of(rows, numbers, merging=merging), None, adds=True)
 
 
+@examples(40)
 @given(nearly_valid_rows(), rows_of_chance, st.booleans(), st.integers(0, 20), st.randoms())
 def test_they_agree_on_what_is_invented(
     rows: list[Row], others: list[Row], adds: bool, n_before: int, numbers: random.Random
@@ -80,6 +83,7 @@ def test_they_agree_on_what_is_invented(
     both(log_of(rows), KdeltaAnonymity(k=2, delta=1), clusters, original, adds=adds)
 
 
+@examples(40)
 @given(st.lists(st.sets(st.integers(0, 9), max_size=4), min_size=2, max_size=9), deltas, st.integers(0, 12))
 def test_they_agree_on_the_width_of_one_cluster(sets: list[set[int]], delta: float, n_common: int) -> None:
     rows: list[Row] = []
@@ -91,6 +95,7 @@ def test_they_agree_on_the_width_of_one_cluster(sets: list[set[int]], delta: flo
     assert verdict.n_violations == 1 + n_wide
 
 
+@examples(40)
 @given(nearly_valid_rows(), promises, st.permutations(range(1, 40)), st.randoms())
 def test_neither_the_numbers_nor_the_order_of_rows_matter(
     rows: list[Row], promise: KdeltaAnonymity, names: list[int], numbers: random.Random

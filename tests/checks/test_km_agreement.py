@@ -94,7 +94,7 @@ def support_of(terms: set[str], log: QueryLog, *, whole: bool) -> int:
 
 
 @given(rows=random_rows, promise=promises, time_unit=st.sampled_from([None, timedelta(hours=1), timedelta(days=1)]))
-@examples(200)
+@examples(100)
 def test_the_fast_checker_agrees_with_the_definition_on_random_logs(
     rows: list[Row], promise: KmAnonymity, time_unit: timedelta | None
 ) -> None:
@@ -102,13 +102,14 @@ def test_the_fast_checker_agrees_with_the_definition_on_random_logs(
 
 
 @given(data=st.data(), promise=promises)
-@examples(200)
+@examples(100)
 def test_the_fast_checker_agrees_with_the_definition_on_nearly_valid_logs(
     data: st.DataObject, promise: KmAnonymity
 ) -> None:
     assert_they_agree(log_of(data.draw(nearly_valid_rows(promise.k))), promise)
 
 
+@examples(40)
 @given(rows=random_rows, k=st.integers(2, 4), m=st.integers(1, 4))
 def test_a_kept_promise_implies_every_weaker_one(rows: list[Row], k: int, m: int) -> None:
     log = log_of(rows)
@@ -121,6 +122,7 @@ def test_a_kept_promise_implies_every_weaker_one(rows: list[Row], k: int, m: int
             assert all(verify_km(some_log, KmAnonymity(k=less, m=m)).holds for less in range(2, k))
 
 
+@examples(40)
 @given(rows=random_rows, promise=promises)
 def test_the_same_log_gives_the_same_verdict(rows: list[Row], promise: KmAnonymity) -> None:
     assert verify_km(log_of(rows), promise) == verify_km(log_of(rows), promise)

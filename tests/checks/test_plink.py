@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plink_by_force import verify_linkability_by_force
 
 from queryveil.checks import Verdict, judge, verify, verify_linkability
@@ -193,6 +194,7 @@ random_groups = st.lists(
 shares = st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.5, 0.6, 2 / 3, 1.0])
 
 
+@examples(40)
 @given(random_groups, shares, st.booleans(), st.data())
 def test_the_fast_checker_agrees_with_the_definition(
     drawn: list[tuple[int, int, str]], p: float, strict: bool, data: st.DataObject
@@ -213,6 +215,7 @@ def test_the_fast_checker_agrees_with_the_definition(
         assert judged(rows, p, strict=strict, original=as_log) == judged(rows, p, strict=strict, original=original)
 
 
+@examples(40)
 @given(st.lists(st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=4), max_size=3), shares)
 def test_groups_that_were_counted_rightly_contradict_nothing(people: list[list[set[str]]], p: float) -> None:
     rows: list[Group] = []

@@ -65,7 +65,7 @@ def cases(draw: st.DrawFn) -> tuple[QueryLog, Arrivals, SwapAnonymity]:
     return rows(left), arrivals(users, days, category=category), SwapAnonymity(k=k, l=draw(st.integers(2, k)))
 
 
-@examples(400)
+@examples(150)
 @given(case=cases())
 def test_rows_in_no_order_hold_if_they_do_in_any(case: tuple[QueryLog, Arrivals, SwapAnonymity]) -> None:
     released, original, promise = case

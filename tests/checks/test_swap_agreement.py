@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.swap_by_force import verify_swap_by_force
 
 from queryveil.checks import Arrivals, Verdict, verify_swap
@@ -132,17 +133,20 @@ def judged(case: Case) -> Verdict:
     return fast
 
 
+@examples(40)
 @given(cases())
 def test_what_the_simulator_releases_keeps_the_promise(case: Case) -> None:
     verdict = judged(case)
     assert verdict.holds, verdict.in_words()
 
 
+@examples(40)
 @given(cases(max_events=25), cases(max_events=25))
 def test_both_checkers_agree_on_the_rows_of_another_log(case: Case, other: Case) -> None:
     judged(replace(case, left=other.left))
 
 
+@examples(40)
 @given(cases(max_events=25), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_both_checkers_agree_on_rows_in_disorder(case: Case, numbers: random.Random, n_changes: int) -> None:
     left = list(case.left)
@@ -154,6 +158,7 @@ def test_both_checkers_agree_on_rows_in_disorder(case: Case, numbers: random.Ran
     judged(replace(case, left=left))
 
 
+@examples(40)
 @given(cases(n_categories=1), st.integers(1, 3))
 def test_both_checkers_agree_where_more_is_promised_than_was_kept(case: Case, more: int) -> None:
     promise = SwapAnonymity(k=case.promise.k + more, l=case.promise.l + more, remembered=case.promise.remembered)
@@ -212,6 +217,7 @@ def everything(left: list[Row], case: Case) -> list[Row]:
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
+@examples(25)
 @given(seed=st.integers(0, 2**32))
 def test_a_valid_release_that_is_broken_in_one_way_is_caught(mutation: Mutation, kind: str, seed: int) -> None:
     numbers = random.Random(seed)
@@ -226,6 +232,7 @@ def test_a_valid_release_that_is_broken_in_one_way_is_caught(mutation: Mutation,
     assert kind in {witness.kind for witness in broken.witnesses} or broken.n_violations > Verdict.N_KEPT
 
 
+@examples(40)
 @given(st.integers(0, 2**32), st.sampled_from([(2, 2), (4, 2), (4, 3), (5, 2)]))
 def test_with_exact_times_each_row_is_judged_by_the_pool_that_it_left(seed: int, kept: tuple[int, int]) -> None:
     numbers, left_from = random.Random(seed), list[Pool]()

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.checks import tokens
 from queryveil.checks.tokens import terms_of, tokenise
@@ -35,6 +36,7 @@ def test_a_query_is_cut_at_everything_but_letters_marks_and_digits(query: str, t
     assert terms_of(query) == terms
 
 
+@examples(40)
 @given(st.text())
 def test_terms_hold_letters_marks_digits_and_unknown_characters_only(query: str) -> None:
     for term in terms_of(query):
@@ -51,6 +53,7 @@ def test_terms_hold_letters_marks_digits_and_unknown_characters_only(query: str)
 texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.text("aB1 -_.é", max_size=12)
 
 
+@examples(40)
 @given(st.lists(texts, max_size=20), st.integers(1, 8))
 def test_many_queries_are_cut_as_each_one_is(queries: list[str], chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

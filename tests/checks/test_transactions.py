@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.transactions_by_force import verify_transactions_by_force
 
 from queryveil.checks import Verdict, judge, verify, verify_transactions
@@ -160,6 +161,7 @@ def test_a_word_of_the_original_stands_where_the_taxonomy_finds_it() -> None:
 LEAVES = [item for items in KINDS.values() for item in items]
 
 
+@examples(40)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(0, 3)), max_size=4), max_size=6))
 def test_moving_up_and_leaving_out_invents_nothing(moves: list[list[tuple[str, int]]]) -> None:
     after = []
@@ -169,6 +171,7 @@ def test_moving_up_and_leaving_out_invents_nothing(moves: list[list[tuple[str, i
     assert against(after, [[item for item, _ in row] for row in moves]) == []
 
 
+@examples(40)
 @given(
     st.lists(st.lists(st.sampled_from(FOOD.names.to_list()), max_size=3), max_size=4),
     st.lists(st.lists(st.sampled_from(FOOD.names.to_list()), max_size=3), max_size=4),

@@ -30,10 +30,10 @@ def test_json_holds_the_table(run: Run) -> None:
 
 
 def test_a_figure_of_groups_of_users_is_printed(run: Run) -> None:
-    done = run("reproduce", "kdelta-fig2", "--users", 100, "--json")
+    done = run("reproduce", "kdelta-fig2", "--users", 50, "--json")
     table = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert table["columns"][-2] == "100 users"
+    assert table["columns"][-2] == "50 users"
     assert "kdelta-fig1" in run("reproduce", "--help").stdout
 
 

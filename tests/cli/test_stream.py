@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -153,17 +154,14 @@ def test_every_mistake_is_one_line(refused: Refused, events: Path, options: list
     assert not Path("out.tsv").exists() or not Path("out.tsv").read_bytes()
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
+def started(*arguments: object, folder: Path | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "queryveil", "stream", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_order_and_the_pools_wait_for_the_next_run(
-    events: Path, tmp_path: Path, signal_number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_in_order_and_the_pools_wait_for_the_next_run(events: Path, tmp_path: Path) -> None:
     out, n_kept = tmp_path / "out.tsv", []
-    for n_lines in (200, 260):
+    for n_lines, signal_number in ((200, signal.SIGTERM), (260, signal.SIGINT)):
         write_lines(events, event_lines(n_lines, seed=1))
         n_before = out.stat().st_size if out.exists() else 0
         process = started("--source", events, "--sink", out, "--follow", "--k", 3, "--json")
@@ -178,6 +176,24 @@ def test_a_signal_ends_it_in_order_and_the_pools_wait_for_the_next_run(
         assert len(released) == len(set(released)) == stats["n_released"]
         n_kept.append(stats["n_waiting"])
     assert n_kept[0] > 0
+
+
+@pytest.fixture(scope="module")
+def following(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A stream that waits for more, its folder and the address of its metrics; it ends well."""
+    folder = tmp_path_factory.mktemp("following")
+    write_lines(folder / "events.tsv", event_lines(200, seed=1))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        metrics = f"127.0.0.1:{free.getsockname()[1]}"
+    options = ("--source", "events.tsv", "--sink", "out.tsv", "--follow", "--k", 3, "--metrics", metrics)
+    process = started(*options, folder=folder)
+    try:
+        until(lambda: (folder / "out.tsv").exists() and (folder / "out.tsv").stat().st_size > 0, process=process)
+        yield folder, f"http://{metrics}"
+    finally:
+        process.terminate()
+        process.communicate(timeout=patience())
+    assert process.returncode == 0
 
 
 def test_a_reader_that_has_gone_ends_it(events: Path) -> None:
@@ -198,41 +214,30 @@ def test_output_that_cannot_be_written_is_given_up_on_in_the_end(run: Run, event
     )
 
 
-def test_a_store_in_use_is_one_line(events: Path, refused: Refused, tmp_path: Path) -> None:
-    process = started("--source", events, "--sink", "out.tsv", "--follow", "--k", 3)
-    try:
-        until(lambda: (tmp_path / "out.tsv").exists() and (tmp_path / "out.tsv").stat().st_size > 0)
-        line = refused("stream", "--source", events, "--sink", "out.tsv", "--follow", "--k", 3)
-        assert line == "queryveil.db is in use by another process; stop that one, or name another --store"
-    finally:
-        process.terminate()
-        process.communicate(timeout=patience())
+def test_a_store_in_use_is_one_line(
+    following: tuple[Path, str], refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(following[0])
+    line = refused("stream", "--source", "events.tsv", "--sink", "out.tsv", "--follow", "--k", 3)
+    assert line == "queryveil.db is in use by another process; stop that one, or name another --store"
 
 
-def test_metrics_are_served_while_it_runs(events: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = started("--source", events, "--sink", "out.tsv", "--follow", "--k", 3, "--metrics", f"127.0.0.1:{port}")
+def test_metrics_are_served_while_it_runs(following: tuple[Path, str]) -> None:
+    def answered(path: str) -> str:
+        with urllib.request.urlopen(f"{following[1]}{path}", timeout=patience()) as answer:
+            assert answer.status == 200
+            return str(answer.read().decode())
 
-    def ready() -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=patience()) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+    def is_ready() -> bool:
+        with suppress(OSError):
+            answered("/readyz")
+            return True
+        return False
 
-    try:
-        until(ready)
-        until(lambda: Path("out.tsv").exists() and Path("out.tsv").stat().st_size > 0)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
-            text = answer.read().decode()
-        assert "200" in text
-        assert "member" not in text
-    finally:
-        process.terminate()
-        process.communicate(timeout=patience())
-    assert process.returncode == 0
+    until(is_ready)
+    text = answered("/metrics")
+    assert "200" in text
+    assert "member" not in text
 
 
 def test_workers_that_are_killed_are_replaced_and_end_with_their_parent(events: Path, tmp_path: Path) -> None:

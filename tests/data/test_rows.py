@@ -7,6 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
+from tests.support.examples import examples
 
 from queryveil.data.rows import Rows, group, pointers
 
@@ -14,6 +15,7 @@ N_VALUES = 6
 LISTS = st.lists(st.lists(st.integers(0, N_VALUES - 1), max_size=5), max_size=6)
 
 
+@examples(40)
 @given(LISTS)
 def test_rows_hold_what_the_lists_held(lists: list[list[int]]) -> None:
     rows = Rows.from_lists(lists)

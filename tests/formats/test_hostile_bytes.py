@@ -78,7 +78,7 @@ def _try(data: bytes, *, name: str, log_format: Format | None, bad_rows: str) ->
 
 
 @pytest.mark.parametrize("log_format", TEXT_FORMATS)
-@examples(150)
+@examples(60)
 @given(data=noise, bad_rows=st.sampled_from(["fail", "skip"]))
 def test_any_bytes_are_a_log_or_a_clear_error_in_every_text_format(
     log_format: Format, data: bytes, bad_rows: str
@@ -86,7 +86,7 @@ def test_any_bytes_are_a_log_or_a_clear_error_in_every_text_format(
     _try(data, name="log", log_format=log_format, bad_rows=bad_rows)
 
 
-@examples(150)
+@examples(60)
 @given(data=noise, name=st.sampled_from(["l", "l.csv", "l.jsonl", "l.tsv", "l.log", "l.parquet", "l.csv.gz", "l.zst"]))
 def test_any_bytes_are_a_log_or_a_clear_error_whatever_the_name(data: bytes, name: str) -> None:
     _try(data, name=name, log_format=None, bad_rows="skip")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil import read_profiles
 from queryveil.data import Profiles
@@ -141,6 +142,7 @@ def test_what_is_not_there_or_comes_from_a_pipe_does_not_look_like_profiles(tmp_
     assert not are_profiles(tmp_path)
 
 
+@examples(40)
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1, max_size=5).filter(str.strip),

@@ -35,7 +35,7 @@ def _records(blocks: list[bytes], dialect: Dialect, max_bytes: int = 1 << 20) ->
     return rows
 
 
-@examples(400)
+@examples(200)
 @given(
     noise,
     st.sampled_from([COMMA, TAB, LINES]),

@@ -83,18 +83,21 @@ def _blanked(frame: pl.DataFrame, unwanted: str) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).str.replace_all(f"[{unwanted}]", " "))
 
 
+@examples(40)
 @given(frames(), st.sampled_from(TIME_FORMATS))
 def test_csv_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.CSV, time_format=time_format))
     assert log.frame.equals(_blanked(frame, "\0"))
 
 
+@examples(40)
 @given(frames(), st.sampled_from(TIME_FORMATS))
 def test_tsv_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.TSV, time_format=time_format))
     assert log.frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
+@examples(40)
 @given(frames(), st.booleans())
 def test_aol_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame, has_header: bool) -> None:
     frame = frame.select(list(ROLES))
@@ -105,6 +108,7 @@ def test_aol_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame,
         assert read_log(path, format=Format.AOL).frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
+@examples(40)
 @given(frames(times=times.map(lambda time: time.replace(microsecond=0))))
 def test_excite_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFrame) -> None:
     frame = frame.select("user", "query", "time")
@@ -114,6 +118,7 @@ def test_excite_comes_back_with_blanks_for_what_it_cannot_hold(frame: pl.DataFra
         assert read_log(path, format=Format.EXCITE).frame.equals(_blanked(frame, "\0\t\n\r"))
 
 
+@examples(40)
 @given(frames(min_size=1), st.sampled_from(TIME_FORMATS))
 def test_jsonl_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     log = _back(frame, Layout(format=Format.JSONL, time_format=time_format))
@@ -121,11 +126,13 @@ def test_jsonl_comes_back_the_same(frame: pl.DataFrame, time_format: str | None)
     assert log.frame.drop(nothing).equals(frame.drop(nothing))
 
 
+@examples(40)
 @given(frames())
 def test_parquet_comes_back_the_same(frame: pl.DataFrame) -> None:
     assert _back(frame, Layout(format=Format.PARQUET)).frame.equals(frame)
 
 
+@examples(40)
 @given(frames(min_size=1), st.sampled_from(TIME_FORMATS))
 def test_ubi_comes_back_the_same(frame: pl.DataFrame, time_format: str | None) -> None:
     frame = frame.select(list(ROLES))
@@ -148,6 +155,7 @@ def test_the_same_log_gives_the_same_bytes(name: str, frame: pl.DataFrame) -> No
         assert read_log(one).n_rows == frame.height
 
 
+@examples(40)
 @given(frames(min_size=1))
 def test_a_log_that_was_read_is_written_as_it_was(frame: pl.DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -109,7 +109,7 @@ frames = st.lists(st.tuples(ids, st.lists(items, max_size=4)), max_size=6).map(
 
 @pytest.mark.parametrize("compression", ["", "gz"])
 @pytest.mark.parametrize("file_format", RELEASED)
-@examples(60)
+@examples(30)
 @given(frame=frames)
 def test_what_is_written_is_read_back_the_same(frame: pl.DataFrame, file_format: Format, compression: str) -> None:
     layout = Layout(format=file_format, compression=compression)
@@ -121,6 +121,7 @@ def test_what_is_written_is_read_back_the_same(frame: pl.DataFrame, file_format:
     assert back.layout.format is file_format
 
 
+@examples(40)
 @given(st.lists(st.lists(st.text("ab|%é<>_", min_size=1, max_size=3), min_size=1, max_size=4), max_size=5))
 def test_plain_files_come_back_with_the_numbers_of_their_lines(baskets: list[list[str]]) -> None:
     frame = pl.DataFrame({"id": ["x"] * len(baskets), "items": baskets}, schema=TRANSACTIONS_SCHEMA)

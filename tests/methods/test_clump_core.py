@@ -146,6 +146,7 @@ def test_gathering_and_swapping_keep_k_and_swapping_never_adds_distortion(
     assert plain_total(refined, bags, parent) <= plain_total(gathered, bags, parent) + 1e-9
 
 
+@examples(40)
 @given(cases(), st.integers(0, 5))
 def test_swapping_reports_the_gain_it_makes_and_stops_where_no_single_swap_or_move_gains(
     case: tuple[list[int], Bags, int], seed: int

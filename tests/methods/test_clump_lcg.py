@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_clump import ancestors, losses, plain_ggd, plain_lcg
 
 from queryveil.data.rows import Rows
@@ -97,6 +98,7 @@ def test_the_kernel_joins_as_plain_python_does(case: tuple[list[int], list[tuple
     assert lcg_of(bags, parent, mode) == one_by_one
 
 
+@examples(40)
 @given(trees_with_bags())
 def test_with_carry_joining_one_by_one_is_joining_all_at_once(case: tuple[list[int], list[tuple[int, ...]]]) -> None:
     parent, bags = case

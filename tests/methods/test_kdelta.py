@@ -123,7 +123,7 @@ def test_without_additions_every_released_row_is_a_row_of_its_user(method: Kdelt
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@examples(6)
+@examples(4)
 @given(log=st.one_of(clicked_logs(), clicked_logs(with_time=False), logs()))
 def test_kdelta_keeps_the_house_rules(method: Kdelta, log: QueryLog) -> None:
     keep_the_house_rules(method, log)

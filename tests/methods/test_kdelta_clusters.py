@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_kdelta import clicks_of, diameter, plain_clusters
 
 from queryveil.methods.kdelta._clusters import Repair, cluster_queries
@@ -87,6 +88,7 @@ def test_queries_of_different_wholes_never_get_together(pairs: Rows, delta: Frac
 
 
 @pytest.mark.parametrize("max_rounds", [1, 20])
+@examples(40)
 @given(pairs=rows(n_queries=10, n_urls=4), delta=st.sampled_from(DELTAS[:-1]), seed=st.integers(0, 5))
 def test_after_the_repair_parts_are_tight_and_no_cell_is_split(
     max_rounds: int, pairs: Rows, delta: Fraction, seed: int

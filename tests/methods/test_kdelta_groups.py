@@ -9,6 +9,7 @@ from math import gcd
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_kdelta import exact_counts, plain_groups, rounded_counts, user_distance
 
 from queryveil.data.rows import Rows, group
@@ -79,6 +80,7 @@ def test_arrays_and_plain_python_form_the_same_groups(counts: Users, k: int) -> 
         assert gcd(*centroid.values()) == 1
 
 
+@examples(40)
 @given(users(), st.integers(2, 5), st.integers(0, 3))
 def test_arrays_and_plain_python_aim_at_the_same_counts(counts: Users, k: int, seed: int) -> None:
     if len(counts) < k:
@@ -124,6 +126,7 @@ def edits_towards(counts: Users, mine: list[int], centroid: Counter[int]) -> int
     return sum(((wanted[y] - counts[y]) + (counts[y] - wanted[y])).total() for y in mine)
 
 
+@examples(40)
 @given(users(), st.integers(2, 5))
 def test_chosen_centroids_cost_what_they_say(counts: Users, k: int) -> None:
     if len(counts) < k:
@@ -153,6 +156,7 @@ def test_the_number_of_rows_is_the_nearest_multiple_and_the_smaller_of_two() -> 
     assert _groups.exact_counts(have, grouping).n_rows.tolist() == [4, 2, 4, 2]
 
 
+@examples(40)
 @given(users(max_size=20), st.integers(2, 4))
 def test_without_additions_groups_keep_multiples_of_what_they_share(counts: Users, k: int) -> None:
     have = held(counts)

@@ -150,7 +150,7 @@ METHODS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
-@examples(6)
+@examples(4)
 @given(log=logs())
 def test_house_rules(method: Km, log: QueryLog) -> None:
     keep_the_house_rules(method, log)

@@ -67,7 +67,7 @@ def decide(
     after[mine[own]] = kept[own]
 
 
-@examples(300)
+@examples(150)
 @given(
     rows=st.lists(st.sets(st.integers(0, N_TERMS - 1), max_size=6), min_size=1, max_size=14),
     k=st.integers(2, 4),

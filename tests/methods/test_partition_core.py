@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_clump import ancestors, losses, plain_partition
 
 from queryveil.data.rows import Rows
@@ -58,6 +59,7 @@ def test_classes_are_those_of_plain_python(case: tuple[list[int], Bags, int]) ->
     assert classes(run(bags, parent, k=k)) == plain_partition(bags, parent, k=k)
 
 
+@examples(40)
 @given(cases(min_items=0))
 def test_every_class_has_k_members_and_every_released_item_stands_over_an_item_of_its_own(
     case: tuple[list[int], Bags, int],

@@ -124,6 +124,7 @@ def test_a_release_of_any_log_keeps_the_house_rules(strict: bool, log: QueryLog)
     assert verify(grouping.release, original=log).holds
 
 
+@examples(40)
 @given(seed=st.integers(0, 99))
 def test_a_seed_repeats_and_is_warned_of(seed: int) -> None:
     data = Profiles.from_dicts({str(i): {f"word{i % 7}": 1.0, f"other{i % 5}": 2.0} for i in range(20)})

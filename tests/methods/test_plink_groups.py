@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_plink import augment, plain_groups
 
 from queryveil import Profiles, Taxonomy
@@ -55,6 +56,7 @@ def check_against_plain_python(data: Profiles, *, p: float, a: int, strict: bool
     assert members(group_of) == [sorted(group) for group in expected]
 
 
+@examples(40)
 @given(data=profiles(max_users=20), p=shares, a=st.integers(0, 2), strict=st.booleans())
 def test_the_groups_are_those_of_plain_python(data: Profiles, p: float, a: int, strict: bool) -> None:
     if 0 < numbered(data).n_users < 1 / p:
@@ -79,6 +81,7 @@ def test_the_groups_of_many_drawn_sets_are_those_of_plain_python(strict: bool) -
         check_against_plain_python(Profiles.from_dicts(people), p=p, a=a, strict=strict)
 
 
+@examples(40)
 @given(data=profiles(min_users=10, max_users=30), p=shares, strict=st.booleans(), seed=st.integers(0, 9))
 def test_every_user_is_in_one_group_and_every_group_is_large_enough(
     data: Profiles, p: float, strict: bool, seed: int

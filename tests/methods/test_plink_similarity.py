@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import plain_plink
+from tests.support.examples import examples
 
 from queryveil import Profiles, Taxonomy
 from queryveil.data.rows import Rows
@@ -97,6 +98,7 @@ profile = st.dictionaries(
 )
 
 
+@examples(40)
 @given(people=st.lists(profile, min_size=1, max_size=4), a=st.integers(0, 3))
 def test_senses_and_similarities_are_those_of_plain_python(people: list[dict[str, float]], a: int) -> None:
     senses = SENSES | {word: [word] for word in UNKNOWN}

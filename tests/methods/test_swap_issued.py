@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_swap import fold
 
 from queryveil.data import UInt64s
@@ -63,6 +64,7 @@ def test_an_empty_filter_has_nothing_and_a_small_one_is_not_too_small() -> None:
     assert empty_filter(1).ctypes.data % 64 == 0
 
 
+@examples(40)
 @given(texts=st.lists(st.text(KNOWN, max_size=12), min_size=1, max_size=30))
 def test_queries_have_the_same_hash_exactly_if_their_words_are_the_same(texts: list[str]) -> None:
     numbers = hash_queries(pl.Series(texts, dtype=pl.String), key=KEY)

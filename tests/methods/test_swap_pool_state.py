@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_swap import Event
 
 from queryveil.errors import BadInput
@@ -27,6 +28,7 @@ def batches() -> st.SearchStrategy[list[list[Event]]]:
     return st.lists(st.lists(event, max_size=40), min_size=1, max_size=6)
 
 
+@examples(40)
 @given(before=batches(), after=batches(), seed=st.integers(0, 2**40))
 def test_restored_pools_go_on_as_if_nothing_had_happened(
     before: list[list[Event]], after: list[list[Event]], seed: int

@@ -200,6 +200,7 @@ def test_the_settings_say_what_they_promise() -> None:
     assert PoolSettings(k=5, l=2, remembered=None).promise == SwapAnonymity(k=5, l=2)
 
 
+@examples(40)
 @given(data=st.lists(events(), max_size=4), rules=pool_settings(), seed=st.integers(0, 2**40))
 def test_pools_do_what_plain_python_does(data: list[list[Event]], rules: PoolSettings, seed: int) -> None:
     numbers = RandomNumbers(seed=seed).look(at_least=20_000).tolist()

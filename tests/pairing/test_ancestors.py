@@ -29,6 +29,7 @@ def covered(ancestors: Ancestors, term: str) -> set[str]:
     return set(ancestors.vocabulary.gather(found.values).to_list())
 
 
+@examples(40)
 @drawn(released=st.sets(st.sampled_from([*food().names, "dog"])), term=st.sampled_from([*FOODS, "dog", "cat"]))
 def test_a_term_is_covered_by_itself_and_by_all_above_it(released: set[str], term: str) -> None:
     tree = food()

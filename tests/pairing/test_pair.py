@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.releases import released, released_bags, timed_log
 
 from queryveil.data import Format, Layout, QueryLog
@@ -57,6 +58,7 @@ def test_the_pseudonymised_original_is_the_original() -> None:
     assert pair.identity.sole_user().tolist() == [0, 1, 2, 3]
 
 
+@examples(40)
 @given(log=logs())
 def test_any_log_can_stand_beside_its_release(log: QueryLog) -> None:
     for release in (
@@ -70,6 +72,7 @@ def test_any_log_can_stand_beside_its_release(log: QueryLog) -> None:
         assert len(pair.candidate) == release.log.n_rows
 
 
+@examples(40)
 @given(log=clicked_logs(), detail=st.sampled_from(list(TimeDetail)), has_url=st.booleans())
 def test_with_fresh_ids_the_right_person_is_always_among_those_a_candidate_may_be(
     log: QueryLog, detail: TimeDetail, has_url: bool

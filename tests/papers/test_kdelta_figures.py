@@ -270,14 +270,14 @@ def test_term_values_are_refused(log: QueryLog) -> None:
         reproduce("kdelta-fig1", log, values=term_values(log, seed=1))
 
 
-def test_every_run_is_told_once(log: QueryLog) -> None:
-    runs = Runs(gather(log, users=None, seed=3), seed=3)
+def test_every_run_is_told_once() -> None:
+    runs = Runs(gather(synthesize(like="aol", users=80, seed=3).log, users=None, seed=3), seed=3)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
         kdelta.fig1(runs)
         kdelta.fig1(runs)
     assert len(seen) == len(set(seen)) == len(Variant) * (6 + len(KS) - 1 + len(DELTAS) - 1) + 6
-    assert "best, exact, k=5, delta=0.5, 15 users" in seen
+    assert "best, exact, k=5, delta=0.5, 48 users" in seen
     assert "paper, rounded, k=20, delta=0.5" in seen
 
 

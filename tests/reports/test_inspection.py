@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
@@ -31,6 +32,7 @@ def alone_by_hand(histories: Sets, *, k: int, m: int) -> dict[int, int]:
     }
 
 
+@examples(40)
 @given(
     st.lists(st.sets(st.sampled_from(["amber", "birch", "cedar", "dahlia", "elm"]), max_size=5), max_size=9),
     st.integers(2, 4),
@@ -61,6 +63,7 @@ def test_the_sizes_are_those_of_the_log() -> None:
     assert found.columns == ("user", "query", "time")
 
 
+@examples(40)
 @given(logs())
 def test_counts_agree_with_polars(log: QueryLog) -> None:
     found = inspect(log, m=1)

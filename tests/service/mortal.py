@@ -1,7 +1,8 @@
 """A service that is killed again and again, and then runs to its end; run as a script.
 
-mortal.py FOLDER LOG DEATH...: each DEATH is one process that dies by SIGKILL, either `MOMENT@N`, at the Nth time of
-that moment, or `SECONDS` after it began to read. A last process runs to the end and writes FOLDER/stats.json.
+mortal.py FOLDER LOG DEATH... [-- FOLDER LOG DEATH...]...: each DEATH is one process that dies by SIGKILL, either
+`MOMENT@N`, at the Nth time of that moment, or `SECONDS` after it began to read. A last process runs to the end and
+writes FOLDER/stats.json. A line says how the processes of one FOLDER ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import traceback
 from pathlib import Path
 
 import msgspec
+from numba.core.registry import cpu_target
 from tests.support.streams import keyed_settings, small_tables
 
 from queryveil.service.connectors.file_sinks import ReleaseSink
@@ -87,7 +89,9 @@ def live(folder: Path, log: Path, *, death: str, ready: int) -> None:
 
 def one_life(folder: Path, log: Path, death: str) -> int:
     """Run the service in a process of its own; give how it ended, negative for a signal."""
-    # Nothing heavy has run in this process yet, so there are no threads that a fork would lose.
+    # Nothing heavy has run in this process yet, so there are no threads that a fork would lose. What Numba imports
+    # before its first kernel starts none, and each life finds it here.
+    cpu_target.target_context.refresh()
     begun, ready = os.pipe()
     child = os.fork()
     if not child:
@@ -108,7 +112,9 @@ def one_life(folder: Path, log: Path, death: str) -> int:
 
 
 if __name__ == "__main__":
-    place, original, *deaths = sys.argv[1:]
-    codes = [one_life(Path(place), Path(original), death) for death in (*deaths, "")]
-    sys.stdout.write(" ".join(map(str, codes)) + "\n")
-    sys.exit(codes[-1])
+    words = iter(sys.argv[1:])
+    while run := list(iter(lambda: next(words, "--"), "--")):
+        place, original, *deaths = run
+        codes = [one_life(Path(place), Path(original), death) for death in (*deaths, "")]
+        sys.stdout.write(" ".join(map(str, codes)) + "\n")
+        sys.stdout.flush()

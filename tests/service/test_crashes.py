@@ -23,13 +23,17 @@ MORTAL = Path(__file__).with_name("mortal.py")
 MOMENTS = ("before commit", "after commit", "before delivery", "in delivery", "after delivery")
 
 
-def die_and_finish(folder: Path, *deaths: str, n_lines: int, seed: int) -> list[int]:
-    """Let a service die these deaths and run to its end; give how its processes ended."""
-    log = write_lines(folder / "log.tsv", event_lines(n_lines, seed=seed))
-    command = [sys.executable, str(MORTAL), str(folder), str(log), *deaths]
+def die_and_finish(deaths: dict[Path, list[str]], *, n_lines: int, seed: int) -> dict[Path, list[int]]:
+    """Let the service of each folder die these deaths and run to its end; give how its processes ended."""
+    command = [sys.executable, str(MORTAL)]
+    for i, (folder, of_folder) in enumerate(deaths.items()):
+        folder.mkdir(exist_ok=True)
+        log = write_lines(folder / "log.tsv", event_lines(n_lines, seed=seed + i))
+        command += [*(["--"] if i else []), str(folder), str(log), *of_folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    return [int(code) for code in done.stdout.split()]
+    codes = [[int(code) for code in line.split()] for line in done.stdout.splitlines()]
+    return dict(zip(deaths, codes, strict=True))
 
 
 def check_all_is_well(folder: Path, *, n_lines: int) -> None:
@@ -47,18 +51,25 @@ def check_all_is_well(folder: Path, *, n_lines: int) -> None:
     assert verdict.holds, verdict.in_words()
 
 
+@pytest.fixture(scope="module")
+def dead(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[int]]:
+    """A service for each moment, all forked from one process, and how their processes ended."""
+    home = tmp_path_factory.mktemp("moments")
+    return die_and_finish({home / moment: [f"{moment}@1", f"{moment}@4"] for moment in MOMENTS}, n_lines=300, seed=0)
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_dying_around_a_commit_or_delivery_loses_nothing(tmp_path: Path, moment: str) -> None:
-    codes = die_and_finish(tmp_path, f"{moment}@1", f"{moment}@4", n_lines=300, seed=MOMENTS.index(moment))
-    assert codes == [-9, -9, 0]
-    check_all_is_well(tmp_path, n_lines=300)
+def test_dying_around_a_commit_or_delivery_loses_nothing(dead: dict[Path, list[int]], moment: str) -> None:
+    (folder,) = (folder for folder in dead if folder.name == moment)
+    assert dead[folder] == [-9, -9, 0]
+    check_all_is_well(folder, n_lines=300)
 
 
 def test_dying_at_random_moments_loses_nothing(tmp_path: Path) -> None:
     n_deaths, n_lines, seed = (50, 6000, random.randrange(10**9)) if SOAKS else (4, 1500, 3)
     rng = random.Random(seed)
     deaths = [f"{rng.uniform(0.0, 0.3):.4f}" for _ in range(n_deaths)]
-    codes = die_and_finish(tmp_path, *deaths, n_lines=n_lines, seed=seed)
+    codes = die_and_finish({tmp_path: deaths}, n_lines=n_lines, seed=seed)[tmp_path]
     assert codes[-1] == 0
     assert -9 in codes, seed
     check_all_is_well(tmp_path, n_lines=n_lines)

@@ -28,6 +28,7 @@ from queryveil.synthesis import synthesize
 pytestmark = pytest.mark.slow
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
+SHOWN = {"Authorization": "Bearer a-made-up-token-of-length"}
 
 
 def free_port() -> int:
@@ -113,13 +114,21 @@ def test_what_is_posted_comes_out_with_somebody_elses_name(tmp_path: Path) -> No
     assert all(n <= before[user] for user, n in Counter(row["user"] for row in rows).items())
 
 
-def test_a_bad_line_of_real_events_is_told_by_its_number(tmp_path: Path) -> None:
-    with serving(tmp_path) as (_, client):
-        body = b'{"user": "a", "query": "red wine"}\nrubbish\n\n{"user": "b", "query": "green tea"}\n{"query": "red"}\n'
-        # A line of blanks is no event, bad or good.
-        body += b" \n\t\r\n"
-        answer = client.post("/events", content=body, headers=NDJSON).json()
-        assert answer == {"accepted": 2, "bad_lines": [2, 5]}
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A service that wants a token."""
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / "token").write_text("a-made-up-token-of-length\n")
+    with serving(folder, "--token", "token") as (_, client):
+        yield client
+
+
+def test_a_bad_line_of_real_events_is_told_by_its_number(guarded: httpx.Client) -> None:
+    body = b'{"user": "a", "query": "red wine"}\nrubbish\n\n{"user": "b", "query": "green tea"}\n{"query": "red"}\n'
+    # A line of blanks is no event, bad or good.
+    body += b" \n\t\r\n"
+    answer = guarded.post("/events", content=body, headers=NDJSON | SHOWN).json()
+    assert answer == {"accepted": 2, "bad_lines": [2, 5]}
 
 
 def test_stream_with_source_and_sink_at_one_address_is_the_same_service(tmp_path: Path) -> None:
@@ -271,9 +280,6 @@ def test_a_port_in_use_is_one_line_and_exit_2(tmp_path: Path) -> None:
     assert err.count("\n") == 1
 
 
-def test_only_with_the_token_may_anybody_post(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("a-made-up-token-of-length\n")
-    with serving(tmp_path, "--token", "token") as (_, client):
-        assert client.post("/events", content=b"{}\n", headers=NDJSON).status_code == 401
-        shown = {"Authorization": "Bearer a-made-up-token-of-length"}
-        assert client.post("/events", content=b"{}\n", headers=NDJSON | shown).json()["bad_lines"] == [1]
+def test_only_with_the_token_may_anybody_post(guarded: httpx.Client) -> None:
+    assert guarded.post("/events", content=b"{}\n", headers=NDJSON).status_code == 401
+    assert guarded.post("/events", content=b"{}\n", headers=NDJSON | SHOWN).json()["bad_lines"] == [1]

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import Layout
 from queryveil.errors import BadFile, QueryveilError
@@ -162,6 +163,7 @@ FIRST = {"tsv": "user\tquery", "jsonl": '{"user": "first", "query": "one"}', "cs
 
 
 @pytest.mark.parametrize("format", list(FIRST))
+@examples(40)
 @given(lines=st.lists(LINE, max_size=12), encoding=st.sampled_from(["utf-8", "latin-1"]))
 @example(lines=['"a,b"'], encoding="utf-8")
 def test_lines_are_read_as_a_file_of_them_is(
@@ -183,6 +185,7 @@ def test_lines_are_read_as_a_file_of_them_is(
     assert parsed.n_read == log.n_rows + log.reading.n_bad_rows_skipped
 
 
+@examples(40)
 @given(data=st.binary(max_size=400))
 def test_no_bytes_stop_a_stream(data: bytes) -> None:
     layouts = [read(AOL)[1], read(b"user,query\n")[1], read(b'{"user": "a", "query": "b"}\n')[1]]

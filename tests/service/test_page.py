@@ -140,19 +140,15 @@ def test_text_stands_out_and_every_picture_has_a_name(client: httpx.Client, brow
         assert header.get_attribute("textContent").strip()
 
 
-def test_a_service_that_is_gone_is_said_on_the_page(tmp_path: Path) -> None:
+def test_a_service_that_is_gone_is_said_on_the_page(browser: Any, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    (tmp_path / "service").mkdir()
     command = [sys.executable, "-m", "queryveil", "serve", "--port", str(port), "--store", "memory:"]
-    process = subprocess.Popen(command, cwd=tmp_path / "service", stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
     try:
-        with (
-            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client,
-            browsing(tmp_path / "profile") as browser,
-        ):
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client:
             until(lambda: is_ready(client))
-            browser.get(str(client.base_url))
+            look(browser, client)
             until(lambda: browser.find_element("id", "status").text == "Ready")
             assert browser.find_element("id", "hint").is_displayed()
             process.kill()

@@ -49,7 +49,7 @@ def test_profiles_are_complete_at_every_moment_on_their_way_into_the_blocks(tmp_
     store.open(settings=SETTINGS)
     added: list[pl.DataFrame] = []
     waited, moved = set(), set()
-    for number in range(1, 41):
+    for number in range(1, 21):
         added.append(drawn(30_000 if number == 1 else 2_500, n_users=40_000, seed=number))
         store.commit(Commit(number=number, position=None, pools=b"", profiles=added[-1]))
         if number % 7 == 0:

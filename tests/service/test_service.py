@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings
+from tests.support.streams import KEY, ListSink, ListSource, adds_up, event_lines, keyed_settings, small_tables
 from tests.support.waiting import until
 
 from queryveil.errors import BadFile, BadParameter, MissingColumn, Unreachable
@@ -281,14 +281,16 @@ def test_profiles_are_those_of_the_released_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_several_processes_give_the_same_counts_as_one() -> None:
+def test_several_processes_give_the_same_counts_as_one(tmp_path: Path) -> None:
+    tables = small_tables(tmp_path)
     lines = event_lines(3000, seed=13)
     lines[2222] = "kestrel"
     batches = batches_of(lines, size=1500)
     seen = []
     for workers in (1, 2):
         source, sink = ListSource(batches), ListSink()
-        stats = Service(keyed_settings(workers=workers), source=source, sink=sink, store=MemoryStore()).run()
+        settings = keyed_settings(workers=workers, tables=tables)
+        stats = Service(settings, source=source, sink=sink, store=MemoryStore()).run()
         assert adds_up(stats)
         assert [bad for _, bad in source.acknowledged] == [[], [723]]
         seen.append((stats.n_read, stats.n_bad, stats.n_released + stats.n_suppressed, stats.identifiers))

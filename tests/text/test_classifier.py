@@ -50,6 +50,11 @@ def plain(tables: dict[str, Path]) -> PlainClassifier:
     )
 
 
+@pytest.fixture(scope="module")
+def by_paper(tables: dict[str, Path]) -> Classifier:
+    return Classifier.from_tables(**tables, kind=Kind.PAPER)
+
+
 def named(classifier: Classifier, *queries: str) -> list[str]:
     return classifier.classify(pl.Series(queries, dtype=pl.String)).names.to_list()
 
@@ -118,12 +123,12 @@ def test_a_slice_of_a_column_is_classified_like_the_column() -> None:
     assert Classifier().classify(queries.slice(2)).names.to_list() == Classifier().classify(queries).names.to_list()[2:]
 
 
-@examples(300)
+@examples(100)
 @given(queries=st.lists(st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join), min_size=1, max_size=8))
 def test_the_kernels_agree_with_algorithm_1_in_plain_python(
-    tables: dict[str, Path], plain: PlainClassifier, queries: list[str]
+    by_paper: Classifier, plain: PlainClassifier, queries: list[str]
 ) -> None:
-    found = Classifier.from_tables(**tables, kind=Kind.PAPER).classify(pl.Series(queries))
+    found = by_paper.classify(pl.Series(queries))
     expected = [plain.classify(query) for query in queries]
     assert found.category.tolist() == [answer.category for answer in expected]
     assert found.main_unit.to_list() == [answer.main_unit for answer in expected]

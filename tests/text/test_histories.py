@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import Bools, Int32s
 from queryveil.text import Tokens, tokenize
@@ -64,6 +65,7 @@ def test_support_counts_users_and_frequency_counts_occurrences(given_rows: Rows)
     assert np.bincount(histories.entry_user, minlength=N_USERS).tolist() == [len(counter) for counter in counters]
 
 
+@examples(40)
 @given(rows, st.randoms(use_true_random=False))
 def test_rewrite_keeps_exactly_the_kept_terms_in_their_order_and_number(given_rows: Rows, random: object) -> None:
     tokens, owners, histories = read(given_rows)
@@ -74,6 +76,7 @@ def test_rewrite_keeps_exactly_the_kept_terms_in_their_order_and_number(given_ro
     assert written(tokens, owners, histories, marks) == expected
 
 
+@examples(40)
 @given(rows)
 def test_keeping_everything_changes_nothing_and_keeping_nothing_leaves_empty_queries(given_rows: Rows) -> None:
     tokens, owners, histories = read(given_rows)

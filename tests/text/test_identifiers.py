@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.text.identifiers import Cleaned, Found, IdentifierKind, find_identifiers, remove_identifiers
 
@@ -265,6 +266,7 @@ made_up = st.lists(
 queries = made_up | st.text(max_size=20) | st.text(alphabet="ab.@-/: 0129éЖ", max_size=24)
 
 
+@examples(40)
 @given(texts=st.lists(queries, max_size=12))
 @example(texts=["kim, grace", "kim grace", "grace kim obituary", "mark van black facebook"])
 @example(texts=["hauptstrasse 1", "s/n a12", "m1 1ae", "1/2/03", "aa-bb-cc-dd-ee-ff", "a.b.c"])

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import Int32s
 from queryveil.errors import BadFile, BadParameter, BadRow
@@ -130,6 +131,7 @@ def test_a_long_chain_and_a_wide_tree_are_quick_enough_to_finish() -> None:
     assert wide.last[0] == 50_000
 
 
+@examples(40)
 @given(any_tree(), st.data())
 def test_a_restricted_tree_has_the_given_nodes_and_what_is_above_them(
     drawn: tuple[Taxonomy, dict[str, str]], data: st.DataObject

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_utility import plain_spearman, plain_top_kept
 from tests.support.releases import released
 
@@ -36,6 +37,7 @@ def test_the_top_is_shared_as_the_definition_says(counts: list[tuple[int, int]],
         assert found == pytest.approx(float(plain_top_kept(before, after, n_top=n_top)))
 
 
+@examples(40)
 @given(counts=COUNTS)
 def test_the_correlation_is_that_of_mean_ranks(counts: list[tuple[int, int]]) -> None:
     one, other = [b for b, _ in counts], [a for _, a in counts]

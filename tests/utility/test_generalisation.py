@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from queryveil.data import Transactions
 from queryveil.errors import BadInput
@@ -105,6 +106,7 @@ def test_a_score_says_what_it_is_and_which_way_is_better() -> None:
 LEAVES = [item for items in KINDS.values() for item in items]
 
 
+@examples(40)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(0, 3)), max_size=5), min_size=1, max_size=6))
 def test_the_totals_are_the_sum_over_matched_transactions(rows: list[list[tuple[str, int]]]) -> None:
     """Each item moves up by as many steps as drawn; three are out of the tree, which suppresses it."""

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
+from tests.support.examples import examples
 from tests.support.releases import released
 
 from queryveil.data import Format, Layout, Profiles, QueryLog
@@ -65,6 +66,7 @@ def test_kdelta_keeps_no_more_rows_than_it_left_of_those_that_were_there() -> No
     assert found["log_size_kept"] < found["rows_kept"] + 0.1
 
 
+@examples(40)
 @given(log=logs())
 def test_km_keeps_what_its_manifest_does_not_count_as_removed(log: QueryLog) -> None:
     release = Km(k=2, m=1, bot_threshold=None, columns=ColumnPolicy(ids=Ids.KEEP)).anonymize(log)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from tests.support.examples import examples
 from tests.support.releases import released
 
 import queryveil
@@ -33,6 +34,7 @@ def perfect(found: Measures) -> bool:
     return all(score.value == (0 if score.better == "less" else 1) for score in found)
 
 
+@examples(40)
 @given(log=clicked_logs())
 def test_a_log_with_nothing_but_its_ids_changed_loses_nothing(log: QueryLog) -> None:
     assert perfect(measure(log, pseudonymised(log)))

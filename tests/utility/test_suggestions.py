@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_utility import Row, plain_suggestions
 from tests.support.releases import MONDAY, released, timed_log
 
@@ -40,6 +41,7 @@ def plain(rows: Hours) -> list[Row]:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@examples(40)
 @given(before=ROWS, after=ROWS)
 def test_suggestions_are_those_of_the_definition(way: str, before: Hours, after: Hours) -> None:
     # A column of times that is empty on one side is no times at all, which is another way.
