@@ -68,7 +68,7 @@ def open_patiently(store: Store) -> int:
 def test_a_process_killed_at_any_moment_leaves_a_whole_commit(address: str) -> None:
     rng = random.Random(random.randrange(10**9) if SOAKS else 5)
     number = 0
-    for _ in range(40 if SOAKS else 3):
+    for _ in range(40 if SOAKS else 5):
         process = subprocess.Popen([sys.executable, str(COMMITTING), address], stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert int(process.stdout.readline()) == number
