@@ -21,7 +21,7 @@ METHODS = (
     Kdelta(k=2, same_texts=True),
 )
 """Those that release transactions or groups have tests of their own: the rules are about logs and counts."""
-OF_WINDOWS = ("the_promise_is_kept", "the_written_files_keep_the_promise", "the_edits_add_up", "a_seed_repeats")
+OF_WINDOWS = ("the_promise_is_kept", "the_written_files_keep_the_promise", "the_edits_add_up")
 """What windows could change."""
 
 

@@ -19,7 +19,7 @@ KEPT = ColumnPolicy(ids="keep", time="keep")  # type: ignore[arg-type]
 
 @pytest.fixture(scope="module")
 def log() -> QueryLog:
-    return synth(users=10_000 if SOAKS else 1_000, seed=5).log
+    return synth(users=10_000 if SOAKS else 400, seed=5).log
 
 
 def values_of(log: QueryLog) -> pl.DataFrame:
@@ -30,7 +30,7 @@ def values_of(log: QueryLog) -> pl.DataFrame:
 
 
 def test_spark_comes_to_the_very_outcome_of_one_machine(engine: Spark, log: QueryLog, tmp_path: Path) -> None:
-    method = Km(k=5, m=3, target="bid", values=values_of(log), columns=KEPT)  # type: ignore[arg-type]
+    method = Km(k=3, m=3, target="bid", values=values_of(log), columns=KEPT)  # type: ignore[arg-type]
     engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
     there, here = read_release(tmp_path / "release"), method.anonymize(log)
     columns = here.log.frame.columns
@@ -169,7 +169,7 @@ N_EACH = 2
 """Rows of a user: there are as many parts as rows."""
 
 
-@pytest.mark.parametrize("name", ["aol", "bare", "tsv", "jsonl", "gz", "transactions"])
+@pytest.mark.parametrize("name", ["bare", "tsv", "jsonl", "gz", "transactions"])
 def test_a_release_whose_first_part_has_no_rows_is_whole(
     engine: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -177,7 +177,6 @@ def test_a_release_whose_first_part_has_no_rows_is_whole(
     rows = "".join(f"{user}\tkettle\t2006-03-01 10:00:00\t\t\n" for user in (1, 2) for _ in range(N_EACH))
     header = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
     texts = {
-        "aol": header + rows,
         "bare": rows,
         "gz": header + rows,
         "tsv": "user\tquery\n" + "1\tkettle\n2\tkettle\n" * N_EACH,
@@ -192,7 +191,7 @@ def test_a_release_whose_first_part_has_no_rows_is_whole(
     assert manifest.counts.n_users_after == 2
     assert read_release(folder).log.n_rows == manifest.counts.n_rows_after
     assert verify(folder).holds
-    if form is None:
+    if name in ("bare", "gz"):
         assert engine.verify(str(folder)).holds
     # Of two users and as many parts as rows, the first has none.
     first = next(path for path in sorted(folder.rglob("part-*")))

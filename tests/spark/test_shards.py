@@ -168,7 +168,7 @@ def test_kdelta_gives_users_and_columns_as_the_policy_asks(anonymize: Anonymize)
     assert sum("same in every release under this key" in warning for warning in release.manifest.warnings) == 1
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["clump", "plink", "kdelta"])
 def test_an_empty_log_is_a_fine_log(name: str, anonymize: Anonymize) -> None:
     nothing = made_up().with_frame(made_up().frame.clear())
     release = anonymize(METHODS[name], nothing)

@@ -281,8 +281,8 @@ def run_until_stopped(spark: SparkSession, swap: SwapStream, where: Places) -> S
 def test_an_interrupted_run_leaves_no_query_behind_and_the_next_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     where = places_in(tmp_path)
     events = [{"user": f"u{i % 9}", "query": f"tennis racket {i}", "time": "2026-03-01 07:00:00"} for i in range(60)]
-    for number in range(12):
-        write_lines(tmp_path / "in" / f"{number}.jsonl", *events[5 * number :][:5])
+    for number in range(6):
+        write_lines(tmp_path / "in" / f"{number}.jsonl", *events[10 * number :][:10])
 
     def interrupt() -> None:
         until(lambda: last_commit(tmp_path) >= 0)
@@ -298,7 +298,7 @@ def test_an_interrupted_run_leaves_no_query_behind_and_the_next_goes_on(spark: S
     finally:
         signal.signal(signal.SIGINT, before)
     assert not spark.streams.active
-    assert last_commit(tmp_path) < 11
+    assert last_commit(tmp_path) < 5
     counts = swap.run(spark, **where)
     assert counts.adds_up
     assert (counts.n_read, spark.read.json(where["sink"]).count()) == (60, counts.n_released)

@@ -26,7 +26,8 @@ def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     encoded = array.dictionary_encode()
-    codes: Int32s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    # Not by Arrow's own way to NumPy, which loads pandas where that is installed.
+    codes: Int32s = pl.Series(encoded.indices).to_numpy()
     return codes, pl.Series(encoded.dictionary).cast(pl.String)
 
 
