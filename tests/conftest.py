@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -65,6 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support.kernels import compile_once
 
         compile_once()
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays: Python need not look through it for what it can throw away."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,10 +3,12 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from queryveil.cli import anonymize, experiments, judging, logs, service
@@ -57,11 +59,19 @@ def _options(
     pass
 
 
+@cache
+def _program() -> TyperGroup:
+    """Return the commands with their options, which Typer would make again for each call in a process."""
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    return program
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 done or holds, 1 a promise is broken, 2 wrong usage or input."""
     try:
         _write_whatever_comes()
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        code = _program()(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         _fail(error.format_message())
