@@ -46,7 +46,7 @@ def fill(path: Path, users: pl.Series) -> None:
         places = pl.Series([i % 4 + 3 * j for i in range(len(some)) for j in range(5)])
         rows = pl.DataFrame({"user": quote(some).repeat_by(5).explode(), "category": places}).with_columns(n=pl.lit(3))
         change_blocks(connection, rows)
-    connection.execute("UPDATE profile_progress SET n_users = ?", (len(users),))
+    connection.execute("UPDATE profile_progress SET n_users = ?, checksum = NULL", (len(users),))
     connection.commit()
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -12,7 +16,7 @@ from tests.support.plain_swap import Event
 
 from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
-from queryveil.methods.swap._pool_state import PoolState
+from queryveil.methods.swap._pool_state import PoolState, written
 from queryveil.methods.swap.pools import N_POOLS, Pools
 
 RULES = PoolSettings(k=3, l=2, max_pool=8, remembered=50)
@@ -148,3 +152,83 @@ def test_new_pools_can_be_put_away_too() -> None:
 def test_a_damaged_state_is_a_clear_error(data: bytes) -> None:
     with pytest.raises(BadInput, match="state of the pools is damaged"):
         Pools.from_bytes(data, issued=[], settings=RULES)
+
+
+def waiting_pools() -> tuple[Pools, list[tuple[int, bytes]]]:
+    pools = Pools(PoolSettings(k=8, l=2, remembered=50), seed=3)
+    swapped = pools.add(frame([(f"member{i % 9}", f"pear tree {i}", i % 3) for i in range(60)]))
+    return pools, [(swapped.generation, swapped.issued)]
+
+
+def turned(data: bytes, chance: random.Random) -> bytes:
+    changed = bytearray(data)
+    changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(changed)
+
+
+def test_pools_of_which_one_bit_was_turned_are_refused() -> None:
+    pools, issued = waiting_pools()
+    data, chance = pools.to_bytes(), random.Random(1)
+    for _ in range(250):
+        with pytest.raises(BadInput, match=r"^the state of the pools is damaged; go back to a copy of the store$"):
+            Pools.from_bytes(turned(data, chance), issued=issued, settings=pools.settings, seed=3)
+
+
+def without_checksum(pools: Pools) -> bytes:
+    """Return the bytes that earlier releases wrote."""
+    return msgspec.msgpack.encode(PoolState.unpack(pools.to_bytes()))
+
+
+def test_pools_of_an_earlier_release_have_no_checksum_and_open() -> None:
+    pools, issued = waiting_pools()
+    restored = Pools.from_bytes(without_checksum(pools), issued=issued, settings=pools.settings, seed=3)
+    assert restored.to_bytes() == pools.to_bytes()
+
+
+def test_without_a_checksum_no_bit_makes_a_kernel_read_outside_of_its_arrays() -> None:
+    pools, issued = waiting_pools()
+    data, chance, n_opened = without_checksum(pools), random.Random(2), 0
+    more = frame([(f"member{i}", f"fig {i}", i % 3) for i in range(40)])
+    for _ in range(250):
+        try:
+            restored = Pools.from_bytes(turned(data, chance), issued=issued, settings=pools.settings, seed=3)
+        except BadInput:
+            continue
+        n_opened += 1
+        assert (restored.waiting >= 0).all()
+        restored.add(more)
+    assert n_opened < 250
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"needed": [3] * (N_POOLS - 1)},
+        {"needed": [-3] * N_POOLS},
+        {"key": (1, 2)},
+        {"key": (-1, 3)},
+        {"room": (1 << 40, 0)},
+        {"room": (0, -1)},
+        {"generation": -1},
+        {"n_numbers": -1},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_state_with_a_number_that_cannot_be_is_refused(changed: dict[str, Any]) -> None:
+    pools, issued = waiting_pools()
+    state = msgspec.structs.replace(PoolState.unpack(pools.to_bytes()), **changed)
+    with pytest.raises(BadInput, match="damaged"):
+        Pools.from_bytes(msgspec.msgpack.encode(state), issued=issued, settings=pools.settings, seed=3)
+
+
+@pytest.mark.parametrize(
+    "column", [pl.Series("pool", [100], dtype=pl.Int8), pl.Series("age", [1 << 40]), pl.Series("pool", [None], pl.Int8)]
+)
+def test_a_place_outside_of_the_pools_is_refused_before_a_kernel_sees_it(column: pl.Series) -> None:
+    pools, issued = waiting_pools()
+    state = PoolState.unpack(pools.to_bytes())
+    users = pl.read_ipc_stream(state.users)
+    users = users.with_columns(pl.concat([column, users[column.name][1:]]))
+    state = msgspec.structs.replace(state, users=written(users))
+    with pytest.raises(BadInput, match="damaged"):
+        Pools.from_bytes(msgspec.msgpack.encode(state), issued=issued, settings=pools.settings, seed=3)

@@ -219,3 +219,31 @@ def test_a_file_that_an_earlier_release_has_written_is_resumed(tmp_path: Path) -
 
 def _profiles(path: Path) -> list[dict[str, object]]:
     return ProfileDatabase(path).table().to_dicts()
+
+
+def files_in(folder: Path) -> dict[str, tuple[bytes, int, int]]:
+    paths = sorted(folder.iterdir())
+    return {path.name: (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in paths}
+
+
+def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("kestrel lantern\n" * 500)
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA application_id=7")
+        connection.execute("CREATE TABLE recipes (name)")
+    plain = tmp_path / "plain.db"
+    with closing(sqlite3.connect(plain)) as connection:
+        connection.execute("CREATE TABLE recipes (name)")
+    for path in (text, other, plain):
+        path.chmod(0o644)
+    before = {
+        path.name: (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in tmp_path.iterdir()
+    }
+    for path in (text, other, plain):
+        assert "name another store" in refusal(path)
+    after = {
+        path.name: (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in tmp_path.iterdir()
+    }
+    assert after == before

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from tests.support.commits import SETTINGS, check_profiles, check_saved, numbered_commit
 from tests.support.postgres_server import IS_INSTALLED, PostgresServer
 
-from queryveil.errors import BadParameter, StoreBusy
+from queryveil.errors import BadFile, BadParameter, StoreBusy
 from queryveil.service.ports import Commit, Saved, Store
 from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.postgres import PostgresStore
@@ -209,3 +211,56 @@ def test_a_user_with_any_letters_is_found_again(make: Make, address: str) -> Non
         found = ProfileDatabase(address).of_user(user)
         assert found is not None
         assert found.n_rows == n
+
+
+def run_in(address: str, *statements: str) -> None:
+    """Run statements in the store of an address."""
+    if address.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(address.partition("?")[0], autocommit=True) as server:
+            server.execute("SET search_path TO queryveil")
+            for statement in statements:
+                server.execute(statement)
+        return
+    with closing(sqlite3.connect(address, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def without_checksums(address: str) -> None:
+    """Make a store one of an earlier release, whose rows had no checksums."""
+    tables = ["state", "pools", "outbox", "issued", "sent_keys"]
+    version = "UPDATE state SET version = 1"
+    if not address.startswith("postgresql"):
+        tables += ["profile_blocks", "profile_journal", "profile_progress"]
+        version = "PRAGMA user_version = 1"
+    run_in(address, *(f"ALTER TABLE {table} DROP COLUMN checksum" for table in tables), version)
+
+
+@pytest.mark.parametrize("last", [7, 27])
+def test_a_store_of_an_earlier_release_is_read_and_goes_on_with_checksums(make: Make, address: str, last: int) -> None:
+    committed(make, first=1, last=last)
+    without_checksums(address)
+    check_profiles(address, number=last)
+    check_saved(reopened(make), number=last)
+    committed(make, first=last + 1, last=last + 4)
+    check_saved(reopened(make), number=last + 4)
+    check_profiles(address, number=last + 4)
+
+
+@pytest.mark.parametrize("column", ["outbox SET n_rows = n_rows + 1", "state SET generation = generation + 1"])
+def test_a_row_that_is_not_as_it_was_written_is_refused(make: Make, address: str, column: str) -> None:
+    committed(make, first=1, last=9)
+    run_in(address, f"UPDATE {column}")
+    with pytest.raises(BadFile, match=r"is damaged; restore a copy, or name another --store$"):
+        reopened(make)
+
+
+def test_a_store_tells_whether_a_stream_has_begun_and_makes_nothing_for_that(make: Make, address: str) -> None:
+    assert not make().has_begun()
+    assert address.startswith("postgresql") or not Path(address).exists()
+    assert reopened(make) == Saved()
+    assert not make().has_begun()
+    committed(make, first=1, last=1)
+    assert make().has_begun()

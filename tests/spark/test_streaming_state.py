@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import unicodedata
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pyspark.sql import Row
 
 from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
+from queryveil.methods.swap._pool_state import PoolState, unseal
 from queryveil.methods.swap.pools import BLOCK, Pools, RandomNumbers
 from queryveil.spark.streaming._pools import PoolProcessor, derived, hash_key, in_order_of_arrival, pack, places, unpack
 from queryveil.spark.streaming.swap import SwapStream
@@ -145,9 +147,52 @@ def test_a_pool_goes_on_from_its_state_as_one_that_never_stopped_through_all_gen
         assert sorted(released) == sorted(swapped.released.select("user", "query").rows())
     assert len(generations) == 5
     pieces = [state.parts[name] for name in ("issuedEven", "issuedOdd")]
-    # Each pair was written to a piece once, and those of two generations at most are still there.
-    assert sum(each.n_bytes_written for each in pieces) <= 8 * 22 * 5000
+    # Each pair was written to a piece once, with a checksum, and those of two generations at most are still there.
+    assert sum(each.n_bytes_written for each in pieces) <= 8 * 22 * 5000 + 7 * 22
     assert sum(len(value[0]) for each in pieces for value in each.values()) <= 8 * 2 * 30_000
+
+
+def turned(data: bytes, chance: random.Random) -> bytes:
+    changed = bytearray(data)
+    changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(changed)
+
+
+def with_much_in_it() -> StateInMemory:
+    state = StateInMemory()
+    for number in range(4):
+        released_by(processor_on(state), batch_of(700, number=number))
+    assert list(state.parts["issuedEven"].values())
+    return state
+
+
+@pytest.mark.parametrize("part", ["pool", "recent", "piece"])
+def test_a_state_of_which_one_bit_was_turned_is_refused(part: str) -> None:
+    whole, chance = with_much_in_it(), random.Random(part)
+    for _ in range(40):
+        state = copy.deepcopy(whole)
+        pool, recent = state.parts["pool"].value
+        if part == "pool":
+            state.parts["pool"].value = (turned(pool, chance), recent)
+        elif part == "recent":
+            state.parts["pool"].value = (pool, turned(recent, chance))
+        else:
+            pieces = state.parts["issuedEven"].by_key
+            key, (piece,) = next(iter(pieces.items()))
+            pieces[key] = (turned(piece, chance),)
+        with pytest.raises(Exception, match="damaged"):
+            released_by(processor_on(state), batch_of(20, number=9))
+
+
+def test_a_state_of_an_earlier_release_has_no_checksums_and_goes_on() -> None:
+    state, earlier = with_much_in_it(), with_much_in_it()
+    pool, recent = earlier.parts["pool"].value
+    earlier.parts["pool"].value = (msgspec.msgpack.encode(PoolState.unpack(pool)), unseal(recent))
+    pieces = earlier.parts["issuedEven"].by_key
+    for key, (piece,) in list(pieces.items()):
+        pieces[key] = (unseal(piece),)
+    events = batch_of(50, number=9)
+    assert released_by(processor_on(state), events) == released_by(processor_on(earlier), events)
 
 
 def test_without_its_memory_a_pool_would_give_users_their_own_queries() -> None:

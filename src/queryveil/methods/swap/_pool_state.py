@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from typing import Any
 
 import msgspec
@@ -15,6 +16,35 @@ from queryveil.errors import BadInput
 from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, Waiting, join_all, no_one_waiting
 
 _VERSION = 1
+_SEAL = b"QVP"
+"""What bytes with a checksum begin with."""
+_SEAL_BYTES = len(_SEAL) + 4
+_MAP, _MAP_BITS = 0x80, 0xF0
+"""What a state of earlier releases, a map of MessagePack without a checksum, begins with."""
+_MAX_ROOM = 1 << 28
+_TOP = 1 << 63
+
+
+def seal(data: bytes) -> bytes:
+    """Return bytes with their checksum in front."""
+    return _SEAL + zlib.crc32(data).to_bytes(4, "big") + data
+
+
+def unseal(sealed: bytes) -> bytes:
+    """Return what `seal` was given; raise if it is not as it was written.
+
+    >>> unseal(seal(b"pools"))
+    b'pools'
+    """
+    data = sealed[_SEAL_BYTES:]
+    if seal(data) != sealed:
+        raise damaged()
+    return data
+
+
+def damaged() -> BadInput:
+    """Return the error for bytes that are not as they were written."""
+    return BadInput("the state of the pools is damaged; go back to a copy of the store")
 
 
 class PoolState(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,27 +60,71 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
     users: bytes
     queries: bytes
 
+    def pack(self) -> bytes:
+        """Return the bytes, with a checksum."""
+        return seal(msgspec.msgpack.encode(self))
+
     @staticmethod
     def unpack(data: bytes) -> PoolState:
-        """Read the bytes."""
+        """Read the bytes; those of earlier releases have no checksum."""
+        if not data or data[0] & _MAP_BITS != _MAP:
+            data = unseal(data)
         try:
             state = msgspec.msgpack.decode(data, type=PoolState)
         except msgspec.MsgspecError:
-            raise BadInput("the state of the pools is damaged; go back to a copy of the store") from None
+            raise damaged() from None
         if state.version != _VERSION:
             raise BadInput("the state of the pools is from another version of queryveil; go on with that one")
         return state
 
-    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the users and the queries that wait."""
+    def check(self, *, n_pools: int, remembered: int | None) -> None:
+        """Raise if a number is none that pools can have had: room for too much would take all memory."""
+        most = max(remembered or 0, _MAX_ROOM)
+        numbers = (self.generation, self.n_newest, self.n_numbers, *self.needed)
+        is_whole = len(self.needed) == n_pools and all(0 <= number < _TOP for number in numbers)
+        is_keyed = all(0 <= number < 2 * _TOP for number in self.key) and self.key[1] % 2 == 1
+        if not is_whole or not is_keyed or not all(0 <= n <= most for n in self.room):
+            raise damaged()
+
+    def frames(self, *, n_pools: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the users and the queries that wait; kernels index arrays by what is in them, so all is checked."""
         try:
-            return pl.read_ipc_stream(self.users), pl.read_ipc_stream(self.queries)
-        except (pl.exceptions.PolarsError, OSError):
-            raise BadInput("the state of the pools is damaged; go back to a copy of the store") from None
+            for data in (self.users, self.queries):
+                # Polars trusts offsets and lengths; Arrow looks at every one.
+                pa.ipc.open_stream(data).read_all().validate(full=True)
+            users, queries = pl.read_ipc_stream(self.users), pl.read_ipc_stream(self.queries)
+        except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError):
+            raise damaged() from None
+        is_sound = (
+            users.height == queries.height
+            and _has_columns(users, _USER_COLUMNS)
+            and _has_columns(queries, _QUERY_COLUMNS)
+            and _is_permutation(users["age"])
+            and _is_permutation(queries["_age"])
+            and "category" in queries.columns
+            and queries["category"].dtype.is_integer()
+            and users["pool"].is_between(0, n_pools - 1).all()
+            and (users["pool"] == queries["category"]).all()
+        )
+        if not is_sound:
+            raise damaged()
+        return users, queries
 
     def __repr__(self) -> str:
         # Privacy: the bytes hold users and queries, the key tells who issued what.
         return f"PoolState(version={self.version}, generation={self.generation})"
+
+
+_USER_COLUMNS = {"pool": pl.Int8, "hash": pl.UInt64, "age": pl.Int64, "user": pl.String}
+_QUERY_COLUMNS = {"_text": pl.UInt64, "_issuer": pl.UInt64, "_age": pl.Int64, "query": pl.String}
+
+
+def _has_columns(frame: pl.DataFrame, columns: dict[str, Any]) -> bool:
+    return all(frame.schema.get(name) == kind and not frame[name].null_count() for name, kind in columns.items())
+
+
+def _is_permutation(ranks: pl.Series) -> bool:
+    return bool((np.sort(ranks.to_numpy()) == np.arange(len(ranks))).all())
 
 
 def written(frame: pl.DataFrame) -> bytes:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -191,7 +190,7 @@ class Pools:
             users=written(users),
             queries=written(queries),
         )
-        return msgspec.msgpack.encode(state)
+        return state.pack()
 
     @classmethod
     def from_bytes(
@@ -205,6 +204,8 @@ class Pools:
     ) -> Pools:
         """Return the pools as they were; `issued` are generations with what `Swapped` had for them."""
         state = PoolState.unpack(data)
+        state.check(n_pools=N_POOLS, remembered=settings.remembered)
+        users, queries = state.frames(n_pools=N_POOLS)
         pools = cls(settings, seed=seed, secret=secret)
         pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)
         pools._key = np.array(state.key, np.uint64)
@@ -212,7 +213,8 @@ class Pools:
         pools._issued.restore(issued, n_newest=state.n_newest, room=state.room)
         pools._held, pools._waiting = HeldRows.from_places(
             # A pool that needs more than it may hold would never let go of anything again.
-            *state.frames(),
+            users,
+            queries,
             n_pools=N_POOLS,
             needed=state.needed,
             bounds=(settings.k, settings.max_pool),

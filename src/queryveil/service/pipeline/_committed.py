@@ -117,6 +117,11 @@ class UserCount:
     def __init__(self, data: bytes = b"") -> None:
         self._longest: Bytes = np.frombuffer(data, np.uint8).copy() if data else np.zeros(_N, np.uint8)
 
+    @staticmethod
+    def can_be(data: bytes) -> bool:
+        """Return whether `to_bytes` may have given these bytes, or none."""
+        return not data or (len(data) == _N and max(data) <= 64 - _BITS + 1)
+
     def add(self, users: pl.Series) -> None:
         """Count these users, seen before or not."""
         hashes = users.unique().hash(seed=0x5EED).to_numpy()

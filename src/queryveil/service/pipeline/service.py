@@ -22,6 +22,7 @@ from queryveil.service.pipeline._workers import InProcess, PreparedBatch, Worker
 from queryveil.service.settings import StreamSettings
 
 _VERSION = 1
+_DAMAGED = "the state of this stream is damaged; restore a copy, or name another --store"
 
 
 class _Packed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -43,9 +44,11 @@ def unpack(
     try:
         packed = msgspec.msgpack.decode(data, type=_Packed)
     except msgspec.MsgspecError:
-        raise BadInput("the state of this stream is damaged; restore a copy, or name another --store") from None
+        raise BadInput(_DAMAGED) from None
     if packed.version != _VERSION:
         raise BadInput("the state of this stream was written by a newer queryveil; update queryveil")
+    if not UserCount.can_be(packed.users):
+        raise BadInput(_DAMAGED)
     return Pools.from_bytes(packed.pools, issued=issued, settings=settings), packed.layout, packed.users
 
 

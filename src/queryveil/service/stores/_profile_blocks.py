@@ -5,12 +5,14 @@ ten to twenty times what this does (python -m benchmarks.stores). Changes go int
 in the order of users once many of them meet in a block. The view `profiles` has both, so that a reader sees one table.
 
 A block is a JSON array, which SQLite's shell reads with `json_each`: its rows are `["user",0,3,..]`, in the order of
-users with `,` and a line end between them, and a comma or bracket in a user's name is escaped.
+users with `,` and a line end between them, and a comma or bracket in a user's name is escaped. Blocks, entries of the
+journal and the progress have a checksum, as all rows of a store do.
 """
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 import msgspec
@@ -20,6 +22,7 @@ import polars as pl
 
 from queryveil.data import Bytes, Int64s
 from queryveil.errors import BadFile
+from queryveil.service.stores._sql import checksum, is_whole
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 _BETWEEN_JSON_ROWS: Final = "],\n["
@@ -184,6 +187,7 @@ def add_to_lines(
 NAMES: Final = (*CATEGORIES, UNCLASSIFIED)
 """The categories in the order of the numbers in a block."""
 _MOST_USERS: Final = 4096
+_BLOCKS_AT_ONCE: Final = 64
 _BETWEEN: Final = ",\n"
 _BLOCK_SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64())})
 
@@ -198,10 +202,7 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     first, last = changes["user"][0], changes["user"][-1]
     begin = connection.execute("SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?", (first,)).fetchone()
     between = (begin[0] if begin[0] is not None else first, last)
-    found = connection.execute(
-        "SELECT CAST(counts AS BLOB) FROM profile_blocks WHERE first_user BETWEEN ? AND ? ORDER BY first_user", between
-    )
-    before = b",\n".join(text[1:-1] for (text,) in found)
+    before = b",\n".join(text[1:-1] for text in _blocks(connection, "BETWEEN ? AND ?", between))
     after, starts, n_new = add_to_lines(
         np.frombuffer(before, np.uint8),
         np.frombuffer(changes["user"].str.join("").item().encode(), np.uint8),
@@ -219,10 +220,46 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     for start, end in pairwise(n_users * i // n_blocks for i in range(n_blocks + 1)):
         rows = after[ends[start] : ends[end] - len(_BETWEEN)].tobytes().decode()
         first_user = rows[1 : rows.index(",")]
-        connection.execute("INSERT INTO profile_blocks VALUES (?, ?, ?)", (first_user, end - start, f"[{rows}]"))
+        block = (first_user, end - start, f"[{rows}]")
+        connection.execute("INSERT INTO profile_blocks VALUES (?, ?, ?, ?)", (*block, checksum(*block)))
     return int(n_new)
 
 
+def _blocks(connection: sqlite3.Connection, users: str, values: tuple[str, ...]) -> Iterator[bytes]:
+    """Yield the text of the blocks whose first user is as `users` says, in order."""
+    columns = f"{_checksum_of(connection)}, first_user, n_users, CAST(counts AS BLOB)"
+    question = f"SELECT {columns} FROM profile_blocks WHERE first_user {users} ORDER BY first_user"
+    for row in connection.execute(question, values):
+        if not is_whole(*row):
+            raise damaged()
+        yield row[3]
+
+
+def _checksum_of(connection: sqlite3.Connection) -> str:
+    """Return what to ask for: a store that was not opened since there are checksums has no column of them."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return "checksum" if version > 1 else "NULL"
+
+
+def all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
+    """Yield the rows of all blocks, many at a time."""
+    texts = _blocks(connection, ">= ?", ("",))
+    yield read_blocks([])
+    while some := list(islice(texts, _BLOCKS_AT_ONCE)):
+        yield read_blocks([text.decode(errors="replace") for text in some])
+
+
+def check_profiles(connection: sqlite3.Connection) -> None:
+    """Raise if a block is not as it was written, or if the categories are other ones."""
+    for _ in _blocks(connection, ">= ?", ("",)):
+        pass
+    names = [name for (name,) in connection.execute("SELECT name FROM categories ORDER BY place")]
+    if names and names != list(NAMES):
+        raise damaged()
+
+
+PROFILE_TABLES: Final = ("profile_blocks", "profile_journal", "profile_progress")
+FIRST_PROGRESS: Final = f"INSERT INTO profile_progress VALUES (1, 0, '', 0, x'{checksum(0, '', 0).hex()}');\n"
 PROFILE_SCHEMA: Final = f"""
 CREATE TABLE categories (place INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
 INSERT INTO categories VALUES {", ".join(f"({place}, '{name}')" for place, name in enumerate(NAMES))};
@@ -233,7 +270,6 @@ CREATE TABLE profile_journal (id INTEGER PRIMARY KEY, changes TEXT NOT NULL) STR
 CREATE TABLE profile_progress (
     id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL, user TEXT NOT NULL, n_users INTEGER NOT NULL
 ) STRICT;
-INSERT INTO profile_progress VALUES (1, 0, '', 0);
 CREATE VIEW profile_rows AS
     SELECT value ->> 0 AS user, name AS category, value ->> (place + 1) AS n
     FROM profile_blocks, json_each(counts), categories WHERE value ->> (place + 1) > 0
@@ -273,8 +309,15 @@ class Backlog:
 
 def read_backlog(connection: sqlite3.Connection) -> Backlog:
     """Read from the journal what is still to go into the blocks."""
-    run_last, user, n_users = connection.execute("SELECT last, user, n_users FROM profile_progress").fetchone()
-    journal = connection.execute("SELECT id, changes FROM profile_journal ORDER BY id").fetchall()
+    stored = _checksum_of(connection)
+    progress = connection.execute(f"SELECT {stored}, last, user, n_users FROM profile_progress").fetchone()
+    if progress is None or not is_whole(*progress):
+        raise damaged()
+    _, run_last, user, n_users = progress
+    entries = connection.execute(f"SELECT {stored}, id, changes FROM profile_journal ORDER BY id").fetchall()
+    if not all(is_whole(*entry) for entry in entries):
+        raise damaged()
+    journal = [(number, changes) for _, number, changes in entries]
     run = _in_order([read_rows([text for number, text in journal if number <= run_last], schema=_CHANGE_SCHEMA)])
     fresh = read_rows([text for number, text in journal if number > run_last], schema=_CHANGE_SCHEMA)
     last = journal[-1][0] if journal else 0
@@ -284,10 +327,8 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
 
 def read_block_of(connection: sqlite3.Connection, user: str) -> pl.DataFrame:
     """Return the block in which a user stands, if the user is known."""
-    row = connection.execute(
-        "SELECT counts FROM profile_blocks WHERE first_user <= ? ORDER BY first_user DESC LIMIT 1", (user,)
-    ).fetchone()
-    return read_blocks([row[0]] if row else [])
+    last = "= (SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?)"
+    return read_blocks([text.decode(errors="replace") for text in _blocks(connection, last, (user,))])
 
 
 def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, backlog: Backlog) -> Backlog:
@@ -303,7 +344,8 @@ def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, b
         after = replace(after, run=_in_order(after.fresh), run_last=number, fresh=())
     after = _advance(connection, after, n_rows=max(_LEAST_AT_ONCE, len(rows) * 5 // 4))
     if after.fresh or not after.run.is_empty():
-        connection.execute("INSERT INTO profile_journal VALUES (?, ?)", (number, write_rows(rows)))
+        changes = write_rows(rows)
+        connection.execute("INSERT INTO profile_journal VALUES (?, ?, ?)", (number, changes, checksum(number, changes)))
     return after
 
 
@@ -319,7 +361,10 @@ def _advance(connection: sqlite3.Connection, backlog: Backlog, *, n_rows: int) -
     if run.is_empty():
         connection.execute("DELETE FROM profile_journal WHERE id <= ?", (last,))
         user, last = "", 0
-    connection.execute("UPDATE profile_progress SET last = ?, user = ?, n_users = ?", (last, user, n_users))
+    connection.execute(
+        "UPDATE profile_progress SET last = ?, user = ?, n_users = ?, checksum = ?",
+        (last, user, n_users, checksum(last, user, n_users)),
+    )
     return replace(backlog, run=run, run_last=last, n_users=n_users)
 
 

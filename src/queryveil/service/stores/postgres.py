@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import polars as pl
 
 from queryveil.errors import BadFile, BadParameter, MissingExtra, QueryveilError, StoreBusy, Unreachable
-from queryveil.service.stores._sql import SqlStore
+from queryveil.service.stores._sql import TABLES, SqlStore
 
-VERSION: Final = 1
+VERSION: Final = 2
 _SECONDS_FOR_LOCK: Final = 3.0
 _SECONDS_UNTIL_VACUUM: Final = 60.0
 _ALLOWED: Final = "a URL such as postgresql://user:password@host/database?schema=queryveil"
@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS profiles (
 CREATE OR REPLACE VIEW profile_shares AS
     SELECT user_id, category, n, round(100.0 * n / sum(n) OVER (PARTITION BY user_id), 2) AS percent FROM profiles;
 """
+_ADD_CHECKSUMS: Final = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum bytea;" for table in TABLES)
+"""From version 1 to 2; rows that are there already stay without one until they are written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class PostgresStore(SqlStore):
     - `url`: postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME; the schema is created if it is not there.
     """
 
-    _insert_state = f"INSERT INTO state VALUES (1, {VERSION}, ?, 0, NULL, 0, 0, 0, '{{}}')"
+    _insert_state = f"INSERT INTO state VALUES (1, {VERSION}, ?, 0, NULL, 0, 0, 0, '{{}}', ?)"
     _row_lock = " FOR UPDATE"
 
     def __init__(self, url: str) -> None:
@@ -100,6 +102,15 @@ class PostgresStore(SqlStore):
     @property
     def _label(self) -> str:
         return f"schema {self._address.schema} of {self._address.name}"
+
+    def has_begun(self) -> bool:
+        """Return whether a stream has committed something to the schema; nothing is made or changed."""
+        connection = connect(self._address)
+        with self._errors(), connection:
+            if not _scalar(connection, "SELECT to_regclass(%s)", f"{self._address.schema}.state"):
+                return False
+            row = connection.execute("SELECT number FROM state").fetchone()
+        return row is not None and row[0] > 0
 
     def _connect(self) -> None:
         connection = connect(self._address)
@@ -232,6 +243,10 @@ def _lock(connection: Any, address: PostgresAddress) -> None:
     row = connection.execute("SELECT version FROM state").fetchone()
     if row and row[0] > VERSION:
         raise BadFile(f"schema {address.schema}", "this store was written by a newer queryveil; update queryveil")
+    if row is None or row[0] < VERSION:
+        with connection.transaction():
+            connection.execute(_ADD_CHECKSUMS)
+            connection.execute(f"UPDATE state SET version = {VERSION}")
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
 
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote as quote_path
 
 import msgspec
 import polars as pl
@@ -15,11 +14,10 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap.preparing import prepare
 from queryveil.service.stores import postgres, sqlite
-from queryveil.service.stores._profile_blocks import NAMES, quote, read_backlog, read_block_of, read_blocks, unquote
+from queryveil.service.stores._profile_blocks import NAMES, all_blocks, quote, read_backlog, read_block_of, unquote
 from queryveil.text.classifier import Classifier
 
 _SERVERS: Final = ("postgresql://", "postgres://")
-_BLOCKS_AT_ONCE: Final = 64
 SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
 """The columns of a table of profiles: a row for each user, and the number of queries in each category."""
 
@@ -69,7 +67,7 @@ class ProfileDatabase:
         path = Path(str(self.store).removeprefix("sqlite:"))
         with _reading(path) as connection:
             if user is None:
-                blocks = pl.concat(_all_blocks(connection))
+                blocks = pl.concat(all_blocks(connection))
             else:
                 blocks = read_block_of(connection, quote(pl.Series([user]))[0])
             backlog = read_backlog(connection)
@@ -110,28 +108,16 @@ def _wide(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("user").agg(columns)
 
 
-def _all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
-    found = connection.execute("SELECT counts FROM profile_blocks ORDER BY first_user")
-    yield read_blocks([])
-    while rows := found.fetchmany(_BLOCKS_AT_ONCE):
-        yield read_blocks([text for (text,) in rows])
-
-
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Read one moment of a file, whatever is written to it meanwhile."""
     if not path.is_file():
         raise BadFile(path.name, "there is no such store")
-    with sqlite.translate_errors(path):
-        connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
-        try:
-            sqlite.check_version(connection, path)
-            if not connection.execute("PRAGMA user_version").fetchone()[0]:
-                raise BadFile(path.name, "there is no store in this file")
-            connection.execute("BEGIN")
-            yield connection
-        finally:
-            connection.close()
+    with sqlite.open_to_read(path) as connection:
+        if not connection.execute("PRAGMA user_version").fetchone()[0]:
+            raise BadFile(path.name, "there is no store in this file")
+        connection.execute("BEGIN")
+        yield connection
 
 
 _AFTER: Final = "_after"

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote as quote_path
 
 import polars as pl
 
 from queryveil.errors import BadFile, QueryveilError, StoreBusy, Unreachable
 from queryveil.service.ports import Saved
-from queryveil.service.stores._profile_blocks import PROFILE_SCHEMA, Backlog, add_to_profiles, read_backlog
-from queryveil.service.stores._sql import SqlStore
+from queryveil.service.stores import _profile_blocks as blocks
+from queryveil.service.stores._sql import DAMAGED, TABLES, SqlStore
 
 APPLICATION: Final = 0x71766C73
-VERSION: Final = 1
+VERSION: Final = 2
 
 _SCHEMA: Final = """
 CREATE TABLE state (
@@ -31,6 +32,10 @@ CREATE TABLE outbox (
 CREATE TABLE issued (id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, hashes BLOB NOT NULL) STRICT;
 CREATE TABLE sent_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
 """
+_ADD_CHECKSUMS: Final = "".join(
+    f"ALTER TABLE {table} ADD COLUMN checksum BLOB;\n" for table in (*TABLES, *blocks.PROFILE_TABLES)
+)
+"""From version 1 to 2; rows that are there already stay without one until they are written again."""
 
 _REASONS: Final = {
     "SQLITE_FULL": "the disk is full",
@@ -38,7 +43,12 @@ _REASONS: Final = {
     "SQLITE_READONLY": "it may not be written to",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
-_DAMAGED: Final = "is damaged; restore a copy, or name another --store"
+_PASSING: Final = ("SQLITE_IOERR", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT")
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_APPLICATION_AT: Final = 68
+_NO_DATABASE: Final = "this is no SQLite database; name another store"
+_OF_ANOTHER: Final = "this is a database of another program; name another store"
 _SECONDS_IN_WAL: Final = 1.0
 _WAL_BYTES: Final = 32 << 20
 
@@ -52,14 +62,14 @@ class SqliteStore(SqlStore):
     - `path`: the file; it is created if it is not there.
     """
 
-    _insert_state = "INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}')"
+    _insert_state = "INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}', ?)"
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self.path = Path(path)
         self._descriptor: int | None = None
         # Changes of profiles that are not yet in their blocks: after the last commit, and after the one under way.
-        self._backlog = self._next_backlog = Backlog()
+        self._backlog = self._next_backlog = blocks.Backlog()
         self._truncated_at = -_SECONDS_IN_WAL
 
     def __repr__(self) -> str:
@@ -74,15 +84,26 @@ class SqliteStore(SqlStore):
         saved = super().open(settings=settings)
         try:
             with self._errors():
-                self._backlog = self._next_backlog = read_backlog(self._connection)
+                blocks.check_profiles(self._connection)
+                self._backlog = self._next_backlog = blocks.read_backlog(self._connection)
         except BaseException:
             self.close()
             raise
         return saved
 
+    def has_begun(self) -> bool:
+        """Return whether a stream has committed something to the file; nothing is made or changed."""
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return False
+        with open_to_read(self.path) as connection:
+            # Where a first start was cut off there are no tables yet.
+            (is_there,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'state'").fetchone()
+            row = connection.execute("SELECT number FROM state").fetchone() if is_there else None
+        return row is not None and row[0] > 0
+
     def _connect(self) -> None:
         self._descriptor = _lock_file(self.path)
-        self._connection = _connect(self.path)
+        self._connection = _connect(self.path, self._descriptor)
 
     def _errors(self) -> AbstractContextManager[None]:
         return translate_errors(self.path)
@@ -113,7 +134,7 @@ class SqliteStore(SqlStore):
         self._connection.executemany(query, rows)
 
     def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
-        self._next_backlog = add_to_profiles(self._connection, profiles, backlog=self._backlog)
+        self._next_backlog = blocks.add_to_profiles(self._connection, profiles, backlog=self._backlog)
 
     def _after_commit(self) -> None:
         # A commit that was interrupted just after it was written comes again, and its backlog is this one too.
@@ -157,38 +178,76 @@ def _lock_file(path: Path) -> int:
     except OSError as error:
         raise BadFile(path.name, f"the store cannot be opened: {error.strerror}") from None
     try:
-        os.fchmod(descriptor, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Before SQLite is asked, which may write beside a file, and before its mode is set: it may be another's.
+        _check_begin(os.pread(descriptor, _HEADER_BYTES, 0), path)
     except BlockingIOError:
         os.close(descriptor)
         raise StoreBusy(path.name) from None
+    except BadFile:
+        os.close(descriptor)
+        raise
     except OSError as error:
         os.close(descriptor)
         raise BadFile(path.name, f"the store cannot be used: {error.strerror}") from None
     return descriptor
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _check_begin(header: bytes, path: Path) -> None:
+    """Raise if a file begins as that of another program."""
+    if header and not header.startswith(_MAGIC):
+        raise BadFile(path.name, _NO_DATABASE)
+    application = header[_APPLICATION_AT : _APPLICATION_AT + 4]
+    if any(application) and application != APPLICATION.to_bytes(4, "big"):
+        raise BadFile(path.name, _OF_ANOTHER)
+
+
+def _connect(path: Path, descriptor: int) -> sqlite3.Connection:
     """Connect for writing, and create the tables if there are none."""
     with translate_errors(path):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
     try:
         with translate_errors(path):
             check_version(connection, path)
+            # Privacy: a store that others could read is closed to them, and so are the files that SQLite adds.
+            os.fchmod(descriptor, 0o600)
             # Profiles change many rows of a page at once: large pages take half the time of small ones.
             connection.execute("PRAGMA page_size=16384")
             for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=0"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
             connection.execute("PRAGMA cache_size=-65536")
-            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version < VERSION:
+                made = "" if version else f"PRAGMA application_id={APPLICATION}; {_SCHEMA}{blocks.PROFILE_SCHEMA}"
+                begun = "" if version else blocks.FIRST_PROGRESS
                 connection.executescript(
-                    f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION}; {_SCHEMA}{PROFILE_SCHEMA}"
-                    f"PRAGMA user_version={VERSION}; COMMIT;"
+                    f"BEGIN IMMEDIATE; {made}{_ADD_CHECKSUMS}{begun}PRAGMA user_version={VERSION}; COMMIT;"
                 )
+            _check_pages(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise if the file is not built as SQLite builds it; rows have checksums, pages have none."""
+    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise BadFile(path.name, DAMAGED)
+
+
+@contextmanager
+def open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
+    """Connect to a file for reading; raise if it is no store."""
+    with translate_errors(path):
+        connection = sqlite3.connect(f"file:{quote_path(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+        try:
+            with path.open("rb") as file:
+                _check_begin(file.read(_HEADER_BYTES), path)
+            check_version(connection, path)
+            yield connection
+        finally:
+            connection.close()
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -197,9 +256,11 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if n_tables and application != APPLICATION:
-        raise BadFile(path.name, "this is a database of another program; name another store")
+        raise BadFile(path.name, _OF_ANOTHER)
     if version > VERSION:
         raise BadFile(path.name, "this store was written by a newer queryveil; update queryveil")
+    if version < (1 if n_tables else 0):
+        raise BadFile(path.name, DAMAGED)
 
 
 @contextmanager
@@ -216,11 +277,11 @@ def _translate(error: sqlite3.Error, path: Path) -> QueryveilError:
     """Return our error: a file that is no store stays wrong, all else may pass."""
     kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if kind.startswith("SQLITE_NOTADB"):
-        return BadFile(path.name, "this is no SQLite database; name another store")
-    if kind.startswith("SQLITE_CORRUPT"):
-        return BadFile(path.name, _DAMAGED)
-    reason = next((words for start, words in _REASONS.items() if kind.startswith(start)), f"disk error ({kind})")
-    return Unreachable(path.name, reason)
+        return BadFile(path.name, _NO_DATABASE)
+    known = (words for start, words in _REASONS.items() if kind.startswith(start))
+    reason = next(known, f"disk error ({kind})" if kind.startswith(_PASSING) else "")
+    # A table, column or text that is not as it was made stays so.
+    return Unreachable(path.name, reason) if reason else BadFile(path.name, DAMAGED)
 
 
 def _truncate_wal(connection: sqlite3.Connection) -> None:

@@ -25,6 +25,7 @@ from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._issued import hash_users, pair_hashes
+from queryveil.methods.swap._pool_state import damaged, seal, unseal
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
 from queryveil.release import ColumnPolicy, Ids
@@ -60,7 +61,7 @@ class IssuedMemory:
         """Return generations and what was issued in them."""
         for generation in (recent.generation - 1, recent.generation):
             for (pairs,) in self._pieces[generation % 2].values():
-                yield generation, pairs
+                yield generation, _checked_pairs(bytes(pairs))
         yield recent.generation, recent.pairs
 
     def with_more(self, recent: Recent, *, generation: int, pairs: bytes) -> Recent:
@@ -74,8 +75,27 @@ class IssuedMemory:
 
     def _put(self, recent: Recent) -> Recent:
         if recent.pairs:
-            self._pieces[recent.generation % 2].updateValue((recent.n_pieces,), (recent.pairs,))
+            self._pieces[recent.generation % 2].updateValue((recent.n_pieces,), (seal(recent.pairs),))
         return Recent(generation=recent.generation, n_pieces=recent.n_pieces + 1)
+
+
+def _checked_pairs(piece: bytes) -> bytes:
+    """Return the hashes of a piece; pieces of earlier releases have no checksum, and so a length of whole hashes."""
+    pairs = piece if len(piece) % 8 == 0 else unseal(piece)
+    if len(pairs) % 8:
+        raise damaged()
+    return pairs
+
+
+def _recent(data: bytes) -> Recent:
+    """Read the newest pairs; those of earlier releases are an array of MessagePack without a checksum."""
+    try:
+        recent = msgspec.msgpack.decode(data if data[:1] == b"\x93" else unseal(data), type=Recent)
+    except msgspec.MsgspecError:
+        raise damaged() from None
+    if len(recent.pairs) % 8:
+        raise damaged()
+    return recent
 
 
 PACKED = "category INT, shard INT, events BINARY"
@@ -170,12 +190,12 @@ class PoolProcessor(StatefulProcessor):
         if before is None:
             pools = Pools(self._settings, secret=secret)
         else:
-            recent = msgspec.msgpack.decode(before[1], type=Recent)
+            recent = _recent(bytes(before[1]))
             issued = self._memory.pairs(recent)
             pools = Pools.from_bytes(bytes(before[0]), issued=issued, settings=self._settings, secret=secret)
         swapped = pools.add(events)
         recent = self._memory.with_more(recent, generation=swapped.generation, pairs=swapped.issued)
-        self._pool.update((pools.to_bytes(), msgspec.msgpack.encode(recent)))
+        self._pool.update((pools.to_bytes(), seal(msgspec.msgpack.encode(recent))))
         n_waiting, released = int(pools.waiting.sum()), swapped.released.drop("arrival")
         self._count(Counter(n_released=released.height, n_suppressed=swapped.n_suppressed), n_waiting=n_waiting)
         # Privacy: in which order the rows of a batch left is not told.
