@@ -267,3 +267,25 @@ def test_workers_that_are_killed_are_replaced_and_end_with_their_parent(events: 
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in others))
     released = queries_in(out.read_text(encoding="utf-8"))
     assert len(released) == len(set(released))
+
+
+def test_a_lost_key_is_not_replaced(run: Run, refused: Refused, events: Path, tmp_path: Path) -> None:
+    stream = ("stream", "--source", events, "--sink", "out.tsv", "--k", 3)
+    assert run(*stream).returncode == 0
+    key = tmp_path / "queryveil.db.key"
+    key.rename(tmp_path / "elsewhere.key")
+    line = "there is no key, and this stream has begun; put it back, name it with --key, or another --store"
+    assert refused(*stream) == f"queryveil.db.key: {line}"
+    assert not key.exists()
+    (tmp_path / "elsewhere.key").rename(key)
+    assert run(*stream).returncode == 0
+
+
+def test_a_file_that_is_no_store_gets_no_key_and_stays(refused: Refused, events: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("kestrel lantern")
+    notes.chmod(0o644)
+    line = refused("stream", "--source", events, "--sink", "out.tsv", "--k", 3, "--store", notes)
+    assert line == "notes.txt: this is no SQLite database; name another store"
+    assert (notes.read_text(), notes.stat().st_mode & 0o777) == ("kestrel lantern", 0o644)
+    assert not list(tmp_path.glob("*.key"))

@@ -71,7 +71,10 @@ def test_a_monitor_shows_counts_and_takes_nothing() -> None:
     # A port that was free a moment ago.
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]
-    with serve_monitor(service, port=free) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with (
+        serve_monitor(service, Address(port=free)) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
         assert client.get("/metrics").text.startswith("# HELP queryveil_events_read_total")
         promise = client.get("/stats").json()["promise"]
         assert promise == {"k": 3, "l": 2, "in_words": service.settings.promise.in_words()}

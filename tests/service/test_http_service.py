@@ -247,7 +247,7 @@ def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(t
     [
         (
             ["--host", "0.0.0.0"],
-            "host must be 127.0.0.1 where there is no token; name one with --token FILE, got 0.0.0.0",
+            "host must be 127.0.0.1 where there is no token; name one with --token FILE or in QUERYVEIL_TOKEN",
         ),
         (["--token", "nosuch"], "nosuch: the token cannot be read: No such file or directory"),
         (["--host", "203.0.113.7.example", "--token", "token"], "host must be an address of this machine"),

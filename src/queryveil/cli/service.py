@@ -17,16 +17,20 @@ from queryveil.cli import options
 from queryveil.cli.output import print_facts, print_json, print_table, share
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.settings import LineSettings, LiveSettings
-from queryveil.settings import setting, values_of
+from queryveil.service.http.limits import HttpLimits
+from queryveil.settings import setting, settings_of, values_of
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from queryveil.service.http.addresses import Address
     from queryveil.service.ports import Stats
     from queryveil.service.settings import StreamSettings
+    from queryveil.service.stores import MemoryStore, SqlStore
     from queryveil.service.stores.profiles import ProfileComparison, ProfileDatabase
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
+_ACCESS = "Access over HTTP"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class LiveColumns(options.Columns):
     time: str = setting("day", help="Of release: day, hour, keep, drop.", panel=_LEAVES)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_LEAVES)
 
-    def live_policy(self, *, store: str) -> tuple[queryveil.ColumnPolicy, list[str]]:
+    def live_policy(self, *, store: str, kept: SqlStore | MemoryStore) -> tuple[queryveil.ColumnPolicy, list[str]]:
         """Return the policy, and what there is to say about its key; keyed ids without a key get one by the store."""
         from queryveil.service.settings import new_key, read_or_make_key
 
@@ -49,7 +53,7 @@ class LiveColumns(options.Columns):
             return self.policy(new_key()), [note]
         path = Path("queryveil.key") if "://" in store else _key_beside(store)
         note = f"key of the user ids: {path}; verify needs it, keep it to yourself"
-        return self.policy(read_or_make_key(path)), [note]
+        return self.policy(read_or_make_key(path, is_lost=kept.has_begun)), [note]
 
 
 def _key_beside(store: str) -> Path:
@@ -65,8 +69,40 @@ class Running:
     as_json: bool = setting(False, option="json", help="Say the counts as JSON.", panel=_RUNNING)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access(HttpLimits):
+    """Who may ask over HTTP, with which certificate it answers, and what a client may take."""
+
+    token: Path | None = setting(
+        None, metavar="FILE", help="What clients must show; else QUERYVEIL_TOKEN.", panel=_ACCESS
+    )
+    tls_cert: Path | None = setting(None, metavar="FILE", help="Certificate in PEM, for https.", panel=_ACCESS)
+    tls_key: Path | None = setting(None, metavar="FILE", help="Its key, which others cannot read.", panel=_ACCESS)
+
+    @property
+    def limits(self) -> HttpLimits:
+        """What a client may take."""
+        return HttpLimits(**{name: getattr(self, name) for name in settings_of(HttpLimits)})
+
+    def address(self, host: str, port: int) -> Address:
+        """Return an address to listen at; raise if it would need a token, or if the certificate is wrong."""
+        from queryveil.service.http.addresses import Address, TlsFiles, find_token
+
+        tls = None
+        if self.tls_cert is not None and self.tls_key is not None:
+            tls = TlsFiles(cert=self.tls_cert, key=self.tls_key)
+            tls.context()
+        elif self.tls_cert is not None or self.tls_key is not None:
+            raise BadParameter("tls", "one of --tls-cert and --tls-key", allowed="named by both, or by none")
+        found = Address(host=host, port=port, token=find_token(self.token), tls=tls, limits=self.limits)
+        found.check_has_token()
+        return found
+
+
 def stream(
-    source: Annotated[str, typer.Option(metavar="URL", help="-, FILE, redis://, kafka://, http://.")] = "-",
+    source: Annotated[
+        str, typer.Option(metavar="URL", help="-, FILE, redis://, kafka://, http://, @FILE, env:NAME.")
+    ] = "-",
     sink: Annotated[str, typer.Option(metavar="URL", help="The same, or DIR/: a release folder.")] = "-",
     *,
     live: LineSettings,
@@ -80,10 +116,15 @@ def stream(
         str | None, typer.Option("--format", help="aol, excite, csv, tsv, jsonl.", rich_help_panel=_READING)
     ] = None,
     running: Running,
+    access: Access,
 ) -> None:
     """Anonymize live: each query leaves with somebody else's name."""
     from queryveil.service.pipeline import urls
 
+    source, sink = urls.find_address(source, what="source"), urls.find_address(sink, what="sink")
+    store = running.store or ("memory:" if source == "-" else "sqlite:queryveil.db")
+    store = urls.find_address(store, what="store")
+    watched_at = None if metrics is None else access.address(*parse_address(metrics))
     is_server = source.startswith(tuple(f"{scheme}://" for scheme in urls.BROKERS))
     is_finite = not is_server and not follow
     if live.drain == "release" and not is_finite:
@@ -93,35 +134,35 @@ def stream(
     file_format = file_format or ("jsonl" if is_server else None)
     settings = _settings(live, tables, running, file_format=file_format, is_finite=is_finite)
     urls.check_apart(source, sink)
-    opened, outlet = urls.open_source(source, follow=follow, tell=say), urls.open_sink(sink)
+    limits = access.limits
+    opened = urls.open_source(source, follow=follow, tell=say, limits=limits)
+    outlet = urls.open_sink(sink, limits=limits)
     ends = {"source": opened, "sink": outlet}
     names = {"source_name": urls.name_of(source, opened), "sink_name": urls.name_of(sink, outlet)}
     # JSON about a run goes not among the lines it released.
     json_to = (sys.stderr if sink == "-" else sys.stdout) if running.as_json else None
-    store = running.store or ("memory:" if source == "-" else "sqlite:queryveil.db")
-    _run(settings, ends | names, store=store, columns=columns, metrics=metrics, json_to=json_to)
+    _run(settings, ends | names, store=store, columns=columns, watched_at=watched_at, json_to=json_to)
 
 
 def serve(
     port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.")] = 8080,
     host: Annotated[str, typer.Option(help="Others than this machine need a token.")] = "127.0.0.1",
-    token: Annotated[Path | None, typer.Option(metavar="FILE", help="What clients must show.")] = None,
     *,
+    access: Access,
     live: LiveSettings,
     tables: options.TableFiles,
     columns: LiveColumns,
     running: Running = Running(store="sqlite:queryveil.db"),  # noqa: B008 - it is frozen
 ) -> None:
     """Anonymize over HTTP: POST /events, GET /released, and a live page."""
-    from queryveil.service.http.addresses import Address, read_token
     from queryveil.service.http.server import HttpSink, HttpSource
+    from queryveil.service.pipeline.urls import find_address
 
-    address = Address(host=host, port=port, token=None if token is None else read_token(token))
-    address.check_has_token()
+    store = find_address(running.store or "sqlite:queryveil.db", what="store")
+    address = access.address(host, port)
     settings = _settings(live, tables, running, file_format="jsonl", is_finite=False)
     source, sink = HttpSource(address, tell=say), HttpSink(address)
     ends = {"source": source, "sink": sink, "source_name": source.name, "sink_name": sink.name}
-    store = running.store or "sqlite:queryveil.db"
     _run(settings, ends, store=store, columns=columns, json_to=sys.stdout if running.as_json else None)
 
 
@@ -164,7 +205,7 @@ def _run(
     *,
     store: str,
     columns: LiveColumns,
-    metrics: str | None = None,
+    watched_at: Address | None = None,
     json_to: Any = None,
 ) -> None:
     """Run a service between two ends until the source is finished or the process is told to stop; say how it went."""
@@ -173,14 +214,13 @@ def _run(
 
     kept = open_store(store)
     # A key is made only once all else is in order.
-    policy, notes = columns.live_policy(store=store)
+    policy, notes = columns.live_policy(store=store, kept=kept)
     service = Service(replace(settings, columns=policy), **ends, store=kept, tell=say)
     watched: Any = nullcontext()
-    if metrics is not None:
+    if watched_at is not None:
         from queryveil.service.http.server import serve_monitor
 
-        host, port = parse_address(metrics)
-        watched = serve_monitor(service, host=host, port=port)
+        watched = serve_monitor(service, watched_at)
 
     def stop(*_: object) -> None:
         service.stop()
@@ -247,6 +287,9 @@ def profiles(
 
     if sum(option is not None for option in (user, export, compare)) > 1:
         raise BadParameter("profiles", "several", allowed="asked for one of --user, --export and --compare")
+    from queryveil.service.pipeline.urls import find_address
+
+    store = find_address(store, what="store")
     database = ProfileDatabase(store)
     if user is not None:
         _print_user(database.of_user(user), as_json=as_json)

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -123,12 +124,28 @@ def _lines(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def read_or_make_key(path: Path) -> bytes:
-    """Return the secret in a file; if there is none, make one for its owner alone."""
+def check_private(path: Path) -> None:
+    """Raise if others than its owner can read or write a secret file; a group may read one that root owns."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise BadFile(str(path), f"it cannot be read: {error.strerror}") from None
+    allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == 0 != os.geteuid() else 0)
+    if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) & ~allowed:
+        raise BadFile(str(path), "others can read or write this secret; chmod 600 it, or make a new one")
+
+
+def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False) -> bytes:
+    """Return the secret in a file; if there is none, make one for its owner alone.
+
+    `is_lost` says whether there must have been one: a new one would give people other names, so it is not made.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        pass
+        if is_lost():
+            reason = "there is no key, and this stream has begun; put it back, name it with --key, or another --store"
+            raise BadFile(str(path), reason) from None
     except OSError as error:
         raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
     key = new_key()

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib import resources
@@ -14,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from queryveil.guarantees import SwapAnonymity
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
 from queryveil.service.http._queues import Answer, Outcome, Post, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
-from queryveil.service.http.requests import AccessMiddleware, BodyQuota, read_lines, refusal
+from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, read_lines, refusal
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0
@@ -36,6 +38,21 @@ class AppState:
     released: ReleasedQueue | None = None
     stats_cache: metrics.StatsCache = field(default_factory=metrics.StatsCache)
     queue_seconds: float = _QUEUE_SECONDS
+    bodies: Bodies = field(default_factory=Bodies)
+    at_work: Counter[str] = field(default_factory=Counter)
+    """How many requests are at work, by path, their bodies complete."""
+
+    async def work(self, path: str, response: Awaitable[Response]) -> Response:
+        """Wait for a response, unless there are too many requests at work already."""
+        if self.at_work[path] >= self.address.limits.max_requests:
+            if asyncio.iscoroutine(response):
+                response.close()
+            return refusal(503, "too many requests at once; send it again later", retry=True)
+        self.at_work[path] += 1
+        try:
+            return await response
+        finally:
+            self.at_work[path] -= 1
 
 
 def build_app(state: AppState) -> Starlette:
@@ -82,17 +99,22 @@ async def _events(request: Request, state: AppState) -> Response:
         return refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
     if state.stats_cache.service is not None and not stats.is_ready:
         return refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
-    quota = BodyQuota(posts=posts)
+    quota = BodyQuota(posts=posts, bodies=state.bodies)
     try:
-        lines = await read_lines(request, quota=quota)
+        lines = await read_lines(request, quota=quota, limits=state.address.limits)
         if isinstance(lines, Response):
             return lines
         if lines.n_events == 0:
             return _json({"accepted": 0, "bad_lines": []})
-        post = posts.add(lines.data, key=key)
-        answer = await _wait_for_answer(post, state=state, posts=posts)
+        return await state.work("/events", _commit(lines, key=key, state=state, started=started))
     finally:
         quota.release()
+
+
+async def _commit(lines: Lines, *, key: str | None, state: AppState, started: float) -> Response:
+    assert state.posts is not None
+    post = state.posts.add(lines.data, key=key)
+    answer = await _wait_for_answer(post, state=state, posts=state.posts)
     if answer.outcome is Outcome.COMMITTED:
         state.stats_cache.traffic.note_post(time.monotonic() - started)
     return _respond(answer, n_events=lines.n_events)
@@ -144,6 +166,10 @@ async def _released(request: Request, state: AppState) -> Response:
             410, f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
         )
     released.confirm(after)
+    return await state.work("/released", _hand_out(released, after=after, seconds=seconds))
+
+
+async def _hand_out(released: ReleasedQueue, *, after: int, seconds: float) -> Response:
     found = await released.read_or_wait(after=after, seconds=seconds)
     last = found[-1].number if found else after
     headers = {"Queryveil-Last": str(last)}
@@ -177,6 +203,10 @@ async def _example(_request: Request, state: AppState) -> Response:
     promise = state.stats_cache.promise
     if promise is None:
         return refusal(503, "not ready; ask again later", retry=True)
+    return await state.work("/example", _run_example(promise))
+
+
+async def _run_example(promise: SwapAnonymity) -> Response:
     return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
 
 

@@ -1,21 +1,64 @@
-"""Where the service listens, and the token that its clients show."""
+"""Where the service listens, with which certificate, and the token that its clients show."""
 
 import hmac
 import ipaddress
+import os
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
 from queryveil.errors import BadFile, BadParameter
+from queryveil.service.http.limits import HttpLimits
+from queryveil.service.settings import check_private
 
+TOKEN_VARIABLE = "QUERYVEIL_TOKEN"
+"""The environment variable of the token, where no file is named."""
 _MIN_TOKEN_BYTES = 16
 _LOOPBACK_NAMES = ("localhost", "localhost.")
+_A_TOKEN = "a token is one ASCII word of at least 16 letters, such as openssl rand -hex 32 gives"
+_ALLOWED = "http://HOST:PORT, http://HOST:PORT?token=FILE, or https://HOST:PORT?token=FILE&cert=FILE&key=FILE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """A certificate, with those between it and a known authority behind it, and its key, both in PEM."""
+
+    cert: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        """Return what TLS needs; raise if a file is wrong, or if others can read the key."""
+        for path, what in ((self.cert, "certificate"), (self.key, "key")):
+            try:
+                path.read_bytes()
+            except OSError as error:
+                raise BadFile(str(path), f"the {what} cannot be read: {error.strerror}") from None
+        check_private(self.key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        asked: list[str] = []
+        try:
+            context.load_verify_locations(self.cert)
+        except ssl.SSLError:
+            raise BadFile(str(self.cert), "this is no certificate in PEM; name the file with --tls-cert") from None
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            # OpenSSL would ask at the terminal.
+            context.load_cert_chain(self.cert, self.key, password=lambda: asked.append("") or "none")
+        except ssl.SSLError as error:
+            reason = "this is no key in PEM; name the file with --tls-key"
+            if asked:
+                reason = "this key has a passphrase; write it without one, for its owner alone"
+            elif error.reason == "KEY_VALUES_MISMATCH":
+                reason = f"this is not the key of {self.cert.name}; name the one that belongs to it"
+            raise BadFile(str(self.key), reason) from None
+        return context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A host, a port (0: any free one) and the token that clients must show, if any.
+    """A host, a port (0: any free one), the token that clients must show, if any, TLS, if wanted, and limits.
 
     >>> Address.parse("http://127.0.0.1:8080")
     Address(host='127.0.0.1', port=8080)
@@ -24,28 +67,35 @@ class Address:
     host: str = "127.0.0.1"
     port: int = 8080
     token: bytes | None = field(default=None, repr=False)
+    tls: TlsFiles | None = field(default=None, repr=False)
+    limits: HttpLimits = field(default_factory=HttpLimits, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise BadParameter("port", self.port, allowed="from 0 to 65535")
 
     @classmethod
-    def parse(cls, url: str) -> Self:
-        """Read `http://HOST:PORT` or `http://HOST:PORT?token=FILE`."""
-        allowed = "http://HOST:PORT, or http://HOST:PORT?token=FILE"
+    def parse(cls, url: str, *, limits: HttpLimits | None = None) -> Self:
+        """Read `http://HOST:PORT`, also with `?token=FILE`, and with https `cert=FILE` and `key=FILE`."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise BadParameter("address", "something else", allowed=allowed) from None
+            raise BadParameter("address", "something else", allowed=_ALLOWED) from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        extra = (
-            parts.path not in ("", "/") or parts.fragment or parts.username is not None or options.keys() - {"token"}
-        )
-        if parts.scheme != "http" or host is None or port is None or extra:
+        files = {"cert", "key"} if parts.scheme == "https" else set[str]()
+        is_odd = parts.path not in ("", "/") or parts.fragment or parts.username is not None
+        is_odd = is_odd or bool(options.keys() - files - {"token"}) or not files <= options.keys()
+        if parts.scheme not in ("http", "https") or host is None or port is None or is_odd:
             # Privacy: what was typed may hold a password.
-            raise BadParameter("address", "something else", allowed=allowed)
-        return cls(host=host, port=port, token=read_token(Path(options["token"])) if "token" in options else None)
+            raise BadParameter("address", "something else", allowed=_ALLOWED)
+        return cls(
+            host=host,
+            port=port,
+            token=find_token(Path(options["token"]) if "token" in options else None),
+            tls=TlsFiles(cert=Path(options["cert"]), key=Path(options["key"])) if files else None,
+            limits=limits or HttpLimits(),
+        )
 
     @property
     def is_loopback(self) -> bool:
@@ -53,11 +103,10 @@ class Address:
         return is_loopback(self.host)
 
     def check_has_token(self) -> None:
-        """Raise if others could post and read here without a token."""
+        """Raise if others could post, read or see counts here without a token."""
         if not self.is_loopback and self.token is None:
-            raise BadParameter(
-                "host", self.host, allowed="127.0.0.1 where there is no token; name one with --token FILE"
-            )
+            allowed = f"127.0.0.1 where there is no token; name one with --token FILE or in {TOKEN_VARIABLE}"
+            raise BadParameter("host", self.host, allowed=allowed)
 
     def admits(self, authorization: str | None) -> bool:
         """Return whether a header `Authorization` may pass."""
@@ -82,12 +131,29 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def find_token(path: Path | None) -> bytes | None:
+    """Return the token in a file, or else that of the environment, if there is one."""
+    if path is not None:
+        return read_token(path)
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given is None:
+        return None
+    token = given.encode(errors="surrogateescape").strip()
+    if not _is_token(token):
+        raise BadParameter(TOKEN_VARIABLE, "something else", allowed=_A_TOKEN.removeprefix("a token is "))
+    return token
+
+
 def read_token(path: Path) -> bytes:
     """Read the token in a file, without the blanks around it."""
     try:
         token = path.read_bytes().strip()
     except OSError as error:
         raise BadFile(str(path), f"the token cannot be read: {error.strerror}") from None
-    if len(token) < _MIN_TOKEN_BYTES or not token.isascii() or len(token.split()) != 1:
-        raise BadFile(str(path), "a token is one ASCII word of at least 16 letters, such as openssl rand -hex 32 gives")
+    if not _is_token(token):
+        raise BadFile(str(path), _A_TOKEN)
     return token
+
+
+def _is_token(token: bytes) -> bool:
+    return len(token) >= _MIN_TOKEN_BYTES and token.isascii() and len(token.split()) == 1

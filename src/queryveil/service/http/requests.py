@@ -1,9 +1,11 @@
 """What a request must pass: host, origin, token, size and encoding of its body."""
 
 import asyncio
+import time
 import zlib
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,10 +14,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from queryveil.service.http._connections import address_of
 from queryveil.service.http._queues import PostQueue
 from queryveil.service.http.addresses import Address, is_loopback
+from queryveil.service.http.limits import HttpLimits
 
 _PROTECTED_PATHS = ("/events", "/released")
+_COUNTS = ("/stats", "/metrics", "/example")
+"""These need the token where others than this machine can ask."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -35,11 +41,52 @@ def refusal(status: int, message: str, *, retry: bool = False, **headers: str) -
     return JSONResponse({"error": message}, status_code=status, headers=found | ({"Retry-After": "1"} if retry else {}))
 
 
+_MAX_PAUSE_SECONDS = 60
+_FORGOTTEN_SECONDS = 600.0
+_MAX_ADDRESSES = 10_000
+
+
+class TokenBrake:
+    """Slows down whoever tries tokens: after some wrong ones an address waits 1, 2, 4 .. 60 seconds for the next try.
+
+    Addresses do not slow down each other. One from which the right token came is not kept waiting, so that nobody who
+    shares it, behind a proxy say, can lock others out. So many addresses are remembered at most.
+    """
+
+    def __init__(self, n_free: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._n_free, self._clock = n_free, clock
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def seconds_left(self, address: str) -> float:
+        """Return how long an address has to wait."""
+        n, last = self._wrong.get(address, (0, 0.0))
+        if n < self._n_free or address in self._known:
+            return 0.0
+        pause = min(_MAX_PAUSE_SECONDS, 2 ** min(n - self._n_free, 10))
+        return max(0.0, last + pause - self._clock())
+
+    def note(self, address: str, *, is_right: bool) -> None:
+        """Count a token that was shown."""
+        if is_right:
+            self._wrong.pop(address, None)
+            self._known[address] = None
+        else:
+            n, last = self._wrong.get(address, (0, 0.0))
+            n = 0 if self._clock() - last > _FORGOTTEN_SECONDS else n
+            self._wrong[address] = (n + 1, self._clock())
+            self._wrong.move_to_end(address)
+        for addresses in (self._wrong, self._known):
+            if len(addresses) > _MAX_ADDRESSES:
+                addresses.popitem(last=False)
+
+
 class AccessMiddleware:
     """Refuses requests without access, and puts the security headers on every answer."""
 
     def __init__(self, app: ASGIApp, *, address: Address) -> None:
         self._app, self._address = app, address
+        self._brake = TokenBrake(address.limits.wrong_tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -57,16 +104,36 @@ class AccessMiddleware:
 
     def _refuse(self, scope: MutableMapping[str, Any]) -> JSONResponse | None:
         headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Whoever stands before the service may read another end of the body: what follows could be another's.
+            return refusal(400, "send Content-Length or Transfer-Encoding, not both", Connection="close")
         host = headers.get("host", "")
         if self._address.is_loopback and not is_loopback(_name_of(host)):
             # A page elsewhere may give its own name the address of this machine; its requests carry that name.
             return refusal(421, "this service answers to localhost and 127.0.0.1 only")
+        if scope["path"] in _COUNTS and not self._address.is_loopback:
+            return self._refuse_by_token(headers, scope=scope)
         if scope["path"] not in _PROTECTED_PATHS:
             return None
         if _is_from_elsewhere(headers, host=host):
             # Reading confirms what was read before, so even a picture's address on another page could lose rows.
             return refusal(403, "requests from pages of other sites are not taken")
-        if not self._address.admits(headers.get("authorization")):
+        return self._refuse_by_token(headers, scope=scope)
+
+    def _refuse_by_token(self, headers: Headers, *, scope: MutableMapping[str, Any]) -> JSONResponse | None:
+        if self._address.token is None:
+            return None
+        shown = headers.get("authorization")
+        client = address_of((scope.get("client") or ("",))[0])
+        seconds = self._brake.seconds_left(client)
+        if seconds:
+            # Not even the right one would be told from a wrong one now.
+            message = "too many wrong tokens from this address; send the right one later"
+            return refusal(429, message, Retry_After=str(int(seconds) + 1))
+        is_right = self._address.admits(shown)
+        if shown:
+            self._brake.note(client, is_right=is_right)
+        if not is_right:
             return refusal(401, "send the token: Authorization: Bearer TOKEN", WWW_Authenticate="Bearer")
         return None
 
@@ -85,11 +152,12 @@ def _is_from_elsewhere(headers: Headers, *, host: str) -> bool:
     return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
 
 
-MAX_BODY_BYTES = 16 << 20
 TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
-_SECONDS_TO_SEND = 60
 _SMALL = 1 << 16
+_SLOW_SECONDS = 2.0
 _GZIP = 31
+_GZIP_PIECE_BYTES = 1 << 16
+_UNPACKED_AT_ONCE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -101,16 +169,41 @@ class Lines:
     n_events: int
 
 
+class Bodies:
+    """The bodies that are on their way in, the oldest first."""
+
+    def __init__(self) -> None:
+        self._began: dict[asyncio.Timeout, float] = {}
+
+    def add(self, deadline: asyncio.Timeout) -> None:
+        """Count a body in; it is ended by its deadline."""
+        self._began[deadline] = time.monotonic()
+
+    def remove(self, deadline: asyncio.Timeout) -> None:
+        """Count a body out."""
+        self._began.pop(deadline, None)
+
+    def end_slowest(self) -> None:
+        """End the body that has been under way longest, if that is long: others need its memory."""
+        for deadline, began in self._began.items():
+            if time.monotonic() - began > _SLOW_SECONDS:
+                self.remove(deadline)
+                deadline.reschedule(asyncio.get_running_loop().time())
+            return
+
+
 @dataclass(slots=True, kw_only=True)
 class BodyQuota:
     """The memory that one request has reserved, until it is answered."""
 
     posts: PostQueue
+    bodies: Bodies = field(default_factory=Bodies)
     n_bytes: int = 0
 
     def take(self, n_bytes: int) -> bool:
         """Reserve more bytes; false if there is no memory for them."""
         if not self.posts.reserve(n_bytes):
+            self.bodies.end_slowest()
             return False
         self.n_bytes += n_bytes
         return True
@@ -120,22 +213,29 @@ class BodyQuota:
         self.posts.release(self.n_bytes)
 
 
-async def read_lines(request: Request, *, quota: BodyQuota, limit: int = MAX_BODY_BYTES) -> Lines | Response:
+async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines | Response:
     """Return the lines of a request, or the response that refuses it."""
+    limit = limits.max_body_bytes
     refused = _refuse_by_headers(request, limit=limit)
     if refused is not None:
         return refused
+    deadline = asyncio.timeout(limits.body_seconds)
     try:
-        async with asyncio.timeout(_SECONDS_TO_SEND):
+        async with deadline:
+            quota.bodies.add(deadline)
             body = await _read(request, quota=quota, limit=limit)
     except TimeoutError:
-        return refusal(408, f"the body took longer than {_SECONDS_TO_SEND} seconds; send smaller batches")
+        return refusal(408, "the body came too slowly; send smaller batches", Connection="close")
     except ClientDisconnect:
         return refusal(400, "the body ends too early")
+    finally:
+        quota.bodies.remove(deadline)
     if isinstance(body, bytes) and request.headers.get("content-encoding", "").lower() == "gzip":
-        body = await _unpack(body, quota=quota, limit=limit)
+        body = await _unpack(body, quota=quota, limits=limits)
     if isinstance(body, Response):
         return body
+    if body.count(b"\n") > limits.max_lines:
+        return refusal(413, f"a body may have {limits.max_lines:,} lines; send smaller batches")
     return as_lines(body) if len(body) < _SMALL else await asyncio.to_thread(as_lines, body)
 
 
@@ -171,35 +271,52 @@ async def _read(request: Request, *, quota: BodyQuota, limit: int) -> bytes | Re
     return b"".join(parts)
 
 
-async def _unpack(body: bytes, *, quota: BodyQuota, limit: int) -> bytes | Response:
-    unpacked = await asyncio.to_thread(unzip, body, limit=limit)
-    if unpacked is None:
-        return _too_large(limit)
+async def _unpack(body: bytes, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
+    unpacked = await asyncio.to_thread(unzip, body, limits=limits, is_over=lambda: quota.posts.is_closed)
+    if isinstance(unpacked, Response):
+        return unpacked
     if body and not unpacked:
         return refusal(400, "the body is not gzip, ends too early or is empty; compress it again")
     return unpacked if quota.take(len(unpacked)) else _no_room()
 
 
-def unzip(data: bytes, *, limit: int) -> bytes | None:
-    """Unpack gzip, also of several parts: None if it becomes too large, nothing if it is broken.
+def unzip(data: bytes, *, limits: HttpLimits, is_over: Callable[[], bool] = lambda: False) -> bytes | Response:
+    """Unpack gzip, also of several members: nothing if it is broken, or the response that refuses it.
+
+    It takes time in proportion to what comes in and out, and stops soon after `is_over` says so.
 
     >>> import gzip
-    >>> unzip(gzip.compress(b"red") + gzip.compress(b" wine"), limit=100)
+    >>> unzip(gzip.compress(b"red") + gzip.compress(b" wine"), limits=HttpLimits())
     b'red wine'
     """
-    out = b""
-    while data:
-        unpacker = zlib.decompressobj(wbits=_GZIP)
+    parts: list[bytes] = []
+    n_in, n_out, n_members, is_full = 0, 0, 0, False
+    unpacker = None
+    while n_in < len(data) or is_full:
+        if is_over():
+            return refusal(503, "the service is stopping; send it again later", retry=True)
+        if unpacker is None:
+            n_members += 1
+            unpacker = zlib.decompressobj(wbits=_GZIP)
+        # Small pieces: what a member leaves over is copied.
+        piece = data[n_in : n_in + _GZIP_PIECE_BYTES]
         try:
-            out += unpacker.decompress(data, limit + 1 - len(out))
+            part = unpacker.decompress(piece, _UNPACKED_AT_ONCE)
         except zlib.error:
             return b""
-        if len(out) > limit:
-            return None
-        if not unpacker.eof:
-            return b""
-        data = unpacker.unused_data
-    return out
+        n_in += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
+        n_out += len(part)
+        parts.append(part)
+        if n_out > limits.max_body_bytes:
+            return _too_large(limits.max_body_bytes)
+        if n_members > limits.max_gzip_members:
+            return refusal(413, f"a gzip body may have {limits.max_gzip_members:,} members; compress it as one")
+        if n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * n_in):
+            return refusal(413, f"a gzip body may unpack to {limits.max_gzip_ratio} times its size; send it as it is")
+        is_full = len(part) == _UNPACKED_AT_ONCE and not unpacker.eof
+        if unpacker.eof:
+            unpacker = None
+    return b"" if unpacker is not None else b"".join(parts)
 
 
 def as_lines(body: bytes) -> Lines:

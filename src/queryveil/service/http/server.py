@@ -12,12 +12,15 @@ from weakref import WeakValueDictionary
 from queryveil.errors import BadParameter, MissingExtra
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
+from queryveil.service.http.limits import HttpLimits
 from queryveil.service.ports import Batch, Monitored, Outgoing
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     from queryveil.service.http._app import AppState, build_app
+    from queryveil.service.http._connections import Connections, GuardedServer, fit_to_files
 except ImportError:
     uvicorn = None  # type: ignore[assignment]
 
@@ -37,21 +40,22 @@ class Server:
         self._n_users = 0
         self._is_spent = False
         self._socket: socket.socket | None = None
-        self._uvicorn: uvicorn.Server | None = None
+        self._uvicorn: GuardedServer | None = None
+        self.max_connections = address.limits.max_connections
         self._thread: Thread | None = None
         self._lock = Lock()
 
     @classmethod
     def at(cls, address: Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None) -> Server:
         """Return the server at this address, one for a source and a sink there, and put something behind its routes."""
-        if posts is not None or released is not None:
-            address.check_has_token()
+        address.check_has_token()
         with _lock:
             server = _servers.get((address.host, address.port))
             if server is None or server._is_spent or (address.port == 0 and server._is_taken(posts, released)):
                 server = _servers[address.host, address.port] = cls(address)
-            if address.token != server.state.address.token:
-                raise BadParameter("token", "two different ones", allowed="the same for source and sink")
+            before = server.state.address
+            if (address.token, address.tls) != (before.token, before.tls):
+                raise BadParameter("token", "two different ones", allowed="the same for source and sink, as for TLS")
             if server._is_taken(posts, released):
                 raise BadParameter("address", f"{address.host}:{address.port} twice", allowed="another for each source")
             state = server.state
@@ -75,17 +79,22 @@ class Server:
     def url(self) -> str:
         """Where a client on this machine finds it."""
         host = self.state.address.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        scheme = "http" if self.state.address.tls is None else "https"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def open(self) -> None:
         """Listen, if nobody has asked for it before."""
         with self._lock:
             if self._uvicorn is None:
-                self._socket = _listen(self.state.address)
-                self._uvicorn = uvicorn.Server(_config(self.state))
+                address = self.state.address
+                tls = None if address.tls is None else address.tls.context()
+                self._socket = _listen(address)
+                self.max_connections = fit_to_files(address.limits.max_connections)
+                connections = Connections(address.limits, most=self.max_connections)
+                config = _config(self.state)
+                self._uvicorn = GuardedServer(config, listening=self._socket, connections=connections, tls=tls)
                 # In a thread, where signals stay with the main program.
-                run, sockets = self._uvicorn.run, [self._socket]
-                self._thread = Thread(target=run, args=(sockets,), name="queryveil-http", daemon=True)
+                self._thread = Thread(target=self._uvicorn.run, name="queryveil-http", daemon=True)
                 self._thread.start()
             self._n_users += 1
 
@@ -109,8 +118,9 @@ def _config(state: AppState) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         server_header=False,
-        backlog=_BACKLOG,
-        timeout_keep_alive=60,
+        http=H11Protocol,
+        proxy_headers=False,  # whoever connects could say to be another
+        timeout_keep_alive=state.address.limits.idle_seconds,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         ws="none",
     )
@@ -134,12 +144,12 @@ def _listen(address: Address) -> socket.socket:
 
 
 @contextmanager
-def serve_monitor(service: Monitored, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
+def serve_monitor(service: Monitored, address: Address) -> Iterator[int]:
     """Answer /healthz, /readyz, /metrics and /stats while the block runs; yield the port.
 
-    They hold counts only, so any host may be named and there is no token.
+    They hold counts only, so on this machine there need be no token.
     """
-    server = Server.at(Address(host=host, port=port))
+    server = Server.at(address)
     server.watch(service)
     server.open()
     try:
@@ -155,9 +165,14 @@ class _HttpEnd:
     """Its name in a store: another port is still the same source or sink."""
 
     def __init__(
-        self, url: str | Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None
+        self,
+        url: str | Address,
+        *,
+        limits: HttpLimits | None,
+        posts: PostQueue | None = None,
+        released: ReleasedQueue | None = None,
     ) -> None:
-        address = url if isinstance(url, Address) else Address.parse(url)
+        address = url if isinstance(url, Address) else Address.parse(url, limits=limits)
         self._server = Server.at(address, posts=posts, released=released)
         self._is_open = False
 
@@ -186,21 +201,29 @@ class HttpSource(_HttpEnd):
     A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
     key, whoever sends again after a lost answer may bring the same events twice.
 
-    - `url`: http://HOST:PORT or http://HOST:PORT?token=FILE.
+    - `url`: http://HOST:PORT, http://HOST:PORT?token=FILE or https://HOST:PORT?token=FILE&cert=FILE&key=FILE.
     - `tell`: called with the address once the server listens.
+    - `limits`: what clients may take, if an address is not given as a whole.
     """
 
     is_finished = False
     """Somebody may always post."""
 
-    def __init__(self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None, limits: HttpLimits | None = None
+    ) -> None:
         self._posts, self._tell = PostQueue(), tell
-        super().__init__(url, posts=self._posts)
+        super().__init__(url, limits=limits, posts=self._posts)
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
         self._posts.open(position=position, keys=keys)
         self._start()
         self._tell(f"listening at {self._server.url}")
+        n, wanted = self._server.max_connections, self._server.state.address.limits.max_connections
+        if n < wanted:
+            self._tell(
+                f"{n:,} connections at once instead of {wanted:,}: this process may open no more files (ulimit -n)"
+            )
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return what was posted, several posts together."""
@@ -219,12 +242,13 @@ class HttpSource(_HttpEnd):
 class HttpSink(_HttpEnd):
     """Answers GET /released?after=N with released lines; a batch is delivered once a client asks for what comes after.
 
-    - `url`: http://HOST:PORT or http://HOST:PORT?token=FILE.
+    - `url`: http://HOST:PORT, http://HOST:PORT?token=FILE or https://HOST:PORT?token=FILE&cert=FILE&key=FILE.
+    - `limits`: as for the source.
     """
 
-    def __init__(self, url: str | Address) -> None:
+    def __init__(self, url: str | Address, *, limits: HttpLimits | None = None) -> None:
         self._released = ReleasedQueue()
-        super().__init__(url, released=self._released)
+        super().__init__(url, limits=limits, released=self._released)
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - clients count batches, not bytes
         self._released.open(delivered=delivered)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from queryveil.errors import BadParameter
+from queryveil.errors import BadFile, BadParameter
 from queryveil.service.connectors import file_sinks, file_sources
-from queryveil.service.ports import Sink, Source, Store
-from queryveil.service.stores import MemoryStore, postgres, sqlite
+from queryveil.service.http.limits import HttpLimits
+from queryveil.service.ports import Sink, Source
+from queryveil.service.settings import check_private
+from queryveil.service.stores import MemoryStore, SqlStore, postgres, sqlite
 
 _SERVERS = {
     "redis": "connectors.redis.Redis",
@@ -27,15 +29,46 @@ _RELEASE = "release:"
 _STREAMS = ("redis://", "rediss://", "kafka://")
 
 
+def find_address(text: str, *, what: str) -> str:
+    """Return an address as it was typed, or from where it was said to be: `@FILE` or `env:VARIABLE`.
+
+    Privacy: what is typed can be seen in the list of processes, and an address may hold a password.
+
+    >>> find_address("redis://127.0.0.1:6379/0", what="source")
+    'redis://127.0.0.1:6379/0'
+    """
+    if text.startswith("env:"):
+        found = os.environ.get(text.removeprefix("env:"), "").strip()
+        if not found:
+            raise BadParameter(what, text, allowed="env: and a variable of the environment that holds an address")
+        return found
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:])
+    check_private(path)
+    try:
+        found = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        found = ""
+    if not found or len(found.splitlines()) != 1:
+        raise BadFile(str(path), "there is no address in this file; write it there in one line")
+    return found
+
+
 def open_source(
-    url: str, *, follow: bool = False, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
+    url: str,
+    *,
+    follow: bool = False,
+    batch_bytes: int = 1 << 20,
+    tell: Callable[[str], None] = lambda _: None,
+    limits: HttpLimits | None = None,
 ) -> Source:
     """Return the source at an address: `-`, a file or glob, redis://, kafka:// or http://."""
     scheme = _scheme(url, what="source")
     if follow and (url == "-" or scheme is not None or has_magic(url)):
         raise BadParameter("source", shown(url), allowed="one file with --follow")
     if scheme is not None:
-        source: Source = _server(scheme, url, kind="Source")
+        source: Source = _server(scheme, url, kind="Source", limits=limits)
         return source
     if url == "-":
         return file_sources.StdinSource(batch_bytes=batch_bytes)
@@ -47,11 +80,11 @@ def open_source(
     return file_sources.FilesSource(url, batch_bytes=batch_bytes)
 
 
-def open_sink(url: str) -> Sink:
+def open_sink(url: str, *, limits: HttpLimits | None = None) -> Sink:
     """Return the sink at an address: `-`, a file, a folder (`DIR/` or release:DIR), redis://, kafka:// or http://."""
     scheme = _scheme(url, what="sink")
     if scheme is not None:
-        sink: Sink = _server(scheme, url, kind="Sink")
+        sink: Sink = _server(scheme, url, kind="Sink", limits=limits)
         return sink
     if url == "-":
         return file_sinks.StdoutSink()
@@ -62,7 +95,7 @@ def open_sink(url: str) -> Sink:
     return file_sinks.FileSink(url)
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str) -> SqlStore | MemoryStore:
     """Return the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
     if url == "memory:":
         return MemoryStore()
@@ -135,9 +168,10 @@ def _scheme(url: str, *, what: str) -> str | None:
     return scheme
 
 
-def _server(scheme: str, url: str, *, kind: str) -> Any:
+def _server(scheme: str, url: str, *, kind: str, limits: HttpLimits | None) -> Any:
     module, _, name = _SERVERS[scheme].rpartition(".")
-    return getattr(import_module(f"queryveil.service.{module}"), name + kind)(url)
+    made = getattr(import_module(f"queryveil.service.{module}"), name + kind)
+    return made(url, limits=limits) if scheme.startswith("http") else made(url)
 
 
 def _is_pipe(path: Path) -> bool:

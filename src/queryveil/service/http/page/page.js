@@ -12,6 +12,8 @@ const WHY = {
 const at = (id) => document.getElementById(id);
 let seen = [];
 let hasExample = false;
+let headers = {};
+let wasAsked = false;
 
 function show(id, text) {
   if (at(id).textContent !== text) at(id).textContent = text;
@@ -136,7 +138,7 @@ function showPerson(person, parent) {
 }
 
 async function showExample() {
-  const answer = await fetch("example");
+  const answer = await fetch("example", { headers });
   if (!answer.ok) return;
   const { k, l, n_people: people, people: shown } = await answer.json();
   hasExample = true;
@@ -159,9 +161,22 @@ function showAll({ promise, stats }) {
   showService(stats);
 }
 
+function askForToken() {
+  const token = wasAsked ? null : prompt("The counts of this service need its token:");
+  wasAsked = true;
+  showStatus("The counts need the token of this service: reload the page to give it", "is-not");
+  if (!token) return;
+  headers = { Authorization: `Bearer ${token.trim()}` };
+  setTimeout(tick, 0);
+}
+
 async function tick() {
   try {
-    const answer = await fetch("stats", { cache: "no-store" });
+    const answer = await fetch("stats", { cache: "no-store", headers });
+    if (answer.status === 401 || answer.status === 429) {
+      askForToken();
+      return;
+    }
     if (!answer.ok) throw new Error(answer.statusText);
     const found = await answer.json();
     showAll(found);
