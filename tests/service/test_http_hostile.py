@@ -33,8 +33,8 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     command = [sys.executable, "-m", "queryveil", "serve", "--port", str(port), "--ids", "keep", "--k", "3", "--json"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=folder, text=True, preexec_fn=few_files, **pipes)  # noqa: PLW1509
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=folder, text=True, stdout=pipe, stderr=pipe, preexec_fn=few_files)  # noqa: PLW1509
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client:
             until(lambda: is_ready(client), process=process)

@@ -266,7 +266,8 @@ def test_a_body_with_too_many_lines_is_refused() -> None:
 
 
 def test_limits_outside_of_their_range_are_refused_by_name() -> None:
-    for name, value in {"max_connections": 0, "header_seconds": 0.0, "max_gzip_ratio": 1, "wrong_tokens": 0}.items():
+    wrong: dict[str, Any] = {"max_connections": 0, "header_seconds": 0.0, "max_gzip_ratio": 1, "wrong_tokens": 0}
+    for name, value in wrong.items():
         with pytest.raises(BadParameter, match=f"^{name} must be "):
             HttpLimits(**{name: value})
 

@@ -14,6 +14,7 @@ from tests.support.commits import SETTINGS, check_profiles, check_saved, numbere
 from tests.support.postgres_server import IS_INSTALLED, PostgresServer
 
 from queryveil.errors import BadFile, BadParameter, StoreBusy
+from queryveil.service.pipeline.urls import open_store
 from queryveil.service.ports import Commit, Saved, Store
 from queryveil.service.stores import MemoryStore
 from queryveil.service.stores.postgres import PostgresStore
@@ -258,9 +259,9 @@ def test_a_row_that_is_not_as_it_was_written_is_refused(make: Make, address: str
 
 
 def test_a_store_tells_whether_a_stream_has_begun_and_makes_nothing_for_that(make: Make, address: str) -> None:
-    assert not make().has_begun()
+    assert not open_store(address).has_begun()
     assert address.startswith("postgresql") or not Path(address).exists()
     assert reopened(make) == Saved()
-    assert not make().has_begun()
+    assert not open_store(address).has_begun()
     committed(make, first=1, last=1)
-    assert make().has_begun()
+    assert open_store(address).has_begun()

@@ -27,6 +27,7 @@ from queryveil.checks.swap import verify_swap
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap._pool_state import PoolState
+from queryveil.methods.swap.pools import N_POOLS
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, keyed
 from queryveil.spark.streaming import StreamCounts, SwapStream, read_counts, read_profiles, shard_of
 from queryveil.spark.streaming._checkpoints import swap_checkpoint
@@ -138,7 +139,7 @@ def waiting_in(folder: Path, spark: SparkSession) -> tuple[list[str], list[str]]
     state = spark.read.format("statestore").option("stateVarName", "pool")
     users, queries = [], []
     for row in state.load(swap_checkpoint(str(folder / "state"))).select("value.pool").collect():
-        left, right = PoolState.unpack(bytes(row.pool)).frames()
+        left, right = PoolState.unpack(bytes(row.pool)).frames(n_pools=N_POOLS)
         users += left["user"].to_list()
         queries += right["query"].to_list()
     return users, queries

@@ -37,15 +37,20 @@ class TlsFiles:
                 raise BadFile(str(path), f"the {what} cannot be read: {error.strerror}") from None
         check_private(self.key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        asked: list[str] = []
+        asked: list[bool] = []
+
+        def ask() -> str:
+            # OpenSSL would ask at the terminal.
+            asked.append(True)
+            return "none"
+
         try:
             context.load_verify_locations(self.cert)
         except ssl.SSLError:
             raise BadFile(str(self.cert), "this is no certificate in PEM; name the file with --tls-cert") from None
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            # OpenSSL would ask at the terminal.
-            context.load_cert_chain(self.cert, self.key, password=lambda: asked.append("") or "none")
+            context.load_cert_chain(self.cert, self.key, password=ask)
         except ssl.SSLError as error:
             reason = "this is no key in PEM; name the file with --tls-key"
             if asked:

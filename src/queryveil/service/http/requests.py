@@ -63,7 +63,7 @@ class TokenBrake:
         n, last = self._wrong.get(address, (0, 0.0))
         if n < self._n_free or address in self._known:
             return 0.0
-        pause = min(_MAX_PAUSE_SECONDS, 2 ** min(n - self._n_free, 10))
+        pause = min(_MAX_PAUSE_SECONDS, 2.0 ** min(n - self._n_free, 10))
         return max(0.0, last + pause - self._clock())
 
     def note(self, address: str, *, is_right: bool) -> None:

@@ -170,12 +170,11 @@ class SqlStore(ABC):
         rows = self._execute(
             "SELECT number, byte_offset, data, n_rows, checksum FROM outbox ORDER BY number"
         ).fetchall()
-        offset = rows[0][1] if rows else 0
         for expected, (number, start, data, n_rows, stored) in enumerate(rows, start=delivered + 1):
             self._check(is_whole(stored, number, start, data, n_rows))
-            self._check(number == expected and start == offset and n_rows >= 0)
-            offset += len(data)
-        self._check(not rows or rows[-1][4] is None or offset == n_bytes_out)
+            self._check(number == expected and start >= 0 and n_rows >= 0)
+            is_last = number == delivered + len(rows) and stored is not None
+            self._check(not is_last or start + len(data) == n_bytes_out)
         return tuple(Outgoing(number=n, offset=start, data=data, n_rows=m) for n, start, data, m, _ in rows)
 
     def _check(self, is_sound: bool) -> None:
