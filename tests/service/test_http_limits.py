@@ -173,6 +173,16 @@ def test_requests_beyond_those_at_work_are_asked_to_come_back() -> None:
         assert post(client).status_code == 200
 
 
+def test_those_who_wait_for_lines_do_not_take_the_place_of_posts() -> None:
+    with serving(max_per_address=30) as service, ExitStack() as many, service.client() as client:
+        wait = b"GET /released?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for _ in range(60):
+            many.enter_context(service.connect(wait))
+        until(lambda: service.source._server.state.stats_cache.traffic.requests["/released", 503])
+        assert service.source._server.state.at_work["/released"] == 16
+        assert post(client).status_code == 200
+
+
 def test_bodies_that_stand_still_give_their_memory_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("queryveil.service.http.requests._SLOW_SECONDS", 0.1)
     with serving() as service, ExitStack() as many, service.client() as client:

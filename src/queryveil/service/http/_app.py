@@ -25,6 +25,8 @@ from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota,
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0
 _MAX_KEY_LETTERS = 255
+_MAX_PULLS = 16
+"""Requests at work at once that are no posts: few, or those that wait for lines could take all connections."""
 _PAGE = {"/": "index.html"} | {f"/{name}": name for name in ("page.css", "page.js", "charts.js", "icon.svg")}
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -44,7 +46,8 @@ class AppState:
 
     async def work(self, path: str, response: Awaitable[Response]) -> Response:
         """Wait for a response, unless there are too many requests at work already."""
-        if self.at_work[path] >= self.address.limits.max_requests:
+        most = self.address.limits.max_requests
+        if self.at_work[path] >= (most if path == "/events" else min(most, _MAX_PULLS)):
             if asyncio.iscoroutine(response):
                 response.close()
             return refusal(503, "too many requests at once; send it again later", retry=True)
