@@ -11,13 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.responses import Response
 from tests.support.waiting import patience, until
 
 from queryveil.errors import BadParameter
+from queryveil.service.http._unpacking import BROKEN, STOPPING, Problem, Unpacker
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.limits import HttpLimits
-from queryveil.service.http.requests import TokenBrake, as_lines, unzip
+from queryveil.service.http.requests import TokenBrake, as_lines
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Outgoing
 
@@ -228,43 +228,53 @@ def test_small_pieces_in_reasonable_number_are_taken() -> None:
         assert answer.json()["accepted"] == 2000
 
 
-def refused_unzip(data: bytes, **limits: Any) -> tuple[int, bytes]:
-    found = unzip(data, limits=HttpLimits(**limits))
-    assert isinstance(found, Response)
-    return found.status_code, bytes(found.body)
+def unzip(data: bytes, *, part_bytes: int = 1 << 16, **limits: Any) -> bytes | Problem:
+    """Unpack a body that comes in parts."""
+    unpacker = Unpacker(HttpLimits(**limits))
+    found = b"".join(unpacker.add(data[i : i + part_bytes]) for i in range(0, len(data), part_bytes))
+    unpacker.finish()
+    return unpacker.problem or found
 
 
 def test_gzip_has_a_limit_of_members_and_takes_time_in_proportion_to_its_size() -> None:
     # As many as fit into a body: with a copy of the rest for each, this takes minutes.
-    status, words = refused_unzip(EMPTY_MEMBER * 838_860, max_gzip_members=100_000)
-    assert (status, b"100,000 members; compress it as one" in words) == (413, True)
+    found = unzip(EMPTY_MEMBER * 838_860, part_bytes=16 << 20, max_gzip_members=100_000)
+    assert found == (413, "a gzip body may have 100,000 members; compress it as one")
     members = [b'{"a": %d}\n' % i for i in range(900)]
-    assert unzip(b"".join(map(gzip.compress, members)), limits=HttpLimits()) == b"".join(members)
+    packed = b"".join(map(gzip.compress, members))
+    for part_bytes in (7, 1000, 1 << 20):
+        assert unzip(packed, part_bytes=part_bytes) == b"".join(members)
 
 
 def test_gzip_that_unpacks_to_too_much_or_too_many_times_its_size_is_refused() -> None:
     blank = gzip.compress(b" " * (3 << 20))
-    assert refused_unzip(blank)[0] == 413
-    assert b"200 times its size" in refused_unzip(blank)[1]
-    assert unzip(blank, limits=HttpLimits(max_gzip_ratio=2000)) == b" " * (3 << 20)
-    assert b"16,777,216 bytes" in refused_unzip(gzip.compress(b" " * (17 << 20)), max_gzip_ratio=2000)[1]
-    assert unzip(gzip.compress(b" " * 1_000_000), limits=HttpLimits()) == b" " * 1_000_000
+    assert unzip(blank) == (413, "a gzip body may unpack to 200 times its size; send it as it is")
+    assert unzip(blank, max_gzip_ratio=2000) == b" " * (3 << 20)
+    large = unzip(gzip.compress(b" " * (17 << 20)), max_gzip_ratio=2000)
+    assert large == (413, "a body may have 16,777,216 bytes, also when unpacked; send smaller batches")
+    assert unzip(gzip.compress(b" " * 1_000_000)) == b" " * 1_000_000
 
 
-@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])
+@pytest.mark.parametrize("size", [1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])
 def test_gzip_of_any_size_is_unpacked_as_a_whole(size: int) -> None:
     data = bytes(i * 7 % 251 for i in range(4096)) * (size // 4096 + 1)
     packed = gzip.compress(data[:size])
-    assert unzip(packed, limits=HttpLimits(max_gzip_ratio=2000)) == data[:size]
-    assert unzip(packed[:-1], limits=HttpLimits(max_gzip_ratio=2000)) == b""
+    for part_bytes in (100, 1 << 16):
+        assert unzip(packed, part_bytes=part_bytes, max_gzip_ratio=2000) == data[:size]
+        assert unzip(packed[:-1], part_bytes=part_bytes, max_gzip_ratio=2000) == BROKEN
 
 
 def test_unpacking_stops_when_the_service_does() -> None:
     times = iter([False, False, True])
-    found = unzip(EMPTY_MEMBER * 500, limits=HttpLimits(), is_over=lambda: next(times))
-    assert isinstance(found, Response)
-    assert found.status_code == 503
-    assert next(times, None) is None
+    unpacker = Unpacker(HttpLimits(), is_over=lambda: next(times))
+    unpacker.add(EMPTY_MEMBER * 500)
+    assert (unpacker.problem, next(times, None)) == (STOPPING, None)
+
+
+def test_hostile_gzip_is_refused_before_the_rest_of_it_has_come() -> None:
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: 16000000\r\n\r\n"
+    with serving(body_seconds=0.5) as service, service.connect(head + EMPTY_MEMBER * 2000) as sender:
+        assert answer_of(sender).startswith(b"HTTP/1.1 413 ")
 
 
 def test_a_body_with_too_many_lines_is_refused() -> None:

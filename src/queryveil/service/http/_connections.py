@@ -156,6 +156,7 @@ class GuardedProtocol(H11Protocol):
         self.address, self.phase = address, Phase.HEAD
         self.handshake: asyncio.Task[None] | None = None
         self._connections, self._limits = connections, connections.limits
+        self._is_refused = False
         self._clock: asyncio.TimerHandle | None = None
         self._reader_clock: asyncio.TimerHandle | None = None
         self.conn = _MeteredConnection(h11.SERVER, max_incomplete_event_size=self._limits.max_header_bytes)
@@ -171,6 +172,8 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         try:
             super().data_received(data)
         except h11.LocalProtocolError:
@@ -182,8 +185,13 @@ class GuardedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._note_phase()
-        if self.phase is Phase.BODY:
-            # Refused before all of it was there: a client that still sends reads the answer only afterwards.
+        if self.phase is Phase.BODY and not self.transport.is_closing():
+            # Refused before all of it was there. To hang up at once could take the answer from a client that still
+            # sends and reads only afterwards; so that it ends, it is told that there will be no other answer.
+            self._is_refused = True
+            self.flow.resume_reading()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
             self._wait(min(_LINGER_SECONDS, self._limits.body_seconds))
 
     def pause_writing(self) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from queryveil.service.http._connections import address_of
 from queryveil.service.http._queues import PostQueue
+from queryveil.service.http._unpacking import STOPPING, Unpacker, too_large
 from queryveil.service.http.addresses import Address, is_loopback
 from queryveil.service.http.limits import HttpLimits
 
@@ -155,9 +155,7 @@ def _is_from_elsewhere(headers: Headers, *, host: str) -> bool:
 TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _SMALL = 1 << 16
 _SLOW_SECONDS = 2.0
-_GZIP = 31
-_GZIP_PIECE_BYTES = 1 << 16
-_UNPACKED_AT_ONCE = 1 << 20
+_SMALL_GZIP = 1 << 12
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -223,15 +221,13 @@ async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) 
     try:
         async with deadline:
             quota.bodies.add(deadline)
-            body = await _read(request, quota=quota, limit=limit)
+            body = await _read(request, quota=quota, limits=limits)
     except TimeoutError:
         return refusal(408, "the body came too slowly; send smaller batches", Connection="close")
     except ClientDisconnect:
         return refusal(400, "the body ends too early")
     finally:
         quota.bodies.remove(deadline)
-    if isinstance(body, bytes) and request.headers.get("content-encoding", "").lower() == "gzip":
-        body = await _unpack(body, quota=quota, limits=limits)
     if isinstance(body, Response):
         return body
     if body.count(b"\n") > limits.max_lines:
@@ -247,76 +243,37 @@ def _refuse_by_headers(request: Request, *, limit: int) -> Response | None:
     if request.headers.get("content-encoding", "identity").lower() not in ("identity", "gzip"):
         return refusal(415, "send the body as it is, or with Content-Encoding: gzip", Accept_Encoding="gzip")
     length = request.headers.get("content-length", "0")
-    return _too_large(limit) if length.isdecimal() and int(length) > limit else None
-
-
-def _too_large(limit: int) -> Response:
-    return refusal(413, f"a body may have {limit:,} bytes, also when unpacked; send smaller batches")
+    return refusal(*too_large(limit)) if length.isdecimal() and int(length) > limit else None
 
 
 def _no_room() -> Response:
     return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
 
 
-async def _read(request: Request, *, quota: BodyQuota, limit: int) -> bytes | Response:
+async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
+    """Return the body; what is too much is refused before the rest of it has come."""
+    is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
+    unpacker = Unpacker(limits, is_over=lambda: quota.posts.is_closed) if is_gzip else None
     parts: list[bytes] = []
     n_bytes = 0
-    async for part in request.stream():
+    async for sent in request.stream():
+        part = sent
         n_bytes += len(part)
-        if n_bytes > limit:
-            return _too_large(limit)
+        if n_bytes > limits.max_body_bytes:
+            return refusal(*too_large(limits.max_body_bytes))
+        if unpacker is not None:
+            is_small = len(sent) < _SMALL_GZIP
+            part = unpacker.add(sent) if is_small else await asyncio.to_thread(unpacker.add, sent)
+            if unpacker.problem is not None:
+                return refusal(*unpacker.problem, retry=unpacker.problem is STOPPING)
         if not quota.take(len(part)):
             return _no_room()
         parts.append(part)
+    if unpacker is not None:
+        unpacker.finish()
+        if unpacker.problem is not None:
+            return refusal(*unpacker.problem)
     return b"".join(parts)
-
-
-async def _unpack(body: bytes, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
-    unpacked = await asyncio.to_thread(unzip, body, limits=limits, is_over=lambda: quota.posts.is_closed)
-    if isinstance(unpacked, Response):
-        return unpacked
-    if body and not unpacked:
-        return refusal(400, "the body is not gzip, ends too early or is empty; compress it again")
-    return unpacked if quota.take(len(unpacked)) else _no_room()
-
-
-def unzip(data: bytes, *, limits: HttpLimits, is_over: Callable[[], bool] = lambda: False) -> bytes | Response:
-    """Unpack gzip, also of several members: nothing if it is broken, or the response that refuses it.
-
-    It takes time in proportion to what comes in and out, and stops soon after `is_over` says so.
-
-    >>> import gzip
-    >>> unzip(gzip.compress(b"red") + gzip.compress(b" wine"), limits=HttpLimits())
-    b'red wine'
-    """
-    parts: list[bytes] = []
-    n_in, n_out, n_members, is_full = 0, 0, 0, False
-    unpacker = None
-    while n_in < len(data) or is_full:
-        if is_over():
-            return refusal(503, "the service is stopping; send it again later", retry=True)
-        if unpacker is None:
-            n_members += 1
-            unpacker = zlib.decompressobj(wbits=_GZIP)
-        # Small pieces: what a member leaves over is copied.
-        piece = data[n_in : n_in + _GZIP_PIECE_BYTES]
-        try:
-            part = unpacker.decompress(piece, _UNPACKED_AT_ONCE)
-        except zlib.error:
-            return b""
-        n_in += len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
-        n_out += len(part)
-        parts.append(part)
-        if n_out > limits.max_body_bytes:
-            return _too_large(limits.max_body_bytes)
-        if n_members > limits.max_gzip_members:
-            return refusal(413, f"a gzip body may have {limits.max_gzip_members:,} members; compress it as one")
-        if n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * n_in):
-            return refusal(413, f"a gzip body may unpack to {limits.max_gzip_ratio} times its size; send it as it is")
-        is_full = len(part) == _UNPACKED_AT_ONCE and not unpacker.eof
-        if unpacker.eof:
-            unpacker = None
-    return b"" if unpacker is not None else b"".join(parts)
 
 
 def as_lines(body: bytes) -> Lines:
