@@ -49,6 +49,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.stream_memory --events 5000000
 	$(BIN)/python -m benchmarks.stores
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.redis_between
 	$(BIN)/python -m benchmarks.compare
 	$(BIN)/python -m benchmarks.dp

@@ -144,6 +144,8 @@ def test_one_address_cannot_take_the_connections_of_another() -> None:
         assert server is not None
         assert "127.0.0.1" in server._connections._by_address
         assert post(client).status_code == 200
+        with service.client() as another:
+            assert post(another).status_code == 200
 
 
 def test_a_request_at_work_is_never_ended_for_a_newcomer() -> None:

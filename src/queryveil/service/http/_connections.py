@@ -12,6 +12,7 @@ import logging
 import resource
 import socket
 import ssl
+import time
 from contextlib import suppress
 from enum import IntEnum
 from functools import partial
@@ -27,6 +28,7 @@ _ACCEPTED_AT_ONCE = 32
 """Few enough that whoever has just come is heard before so many others come that it would have to go."""
 _RESERVED_FILES = 64
 _LINGER_SECONDS = 5.0
+_TURNOVER_SECONDS = 2.0
 _RETRY_SECONDS = 0.1
 _MAX_SMALL_PIECES = 4096
 _SMALL_PIECE_BYTES = 256
@@ -81,12 +83,15 @@ class Connections:
 
     def has_room(self, address: str) -> bool:
         """Return whether one more may come from an address, if need be in place of one that waits."""
-        own = self._by_address.get(address)
-        if own is not None and _n_in(own) >= self.limits.max_per_address and not self._end_one(own):
+        own = self._by_address.get(address, ())
+        if _n_in(own) >= self.limits.max_per_address and not self._end_one(own):
             return False
         if self._n < self._most:
             return True
-        return self._end_one(max(self._by_address.values(), key=_n_in))
+        largest = max(self._by_address.values(), key=_n_in)
+        # Addresses with as many as any cannot take from others; each anew at once would keep the server busy.
+        is_large = _n_in(own) + 1 >= _n_in(largest)
+        return self._end_one(own if own and is_large else largest, seconds=_TURNOVER_SECONDS if is_large else 0)
 
     def add(self, protocol: GuardedProtocol) -> None:
         """Count a connection in."""
@@ -100,7 +105,7 @@ class Connections:
         if phases is not None and protocol in phases[protocol.phase]:
             del phases[protocol.phase][protocol]
             phases[phase][protocol] = None
-        protocol.phase = phase
+        protocol.phase, protocol.since = phase, time.monotonic()
 
     def remove(self, protocol: GuardedProtocol) -> None:
         """Count a connection out, once."""
@@ -118,8 +123,11 @@ class Connections:
             for protocol in (*phases[Phase.HEAD], *phases[Phase.BODY]):
                 protocol.end()
 
-    def _end_one(self, phases: tuple[dict[GuardedProtocol, None], ...]) -> bool:
-        longest = next((each for phase in phases[: Phase.WORK] for each in phase), None)
+    def _end_one(self, phases: tuple[dict[GuardedProtocol, None], ...], *, seconds: float = 0.0) -> bool:
+        """End the one that has waited longest, for so many seconds at least; false if there is none."""
+        until = time.monotonic() - seconds
+        waiting = (next(iter(phase)) for phase in phases[: Phase.WORK] if phase)
+        longest = next((each for each in waiting if each.since <= until), None)
         if longest is None:
             return False
         self.remove(longest)
@@ -153,7 +161,7 @@ class GuardedProtocol(H11Protocol):
 
     def __init__(self, connections: Connections, *, address: str, config: uvicorn.Config, state: Any) -> None:
         super().__init__(config, state, {}, _loop=asyncio.get_running_loop())
-        self.address, self.phase = address, Phase.HEAD
+        self.address, self.phase, self.since = address, Phase.HEAD, time.monotonic()
         self.handshake: asyncio.Task[None] | None = None
         self._connections, self._limits = connections, connections.limits
         self._is_refused = False
