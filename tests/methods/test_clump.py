@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from queryveil import Clump, Partition, QueryLog, Taxonomy, TransactionAnonymity, Transactions, read_release, verify
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter, BadRow
+from queryveil.methods.clump.clump import Bags
 from queryveil.testing import five_baskets, food, log_of
 from queryveil.testing.strategies import PLANTS, logs
 
@@ -60,13 +63,16 @@ def n_with_items(log: QueryLog, *, by_query: bool) -> int:
 def test_a_release_of_any_log_keeps_the_promise_or_says_that_there_are_too_few(
     method: Clump | Partition, log: QueryLog
 ) -> None:
-    n_transactions = n_with_items(log, by_query=method.unit == "query")
-    if 0 < n_transactions < method.k:
+    by_query = method.unit == "query"
+    n_transactions, n_people = n_with_items(log, by_query=by_query), n_with_items(log, by_query=False)
+    if 0 < n_people < method.k:
         with pytest.raises(BadParameter, match="k must be"):
             method.anonymize(log)
         return
     release = method.anonymize(log)
-    assert release.transactions.n_transactions == n_transactions
+    n_left_out = release.manifest.removed.get("transactions_of_too_few_people", 0)
+    assert release.transactions.n_transactions == n_transactions - n_left_out
+    assert release.manifest.counts.n_users_after == n_people
     assert release.promise == method.promise == TransactionAnonymity(k=method.k)
     verdict = verify(release, original=log, taxonomy=PLANT)
     assert verdict.holds, verdict.in_words()
@@ -97,6 +103,31 @@ def test_a_transaction_may_be_a_query() -> None:
     log = log_of({"1": ["kitten", "dog"], "2": ["kitten", "dog"]})
     assert Clump(k=2, unit="query").anonymize(log).transactions.n_transactions == 4  # type: ignore[arg-type]
     assert Clump(k=2).anonymize(log).transactions.n_transactions == 2
+
+
+@pytest.mark.parametrize("kind", [Clump, Partition])
+def test_k_queries_of_one_person_are_no_crowd(kind: type[Clump] | type[Partition]) -> None:
+    log = log_of({"1": ["kitten"] * 5, "2": ["dog"], "3": ["dog"]})
+    release = kind(k=3, unit="query").anonymize(log)  # type: ignore[arg-type]
+    manifest = release.manifest
+    assert release.transactions.n_transactions == 3
+    assert "kitten" not in set(release.transactions.frame["items"].explode())
+    assert (manifest.counts.n_users_after, manifest.removed["transactions_of_too_few_people"]) == (3, 4)
+    assert any("k people or more" in warning for warning in manifest.warnings)
+    with pytest.raises(BadParameter, match="at most the number of people, 3"):
+        kind(k=4, unit="query").anonymize(log)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 9))
+def test_nobody_is_twice_in_a_layer_and_nothing_is_in_two(people: list[int], seed: int) -> None:
+    lengths = np.random.default_rng(seed).integers(1, 4, len(people))
+    nodes = Rows.from_lists([[1] * n for n in lengths])
+    bags = Bags(nodes=nodes, people=np.array(people, np.int32), removed={})
+    layers = [layer.tolist() for layer in bags.layers(np.random.default_rng(seed))]
+    assert sorted(row for layer in layers for row in layer) == list(range(len(people)))
+    for layer in layers:
+        assert len({people[row] for row in layer}) == len(layer)
+    assert [len(layer) for layer in layers] == sorted(map(len, layers), reverse=True)
 
 
 def test_the_files_are_written_read_back_and_verified(tmp_path: Path) -> None:

@@ -79,7 +79,11 @@ def anonymize_transactions(method: Clump | Partition, sharding: Sharding) -> Clu
             kind="transactions", layout=layout, arrange=partial(arrange_transactions, layout=layout), names={}
         ),
         manifest=sharding.manifest(
-            found, n_rows=n_after, n_users=n_after, measures=measures, warnings=sharding.base.warnings
+            found,
+            n_rows=n_after,
+            n_users=int(total(reports, "people")),
+            measures=measures,
+            warnings=sharding.base.warnings,
         ),
     )
 
@@ -99,6 +103,7 @@ def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
             "items": n_released + release.manifest.removed["items_suppressed"],
             "released": n_released,
             "transactions": frame.height,
+            "people": release.manifest.counts.n_users_after,
         },
     )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Int32s, QueryLog, Transactions, with_own_texts
-from queryveil.data.rows import Rows, group
-from queryveil.errors import BadRow
+from queryveil.data import Int32s, Int64s, QueryLog, Transactions, with_own_texts
+from queryveil.data.rows import Rows, group, pointers
+from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
 from queryveil.methods.bots import nothing_kept
@@ -25,6 +25,7 @@ from queryveil.text import tokenize
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
 
+_OF_PEOPLE = "a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show"
 _SEEDED = "made with a seed: whoever knows it can undo the shuffling of rows"
 
 
@@ -32,7 +33,8 @@ _SEEDED = "made with a seed: whoever knows it can undo the shuffling of rows"
 class Clump(ClumpSettings):
     """Put similar transactions together and release what all of a cluster have in common.
 
-    Promise: every released transaction is identical, as a bag of items, to at least k-1 others.
+    Promise: every released transaction is identical, as a bag of items, to at least k-1 others. Where a transaction is
+    a query, those of a cluster are of k people or more; that is kept, but the released files cannot show it.
     Not promised: that the k people of a cluster differ in anything else; what all of them share is told of each.
 
     - k: transactions that must be identical, 2 or more
@@ -74,7 +76,8 @@ class Clump(ClumpSettings):
 class Partition(PartitionSettings):
     """Start with everything as the root of the taxonomy and say more while k transactions still agree.
 
-    Promise: every released transaction is identical, as a set of items, to at least k-1 others.
+    Promise: every released transaction is identical, as a set of items, to at least k-1 others. Where a transaction is
+    a query, those of a class are of k people or more; that is kept, but the released files cannot show it.
     Not promised: how many items of a kind there were; Partition keeps sets, not bags.
 
     - k: transactions that must be identical, 2 or more
@@ -107,10 +110,25 @@ class Partition(PartitionSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Bags:
-    """The nodes of each transaction that has one, and what was left out."""
+    """The nodes of each transaction that has one, the number of the person behind it, and what was left out."""
 
     nodes: Rows[np.int32]
+    people: Int32s
     removed: dict[str, int]
+
+    def layers(self, rng: np.random.Generator) -> list[Int64s]:
+        """Return the transactions in layers in which everybody has one at most: first the longest of each person.
+
+        Clusters that are made within a layer are of as many people as transactions.
+        """
+        n = self.nodes.n_rows
+        order = np.lexsort((rng.permutation(n), -self.nodes.lengths, self.people))
+        is_first = np.append(True, np.diff(self.people[order]) != 0) if n else np.zeros(0, np.bool_)
+        begins = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+        layer = np.empty(n, np.int64)
+        layer[order] = np.arange(n) - begins
+        by_layer = np.argsort(layer, kind="stable")
+        return np.split(by_layer, np.cumsum(np.bincount(layer))[:-1]) if n else []
 
 
 def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, distinct: bool) -> Bags:
@@ -119,10 +137,12 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
     removed = {"bad_rows_skipped": data.reading.n_bad_rows_skipped}
     if isinstance(data, Transactions):
         owner, items = _exploded(data)
-        n_rows = data.n_transactions
+        people = np.arange(data.n_transactions, dtype=np.int32)
     else:
-        owner, items = _words(data, unit=unit)
-        n_rows = data.n_rows if unit is Unit.QUERY else data.n_users
+        users, distinct_users = encode(data.frame["user"])
+        owner, items = _words(data, users=None if unit is Unit.QUERY else users)
+        people = users if unit is Unit.QUERY else np.arange(len(distinct_users), dtype=np.int32)
+    n_rows = len(people)
     codes, words = encode(items)
     nodes = taxonomy.find_all(words)[codes] if len(words) else codes
     if isinstance(data, Transactions) or data.terms_are_items:
@@ -138,7 +158,7 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
     bags = Rows(ptr, nodes[places].astype(np.int32))
     there = np.flatnonzero(bags.lengths)
     removed["transactions_without_items"] = n_rows - len(there)
-    return Bags(nodes=bags.take(there), removed=removed)
+    return Bags(nodes=bags.take(there), people=people[there], removed=removed)
 
 
 def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
@@ -147,12 +167,12 @@ def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
     return owner, lists.explode(empty_as_null=False)
 
 
-def _words(log: QueryLog, *, unit: Unit) -> tuple[Int32s, pl.Series]:
+def _words(log: QueryLog, *, users: Int32s | None) -> tuple[Int32s, pl.Series]:
+    """Return the words of a log, each with the number of its row or, if given, of its user."""
     tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
     terms = tokens.row_terms()
     row = terms.row_of_entry.astype(np.int32)
-    owner = row if unit is Unit.QUERY else encode(log.frame["user"])[0][row]
-    return owner, tokens.vocabulary.gather(terms.values)
+    return row if users is None else users[row], tokens.vocabulary.gather(terms.values)
 
 
 def _check_known(nodes: Int32s, owner: Int32s) -> None:
@@ -177,22 +197,32 @@ def _release(
     taxonomy = method.taxonomy or Taxonomy.wordnet()
     rng = generator(method.seed)
     bags = bags_of(data, taxonomy, unit=method.unit, distinct=distinct)
-    # An empty log is no failure.
-    clustering = Clustering(cluster_of=np.zeros(0, np.int32), released=Rows.from_lists([]), distortion=0.0)
-    if bags.nodes.n_rows:
-        clustering = cluster(bags.nodes, taxonomy, rng)
-    spent = cost(clustering, bags.nodes, loss=taxonomy.loss, level=taxonomy.level)
+    is_by_query = method.unit is Unit.QUERY and isinstance(data, QueryLog)
+    layers = bags.layers(rng) if is_by_query else [np.arange(bags.nodes.n_rows)]
+    # Privacy: k queries of one person hide nobody, so what is left of those who asked most does not leave.
+    if is_by_query and layers and len(layers[0]) < method.k:
+        raise BadParameter("k", method.k, allowed=f"at most the number of people, {len(layers[0])}")
+    kept = [layer for number, layer in enumerate(layers) if number == 0 or len(layer) >= method.k]
+    nodes = bags.nodes.take(np.concatenate(kept)) if is_by_query and kept else bags.nodes
+    clustering = _joined([cluster(bags.nodes.take(layer), taxonomy, rng) for layer in kept if len(layer)])
+    spent = cost(clustering, nodes, loss=taxonomy.loss, level=taxonomy.level)
     frame = _rows(clustering, taxonomy, rng)
     n_released = int(frame["items"].list.len().sum())
     n_users = data.n_users if isinstance(data, QueryLog) else data.n_transactions
+    n_too_few = bags.nodes.n_rows - frame.height
     manifest = Manifest(
         method=name,
         promise=method.promise,
         parameters=parameters_of(method, taxonomy=taxonomy.source),
         counts=Counts(
-            n_rows_before=data.n_rows, n_rows_after=frame.height, n_users_before=n_users, n_users_after=frame.height
+            n_rows_before=data.n_rows,
+            n_rows_after=frame.height,
+            n_users_before=n_users,
+            n_users_after=len(kept[0]) if kept else 0,
         ),
-        removed=bags.removed | {"items_suppressed": len(bags.nodes.values) - n_released},
+        removed=bags.removed
+        | ({"transactions_of_too_few_people": n_too_few} if is_by_query else {})
+        | {"items_suppressed": len(bags.nodes.values) - n_released},
         measures={
             "ggd": round(spent.distortion, 2),
             "ncp": round(spent.ncp, 6),
@@ -200,10 +230,29 @@ def _release(
             "average_level": round(spent.average_level, 3),
         },
         columns=nothing_kept(data.columns if isinstance(data, QueryLog) else []),
-        warnings=() if method.seed is None else (_SEEDED,),
+        warnings=(*((_OF_PEOPLE,) if is_by_query else ()), *(() if method.seed is None else (_SEEDED,))),
     )
     made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)
     return Release(data=made, manifest=manifest)
+
+
+def _joined(parts: list[Clustering]) -> Clustering:
+    """Return the clusters of all layers; an empty log, which has none, is no failure."""
+    if len(parts) == 1:
+        return parts[0]
+    firsts = np.cumsum([0, *(part.released.n_rows for part in parts)])
+    numbers = [part.cluster_of + first for part, first in zip(parts, firsts, strict=False)]
+    lengths = [part.released.lengths for part in parts]
+    values = [part.released.values for part in parts]
+    return Clustering(
+        cluster_of=_flat(numbers),
+        released=Rows(pointers(_flat(lengths)), _flat(values)),
+        distortion=sum(part.distortion for part in parts),
+    )
+
+
+def _flat(values: Sequence[Int32s | Int64s]) -> Int32s:
+    return np.concatenate([np.zeros(0, np.int32), *values]).astype(np.int32)
 
 
 def _rows(clustering: Clustering, taxonomy: Taxonomy, rng: np.random.Generator) -> pl.DataFrame:
