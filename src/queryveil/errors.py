@@ -11,6 +11,7 @@ QueryveilError
 ├── BadInput          a file or frame cannot be read as a query log
 │   ├── BadFile       the file itself: missing, truncated, not in the format
 │   │   ├── OtherFormat files of one log are of different formats
+│   │   ├── NamedTwice the same file under one name or several
 │   │   └── NotWritten a file or folder could not be written
 │   ├── BadRows       some of its rows, by file and line
 │   └── MissingColumn a column that is needed is not there
@@ -152,6 +153,21 @@ class OtherFormat(BadFile):
 
     def __init__(self, file: str, found: str, *, first: str) -> None:
         super().__init__(file, f"this file is {found}, the first was {first}; read them one by one")
+
+
+class NamedTwice(BadFile):
+    """One file is named twice, by the same name, another one or a link.
+
+    >>> raise NamedTwice("./log.tsv", first="log.tsv")
+    Traceback (most recent call last):
+    queryveil.errors.NamedTwice: ./log.tsv: this is the same file as log.tsv, and everybody in it would count twice;
+    name each file once
+    """
+
+    def __init__(self, file: str, *, first: str) -> None:
+        super().__init__(
+            file, f"this is the same file as {first}, and everybody in it would count twice; name each file once"
+        )
 
 
 class NotWritten(BadFile):

@@ -6,13 +6,17 @@ from queryveil.formats.layouts import extension, layout_for
 from queryveil.formats.profiles import are_profiles, read_profiles
 from queryveil.formats.read import read_log
 from queryveil.formats.records import BadRowPolicy
+from queryveil.formats.shape import Shape, shape_of
+from queryveil.formats.streams import Content
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
 from queryveil.formats.write import write_log
 
 __all__ = [
     "BadRowPolicy",
+    "Content",
     "Format",
     "Layout",
+    "Shape",
     "are_profiles",
     "extension",
     "layout_for",
@@ -21,6 +25,7 @@ __all__ = [
     "read_profiles",
     "read_tallies",
     "read_transactions",
+    "shape_of",
     "tallies_layout",
     "transactions_layout",
     "write_groups",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import polars as pl
 from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats.layouts import extension, tabular_format
+from queryveil.formats.streams import Content
 from queryveil.formats.write import write_frame
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -46,28 +48,31 @@ def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
         yield encoder.encode(line)
 
 
-def read_groups(*paths: Path) -> Groups:
+def read_groups(*files: Path | Content) -> Groups:
     """Read groups written by `write_groups`, in one file or several."""
-    rows = [row for path in paths for row in _rows(path)]
+    rows = [row for file in files for row in _rows(_content(file))]
     try:
         return Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
     except BadInput as error:
-        raise BadFile(paths[0].name, str(error)) from None
+        raise BadFile(files[0].name, str(error)) from None
 
 
-def _rows(path: Path) -> Iterator[tuple[object, ...]]:
+def _content(file: Path | Content) -> Content:
+    return file if isinstance(file, Content) else Content(file.name, file.read_bytes())
+
+
+def _rows(file: Content) -> Iterator[tuple[object, ...]]:
     decoder = msgspec.json.Decoder(_Line)
-    with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            try:
-                line = decoder.decode(text)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                # Privacy: the cause would name terms, so it is dropped.
-                raise BadFile(path.name, f"line {number} is not a group with members, size and terms") from None
-            if line.holders is not None and line.holders.keys() != line.terms.keys():
-                raise BadFile(path.name, f"line {number} has holders of other terms than it has")
-            holders = None if line.holders is None else [line.holders[term] for term in line.terms]
-            yield line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders
+    for number, text in enumerate(BytesIO(file.data), start=1):
+        try:
+            line = decoder.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            # Privacy: the cause would name terms, so it is dropped.
+            raise BadFile(file.name, f"line {number} is not a group with members, size and terms") from None
+        if line.holders is not None and line.holders.keys() != line.terms.keys():
+            raise BadFile(file.name, f"line {number} has holders of other terms than it has")
+        holders = None if line.holders is None else [line.holders[term] for term in line.terms]
+        yield line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders
 
 
 _OWNER_ONLY = 0o600
@@ -154,31 +159,31 @@ def write_tallies(tallies: Tallies, folder: Path) -> tuple[Path, Path | None]:
     return queries, clicks
 
 
-def read_tallies(queries: Path, *, clicks: Path | None, format: Format) -> Tallies:  # noqa: A002
+def read_tallies(queries: Path | Content, *, clicks: Path | Content | None, format: Format) -> Tallies:  # noqa: A002
     """Read the files that `write_tallies` has written."""
     layout = Layout(format=format)
-    frame = _read(queries, TALLIES_SCHEMA, format=format)
-    pairs = None if clicks is None else _read(clicks, CLICKS_SCHEMA, format=format)
+    frame = _read(_content(queries), TALLIES_SCHEMA, format=format)
+    pairs = None if clicks is None else _read(_content(clicks), CLICKS_SCHEMA, format=format)
     try:
         return Tallies(frame=frame, clicks=pairs, layout=layout)
     except BadInput as error:
         raise BadFile(queries.name, str(error)) from None
 
 
-def _read(path: Path, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
-    wanted = dict(schema)
+def _read(file: Content, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
+    wanted, data = dict(schema), BytesIO(file.data)
     try:
         match format:
             case Format.PARQUET:
-                return pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
+                return pl.read_parquet(data).select(pl.col(name).cast(kind) for name, kind in wanted.items())
             case Format.JSONL:
-                if not path.read_bytes().strip():
+                if not file.data.strip():
                     return pl.DataFrame(schema=wanted)
-                return pl.read_ndjson(path, schema=wanted)
+                return pl.read_ndjson(data, schema=wanted)
             case Format.CSV:
-                return pl.read_csv(path, schema=wanted)
+                return pl.read_csv(data, schema=wanted)
             case _:
-                return pl.read_csv(path, schema=wanted, separator="\t", quote_char=None)
+                return pl.read_csv(data, schema=wanted, separator="\t", quote_char=None)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError):
         # Privacy: the cause would quote a row, so it is dropped.
-        raise BadFile(path.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None
+        raise BadFile(file.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None

@@ -15,7 +15,7 @@ from queryveil.errors import BadFile
 from queryveil.formats.jsonl import JSON_REASONS, decode_lines, scalar_as_text
 from queryveil.formats.read import parse_choice
 from queryveil.formats.records import BadRowPolicy, Tally, line_records
-from queryveil.formats.streams import ByteStream, Source, find_sources
+from queryveil.formats.streams import ByteStream, Source, find_sources, open_streams
 
 NO_USER, NO_TERMS, EMPTY_TERM, TERM_TWICE, BAD_WEIGHT = 121, 122, 123, 124, 125
 REASONS: Mapping[int, str] = {
@@ -36,8 +36,8 @@ def read_profiles(source: Source, *, bad_rows: BadRowPolicy | str = BadRowPolicy
     """
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
     reader = _Reader(tally=tally)
-    for path in find_sources(source):
-        with ByteStream(path) as stream:
+    for each in open_streams(source):
+        with each as stream:
             reader.add(stream)
     reading = tally.close()
     return Profiles(frame=reader.finish(), reading=reading)

@@ -1,6 +1,6 @@
 """Read a query log from files, globs or stdin, in the format detected or given."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,14 +13,14 @@ from queryveil.formats import _plain, _ubi, delimited, jsonl, parquet
 from queryveil.formats.layouts import sniff
 from queryveil.formats.records import BadRowPolicy, Reader, Tally
 from queryveil.formats.roles import check_roles
-from queryveil.formats.streams import ByteStream, Source, find_sources
+from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 
 _Choice = TypeVar("_Choice", Format, BadRowPolicy)
 _FIXED_COLUMNS = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
 
 
 def read_log(
-    source: Source | ByteStream,
+    source: Source | ByteStream | Sequence[Content],
     *,
     format: Format | str | None = None,  # noqa: A002
     columns: Mapping[str, str] | None = None,
@@ -32,7 +32,8 @@ def read_log(
     field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
     along under their own name (`user_in_file` where that is the name of a role).
 
-    - `source`: the path, glob or paths, or a stream that is open.
+    - `source`: the path, glob or paths, a stream that is open, or files that were read already. No file may be named
+      twice.
     - `format`: the format of the files; by default it is detected from the file's ending and content. Plain transaction
       files are never detected, because any text could be one: with `format="transactions"` each line with items is a
       row, and its line number the user.
@@ -46,7 +47,7 @@ def read_log(
     if asked and chosen in _FIXED_COLUMNS:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
     frame, layout, reading = read_streams(
-        [source] if isinstance(source, ByteStream) else (ByteStream(path) for path in find_sources(source)),
+        open_streams(source),
         detect=lambda stream: chosen or sniff(stream, columns=asked),
         reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
     )

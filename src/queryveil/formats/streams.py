@@ -4,13 +4,14 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Self
 
 import pyarrow as pa
 
-from queryveil.errors import BadFile
+from queryveil.errors import BadFile, NamedTwice
 from queryveil.progress import step
 
 BLOCK_BYTES = 32 << 20
@@ -31,12 +32,46 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 Source = str | Path | Sequence[str | Path]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Content:
+    """The bytes of a file that was read already, under its name."""
+
+    name: str
+    data: bytes
+
+    def __repr__(self) -> str:
+        # Privacy: the bytes stay out of it.
+        return f"Content({self.name!r}, {len(self.data)} bytes)"
+
+
 def find_sources(source: Source) -> list[Path | None]:
-    """Return the files that a path, a glob or a list of paths names; None is stdin."""
-    if not isinstance(source, str | Path):
-        if not source:
-            raise BadFile("the list of files", "it is empty; give at least one file")
-        return [path for one in source for path in find_sources(one)]
+    """Return the files that a path, a glob or a list of paths names; None is stdin.
+
+    A file that is named twice, by whatever names and links, raises: its people would count twice.
+    """
+    if not isinstance(source, str | Path) and not source:
+        raise BadFile("the list of files", "it is empty; give at least one file")
+    found = [path for one in ([source] if isinstance(source, str | Path) else source) for path in _named(one)]
+    seen: dict[object, Path | None] = {}
+    for path in found if len(found) > 1 else ():
+        identity = _identity(path)
+        if identity is not None and identity in seen:
+            raise NamedTwice("-" if path is None else str(path), first=str(seen[identity] or "-"))
+        seen[identity] = path
+    return found
+
+
+def _identity(path: Path | None) -> object:
+    """Return what tells a file from others, whatever it is called; None for one that is not there."""
+    try:
+        there = os.fstat(sys.stdin.fileno()) if path is None else path.stat()
+    except (OSError, ValueError):
+        # Where stdin is no file of the system there is still only one of it.
+        return "-" if path is None else None
+    return (there.st_dev, there.st_ino) if there.st_ino else str(path and path.resolve())
+
+
+def _named(source: str | Path) -> list[Path | None]:
     if str(source) == "-":
         return [None]
     if glob.has_magic(str(source)) and not os.path.lexists(source):
@@ -167,6 +202,16 @@ class ByteStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def open_streams(source: Source | ByteStream | Sequence[Content]) -> Iterator[ByteStream]:
+    """Return the streams of all files that a source names, one after another, or of what was read already."""
+    if isinstance(source, ByteStream):
+        return iter([source])
+    contents = [] if isinstance(source, str | Path) else [each for each in source if isinstance(each, Content)]
+    if contents:
+        return (ByteStream(Path(each.name), data=each.data) for each in contents)
+    return (ByteStream(path) for path in find_sources(source))  # type: ignore[arg-type]
 
 
 def _plainly(error: Exception) -> str:

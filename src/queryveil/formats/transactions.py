@@ -1,6 +1,6 @@
 """Read and write transactions: plain files of items, and CSV, TSV, JSON lines and Parquet with id and items."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import _plain, delimited, jsonl, layouts, parquet
 from queryveil.formats.read import parse_choice, read_streams
 from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, line_records, split
-from queryveil.formats.streams import ByteStream, Source, find_sources
+from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 from queryveil.formats.write import write_frame
 
 NO_ID, NO_ITEMS, EMPTY_ITEM = 111, 112, 113
@@ -161,7 +161,7 @@ def transactions_layout(layout: Layout) -> Layout:
 
 
 def read_transactions(
-    source: Source,
+    source: Source | Sequence[Content],
     *,
     format: Format | str | None = None,  # noqa: A002
     bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
@@ -179,7 +179,7 @@ def read_transactions(
         raise BadParameter("format", chosen, allowed=f"one of {', '.join(_READABLE)}")
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
     frame, layout, reading = read_streams(
-        (ByteStream(path) for path in find_sources(source)),
+        open_streams(source),
         detect=lambda stream: chosen or _sniff(stream),
         reader_for=lambda found: (
             _plain.PlainReader(tally=tally) if found is Format.TRANSACTIONS else RowReader(tally=tally, format=found)

@@ -158,6 +158,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
         if not rows:
             raise BadFile(source, "there is no such file; check the path and that all executors see it")
         listed += [(row["path"], int(row["length"])) for row in rows]
+    storage.check_named_once([path for path, _ in listed])
     return listed
 
 

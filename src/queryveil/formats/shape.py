@@ -1,0 +1,223 @@
+"""What stands in a file beyond what its reader takes: its columns by name, and values that no column has."""
+
+import csv
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from queryveil.data import Format
+from queryveil.errors import BadFile
+from queryveil.formats.streams import ByteStream, Content
+
+_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_PARQUET = b"PAR1"
+_CHUNK_BYTES, _MOST_MEMBERS = 1 << 16, 1000
+_OF_WRITERS = ("ARROW:schema", "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata")
+"""What programs write into the metadata of a Parquet file about its columns."""
+_SEPARATORS = {Format.CSV: ",", Format.TSV: "\t"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a file has, whatever a reader makes of it.
+
+    - `columns`: the names of its columns; empty where the format names none, or where there is no row to name them.
+    - `n_hidden`: how many values no reader returns: keys that stand twice in an object, metadata, UBI documents that
+      have more than a row, and what a compressed file says beside its data.
+    """
+
+    columns: tuple[str, ...] = ()
+    n_hidden: int = 0
+
+
+def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
+    """Return the shape of a file; where it cannot be told, because no reader can read it either, that of nothing.
+
+    >>> shape_of(Content("log.jsonl", b'{"user": "1", "query": "x", "user": "2"}'), format=Format.JSONL)
+    Shape(columns=('user', 'query'), n_hidden=1)
+    """
+    n_packed = _n_beside_packed(file.data)
+    if not file.data.strip():
+        return Shape(n_hidden=n_packed)
+    try:
+        if format is Format.PARQUET:
+            return _of_parquet(file.data)
+        if format in (Format.JSONL, Format.UBI):
+            columns, n_hidden = _of_objects(_objects(file), is_ubi=format is Format.UBI)
+            return Shape(columns=columns, n_hidden=n_hidden + n_packed)
+        with ByteStream(Path(file.name), data=file.data) as stream:
+            names = _header(stream.head, separator=_SEPARATORS[format]) if format in _SEPARATORS else ()
+    except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
+        return Shape()
+    return Shape(columns=names, n_hidden=n_packed)
+
+
+def _n_beside_packed(data: bytes) -> int:
+    r"""Count what a compressed file holds beside its data: names and comments of gzip, frames of zstd that are skipped.
+
+    A file of many small members is no release of ours; what its later ones say counts as one.
+
+    >>> _n_beside_packed(zlib.compress(b"x", wbits=31)), _n_beside_packed(_ZSTD + b"\x20\x01\x09\0\0a" + b"more")
+    (0, 1)
+    """
+    found, begin = 0, 0
+    for _ in range(_MOST_MEMBERS):
+        if data.startswith(_GZIP, begin):
+            # Bits that say that a name, a comment or more follows.
+            found += data[begin + 3 : begin + 4] != b"\0"
+            begin = _end_of_gzip(data, begin)
+        elif data.startswith(_ZSTD, begin):
+            begin = _end_of_zstd(data, begin + len(_ZSTD))
+        else:
+            return found + (0 < begin < len(data))
+    return found + 1
+
+
+def _end_of_gzip(data: bytes, begin: int) -> int:
+    inflater, view = zlib.decompressobj(wbits=31), memoryview(data)
+    while not inflater.eof and begin < len(data):
+        chunk = view[begin : begin + _CHUNK_BYTES]
+        try:
+            inflater.decompress(chunk)
+        except zlib.error:
+            # The reader says so.
+            return len(data)
+        begin += len(chunk) - len(inflater.unused_data)
+    return begin
+
+
+def _end_of_zstd(data: bytes, place: int) -> int:
+    """Return where a frame ends, given where its header begins: by the sizes of its blocks, nothing is unpacked."""
+    described = data[place] if place < len(data) else 0
+    is_single, has_checksum = described >> 5 & 1, described >> 2 & 1
+    size_bytes = (is_single, 2, 4, 8)[described >> 6]
+    place += 1 + (not is_single) + (0, 1, 2, 4)[described & 3] + size_bytes
+    is_last = False
+    while not is_last and place + 3 <= len(data):
+        header = int.from_bytes(data[place : place + 3], "little")
+        is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        # A block of one repeated byte holds that byte.
+        place += 3 + (1 if kind == 1 else size)
+    return place + 4 * has_checksum
+
+
+def _of_parquet(data: bytes) -> Shape:
+    file = pq.ParquetFile(BytesIO(data))
+    told = [key.decode("utf-8", errors="replace") for key in file.metadata.metadata or {}]
+    return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_foreign(told) + _n_gaps(file.metadata, len(data)))
+
+
+def _n_gaps(metadata: Any, n_bytes: int) -> int:
+    """Count the stretches of a Parquet file that belong to no column; those of an index, where there is one, may be."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(metadata.num_columns)]
+    spans = sorted(
+        (min(filter(None, (one.dictionary_page_offset, one.data_page_offset))), one.total_compressed_size)
+        for one in chunks
+    )
+    has_index = any(one.has_column_index or one.has_offset_index for one in chunks)
+    found, place = 0, len(_PARQUET)
+    for begin, size in spans:
+        found += begin > place
+        place = begin + size
+    # Behind the columns come what is said of them, its length, and the mark of the format again.
+    return found + (not has_index and place + metadata.serialized_size + 4 + len(_PARQUET) != n_bytes)
+
+
+def n_foreign(keys: Iterable[str]) -> int:
+    """Count the keys in the metadata of a Parquet file that say nothing of its columns."""
+    return sum(key not in _OF_WRITERS for key in keys)
+
+
+def _header(head: bytes, *, separator: str) -> tuple[str, ...]:
+    text = head.decode("utf-8", errors="replace")
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if separator == "\t":
+        return tuple(first.removesuffix("\r").split("\t"))
+    return tuple(next((row for row in csv.reader(StringIO(text, newline="")) if row), []))
+
+
+def _objects(file: Content) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the objects of the lines, and for each how many of its keys stand there twice."""
+    with ByteStream(Path(file.name), data=file.data) as stream:
+        rest = b""
+        for block in stream.blocks():
+            *lines, rest = (rest + block).split(b"\n")
+            yield from _decoded(lines)
+        yield from _decoded([rest])
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
+    decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            value = decode(line)
+        except (ValueError, RecursionError):
+            try:
+                # As readers do with what is not UTF-8.
+                value = decode(line := line.decode("latin-1").encode())
+            except (ValueError, RecursionError):
+                continue
+        if isinstance(value, dict):
+            # Written out again a line has the same length, unless it has more than one way to be read.
+            yield value, 0 if len(encode(value)) == len(line) else _n_twice(line)
+
+
+def _n_twice(line: bytes) -> int:
+    found = 0
+
+    def count(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found += len(pairs) - len({key for key, _ in pairs})
+
+    try:
+        json.loads(line, object_pairs_hook=count)
+    except (ValueError, RecursionError):
+        return 1
+    return found
+
+
+def _of_objects(objects: Iterable[tuple[dict[str, Any], int]], *, is_ubi: bool) -> tuple[tuple[str, ...], int]:
+    columns: dict[str, None] = {}
+    n_hidden, documents = 0, _Documents()
+    for value, n_twice in objects:
+        n_hidden += n_twice + (0 if not is_ubi else documents.hides(value))
+        if value.keys() - columns.keys():
+            columns.update(dict.fromkeys(value))
+    return () if is_ubi else tuple(columns), n_hidden
+
+
+class _Documents:
+    """Follows the documents of a UBI file as a release has them: a query, and a click of it where there is one."""
+
+    def __init__(self) -> None:
+        self._index, self._n_queries = "", 0
+        self._shared: dict[str, Any] = {}
+
+    def hides(self, value: dict[str, Any]) -> int:
+        """Return 1 for a document that has more than a released row has, else 0."""
+        if set(value) == {"index"}:
+            self._index = value["index"].get("_index", "") if isinstance(value["index"], dict) else ""
+            return int(value != {"index": {"_index": self._index}} or self._index not in ("ubi_queries", "ubi_events"))
+        if self._index == "ubi_queries":
+            self._n_queries += 1
+            self._shared = {"application": "queryveil", "query_id": str(self._n_queries)}
+            self._shared |= {name: value[name] for name in ("client_id", "timestamp") if name in value}
+            return int(value != self._shared | {"user_query": value.get("user_query"), "query_attributes": {}})
+        told = value.get("event_attributes")
+        attributes: dict[str, Any] = {}
+        if isinstance(told, dict) and isinstance(told.get("object"), dict):
+            attributes["object"] = {"object_id": told["object"].get("object_id"), "object_id_field": "url"}
+        if isinstance(told, dict) and isinstance(told.get("position"), dict):
+            attributes["position"] = {"ordinal": told["position"].get("ordinal")}
+        return int(value != self._shared | {"action_name": "click", "event_attributes": attributes})
