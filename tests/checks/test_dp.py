@@ -84,7 +84,7 @@ def release_of(data: Tallies | QueryLog, *noise: Noise, **fields: Any) -> Releas
 def test_noise_that_is_enough_keeps_the_promise_as_far_as_files_can_show() -> None:
     verdict = verify_dp(tallies({"red kettle": 13}), PROMISE, noise=[ENOUGH])
     assert found(verdict) == []
-    assert verdict.in_words() == "The promise holds for 1 count, as far as it can be checked."
+    assert verdict.in_words() == f"{PROMISE.title()} holds for 1 count, as far as it can be checked."
     assert any("cannot show" in note for note in verdict.notes)
     assert judged(tallies({}), ENOUGH) == []
 
@@ -276,8 +276,8 @@ def test_made_up_sessions_are_judged_by_their_noise_and_texts() -> None:
     assert verdict.holds
     assert len(verdict.notes) == 2
     assert verdict.in_words() == (
-        "The promise holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. "
-        "The rows are made up; their counts are not in the release."
+        f"{PROMISE.title()} holds as far as it can be checked: the noise that the manifest states keeps epsilon and "
+        "delta. The rows are made up; their counts are not in the release."
     )
     assert verify(release_of(log, ENOUGH)).in_words() == verdict.in_words()
     assert judged(log, ENOUGH, original=ASKED) == [("unasked_query", 0, 1, (3,))]

@@ -83,7 +83,7 @@ def test_a_group_without_terms_breaks_the_promise_of_the_paper() -> None:
 def test_no_groups_keep_any_promise() -> None:
     for strict in (False, True):
         verdict = judged([], 0.4, strict=strict, original=log_of({"u": ["kitten"]}))
-        assert verdict.in_words() == "The promise holds for 0 users."
+        assert verdict.in_words().endswith("linkability holds for 0 users.")
 
 
 def test_a_size_that_the_terms_and_members_cannot_make_is_a_contradiction() -> None:
@@ -254,7 +254,9 @@ def test_a_verdict_holds_no_term_unless_it_is_asked_to_show_it() -> None:
 
 
 def release_of(rows: list[Group], *, p: float, strict: bool = False) -> Release:
-    counts = Counts(n_rows_before=9, n_rows_after=len(rows), n_users_before=9, n_users_after=9)
+    counts = Counts(
+        n_rows_before=9, n_rows_after=len(rows), n_users_before=9, n_users_after=sum(row[0] for row in rows)
+    )
     manifest = Manifest(
         method="by hand",
         promise=Linkability(p=p, strict=strict),
@@ -270,7 +272,7 @@ def test_a_release_of_groups_is_written_read_and_judged(tmp_path: Path) -> None:
     good: list[Group] = [(4, 4, "kitten Riding pup", [2, 1, 1])]
     folder = release_of(good, p=0.5, strict=True).save(tmp_path / "out")
     assert read_release(folder).groups.frame.equals(groups_of(good).frame)
-    assert verify(folder).in_words() == "The promise holds for 4 users."
+    assert verify(folder).in_words() == "Strict 0.5-linkability holds for 4 users."
     assert verify(folder, original=PETS).holds
     assert not verify(folder, original=log_of({"u1": ["kitten"]})).holds
     assert verify(release_of(good, p=0.4, strict=True).save(tmp_path / "broken")).n_violations == 1

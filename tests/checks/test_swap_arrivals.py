@@ -189,7 +189,7 @@ def test_the_command_finds_the_key_beside_the_folder_or_where_it_is_told(
     assert run(*judging, "--key", elsewhere).returncode == 0
     (tmp_path / "out.d.key").write_bytes(KEY)
     done = run(*judging)
-    assert (done.returncode, done.stdout) == (0, "The promise holds for 1 user.\n")
+    assert (done.returncode, done.stdout) == (0, "Swap anonymity (k=3, l=2) holds for 1 user.\n")
     assert run("verify", f"{folder}/", "--original", tmp_path / "log.parquet").returncode == 0
     (tmp_path / "out.d.key").write_bytes(KEY[::-1])
     wrong = run(*judging)

@@ -34,7 +34,7 @@ TWO = TransactionAnonymity(k=2)
 
 
 def baskets(items: list[list[str]]) -> Transactions:
-    frame = pl.DataFrame({"id": [str(i) for i in range(len(items))], "items": items}, schema=TRANSACTIONS_SCHEMA)
+    frame = pl.DataFrame({"id": [str(i) for i in range(1, len(items) + 1)], "items": items}, schema=TRANSACTIONS_SCHEMA)
     return Transactions(frame=frame)
 
 
@@ -102,7 +102,8 @@ def test_a_verdict_holds_no_item_unless_it_is_asked_to_show_them() -> None:
     assert "amber + quartz: a bag of 2 items is held by 1 transaction, 2 are needed (row 1)" in verdict.show(data)
     with pytest.raises(BadInput, match="not the log that was judged"):
         verdict.show(baskets([]))
-    assert verify_transactions(baskets([["a"]] * 2), TWO).in_words() == "The promise holds for 2 transactions."
+    held = verify_transactions(baskets([["a"]] * 2), TWO).in_words()
+    assert held == "2-anonymity of transactions holds for 2 transactions."
 
 
 def against(after: list[list[str]], before: list[list[str]] = BEFORE) -> list[tuple[str, int, int, int]]:
@@ -186,7 +187,7 @@ def test_whatever_has_more_below_some_node_is_found(after: list[list[str]], befo
 
 
 def release_of(data: QueryLog | Transactions, promise: Guarantee) -> Release:
-    counts = Counts(n_rows_before=0, n_rows_after=data.n_rows, n_users_before=0, n_users_after=0)
+    counts = Counts(n_rows_before=0, n_rows_after=data.n_rows, n_users_before=0, n_users_after=data.n_rows)
     columns = ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP)
     manifest = Manifest(method="by hand", promise=promise, parameters={}, counts=counts, removed={}, columns=columns)
     return Release(data=data, manifest=manifest)

@@ -68,7 +68,7 @@ def test_a_verdict_is_one_line_in_words() -> None:
         "2 are needed (row 4)."
     )
     held = verify_km(QueryLog.from_frame({"user": ["1", "2"], "query": ["a", "a"]}), KmAnonymity(k=2, m=1))
-    assert held.in_words() == "The promise holds for 2 users."
+    assert held.in_words() == "(2, 1)-anonymity holds for 2 users."
 
 
 def test_joining_violations_breaks_a_verdict_and_keeps_the_smallest_witnesses() -> None:

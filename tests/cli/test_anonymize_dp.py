@@ -48,7 +48,7 @@ def test_a_release_is_made_summed_up_and_verified(run: Run, busy_log: Path, tmp_
     judged = run("verify", tmp_path / "out", "--original", busy_log)
     assert (judged.returncode, judged.stdout) == (
         0,
-        "The promise holds for 2 counts, as far as it can be checked.\n",
+        "(1, 1e-12)-differential privacy holds for 2 counts, as far as it can be checked.\n",
     )
     assert "note: files cannot show" in judged.stderr
 

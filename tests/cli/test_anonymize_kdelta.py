@@ -22,7 +22,7 @@ def test_a_release_is_made_summed_up_and_verified(run: Run, log_file: Path, tmp_
     assert not any(text in done.stdout + done.stderr for text in ("kestrel", "rarity", "persona", "shop.example"))
     assert "url" in read_release(tmp_path / "out").log.columns
     judged = run("verify", tmp_path / "out", "--original", log_file)
-    assert (judged.returncode, judged.stdout) == (0, "The promise holds for 12 users.\n")
+    assert (judged.returncode, judged.stdout) == (0, "(3, 0.5) k-delta-anonymity holds for 12 users.\n")
 
 
 def test_what_was_made_up_is_counted_and_warned_of(run: Run, log_file: Path, tmp_path: Path) -> None:

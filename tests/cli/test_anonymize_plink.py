@@ -39,7 +39,7 @@ def test_groups_are_made_from_profiles_and_verified(run: Run, profiles: Path, tm
     assert "an average person's are at most 40 %" in done.stdout
     assert "6 of 6 kept" in done.stdout
     assert not any(text in done.stdout + done.stderr for text in ("kestrel", "java", "persona"))
-    assert run("verify", tmp_path / "out", "--original", profiles).stdout == "The promise holds for 6 users.\n"
+    assert run("verify", tmp_path / "out", "--original", profiles).stdout == "0.4-linkability holds for 6 users.\n"
     lines = [json.loads(line) for line in (tmp_path / "out" / "groups.jsonl").read_text().splitlines()]
     assert sum(line["members"] for line in lines) == 6
     assert all(set(line) == {"group", "members", "size", "terms"} for line in lines)
@@ -48,7 +48,7 @@ def test_groups_are_made_from_profiles_and_verified(run: Run, profiles: Path, tm
 def test_groups_are_made_from_a_log_and_verified(run: Run, log_file: Path, tmp_path: Path) -> None:
     assert run("anonymize", "plink", log_file, "-o", tmp_path / "out").returncode == 0
     judged = run("verify", tmp_path / "out", "--original", log_file)
-    assert (judged.returncode, judged.stdout) == (0, "The promise holds for 12 users.\n")
+    assert (judged.returncode, judged.stdout) == (0, "0.4-linkability holds for 12 users.\n")
 
 
 def test_strict_groups_carry_holders_and_say_what_was_dropped(run: Run, log_file: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_it_ends_well_and_says_and_keeps_what_happened(run: Run, tmp_path: Path)
         "Before",
         "After",
         "Promise",
-        "Verdict The promise holds",
+        "Verdict (5, 2)-anonymity holds",
         "Cost",
         "Next",
     ):

@@ -33,7 +33,7 @@ def broken(release: Path) -> Path:
 def test_the_report_is_written_into_the_folder_and_holds_no_text(run: Run, release: Path, log_file: Path) -> None:
     done = run("report", release, "--original", log_file, *FEW)
     assert done.returncode == 0
-    assert done.stdout.startswith("The promise holds for 12 users.")
+    assert done.stdout.startswith("(3, 2)-anonymity holds for 12 users.")
     assert done.stderr == f"written to {release / 'report.html'}\n"
     text = (release / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -25,18 +26,20 @@ def put_in(release: Path, line: str) -> None:
     data.write_text(data.read_text() + line)
     said = json.loads(manifest.read_text())
     said["data"]["sha256"] = hashlib.sha256(data.read_bytes()).hexdigest()
+    rows = data.read_text().splitlines()[1:]
+    said["counts"] |= {"n_rows_after": len(rows), "n_users_after": len({row.split("\t")[0] for row in rows})}
     manifest.write_text(json.dumps(said))
 
 
 @pytest.fixture
 def broken(release: Path) -> Path:
-    put_in(release, "99\tquincebread\t2006-03-01 00:00:00\t\t\n")
+    put_in(release, "13\tquincebread\t2006-03-01 00:00:00\t\t\n")
     return release
 
 
 def test_a_promise_that_holds_is_exit_0(run: Run, release: Path) -> None:
     done = run("verify", release)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "The promise holds for 12 users.\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "(3, 2)-anonymity holds for 12 users.\n", "")
 
 
 def test_a_promise_that_is_broken_is_exit_1_and_no_text_is_shown(run: Run, broken: Path) -> None:
@@ -69,7 +72,7 @@ def test_data_that_was_changed_alone_is_wrong_input_and_not_a_broken_promise(ref
 
 def test_with_the_original_what_was_invented_is_found(run: Run, release: Path, log_file: Path) -> None:
     assert run("verify", release, "--original", log_file).returncode == 0
-    for user in range(100, 103):
+    for user in range(13, 16):
         put_in(release, f"{user}\tquincebread\t2006-03-01 00:00:00\t\t\n")
     assert run("verify", release).returncode == 0
     done = run("verify", release, "--original", log_file)
@@ -98,7 +101,7 @@ def test_an_original_that_is_not_there_is_exit_2(refused: Refused, release: Path
 
 def test_the_exit_codes_are_those_of_a_real_process(run_apart: Run, release: Path, tmp_path: Path) -> None:
     assert run_apart("verify", release).returncode == 0
-    put_in(release, "99\tquincechłeb\t2006-03-01 00:00:00\t\t\n")
+    put_in(release, "13\tquincechłeb\t2006-03-01 00:00:00\t\t\n")
     # A terminal without the letter shows its number, and the exit code is still that of the verdict.
     shown = run_apart("verify", release, "--show", PYTHONIOENCODING="latin-1")
     assert shown.returncode == 1
@@ -111,9 +114,9 @@ def save_by_hand(data: QueryLog | Groups, promise: Guarantee, folder: Path, *, c
         method="by hand",
         promise=promise,
         parameters={},
-        counts=Counts(n_rows_before=9, n_rows_after=data.n_rows, n_users_before=9, n_users_after=9),
+        counts=Counts(n_rows_before=9, n_rows_after=data.n_rows, n_users_before=9, n_users_after=2),
         removed={},
-        columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
+        columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP, kept=("url",) if data.kind == "log" else ()),
         query_clusters=clusters,
     )
     return Release(data=data, manifest=manifest).save(folder)
@@ -135,7 +138,7 @@ def test_clusters_and_shares_are_judged_and_shown_only_when_asked_for(
     good = save_by_hand(CLICKS, promise, tmp_path / "good", clusters="1 2")
     lying = save_by_hand(CLICKS, promise, tmp_path / "lying", clusters="1 1")
     short = save_by_hand(CLICKS, promise, tmp_path / "short", clusters="1")
-    assert run("verify", good).stdout == "The promise holds for 2 users.\n"
+    assert run("verify", good).stdout == "(2, 0.5) k-delta-anonymity holds for 2 users.\n"
     CLICKS.frame.write_parquet(tmp_path / "log.parquet")
     assert run("verify", good, "--original", tmp_path / "log.parquet").returncode == 0
     broken = run("verify", lying)
@@ -150,7 +153,7 @@ def test_groups_are_judged_and_compared_with_profiles_or_a_log(run: Run, tmp_pat
     frame = pl.DataFrame([(1, 2, 3, ["quincebread", "pup"], [1.0, 0.5], [2, 1])], schema=GROUPS_SCHEMA, orient="row")
     good = save_by_hand(Groups(frame=frame), Linkability(p=0.5), tmp_path / "good")
     broken = save_by_hand(Groups(frame=frame), Linkability(p=0.5, strict=True), tmp_path / "broken")
-    assert run("verify", good).stdout == "The promise holds for 2 users.\n"
+    assert run("verify", good).stdout == "0.5-linkability holds for 2 users.\n"
     done = run("verify", broken)
     assert done.returncode == 1
     assert "a term of a group is held by 2 of its members, 1 is allowed (row 1)" in done.stdout
@@ -173,3 +176,97 @@ def test_groups_are_judged_and_compared_with_profiles_or_a_log(run: Run, tmp_pat
 def test_a_release_without_a_promise_is_exit_2(refused: Refused, tmp_path: Path) -> None:
     folder = save_by_hand(CLICKS, NoPromise(reason="counts were rounded"), tmp_path / "out")
     assert "this release promises nothing: counts were rounded" in refused("verify", folder)
+
+
+def test_everything_in_the_folder_is_judged_and_each_fault_is_a_line(run: Run, release: Path) -> None:
+    (release / "raw.tsv").write_text("persona00\tquincebread\n")
+    done = run("verify", release)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "The release is not what it should be: raw.tsv is a file that manifest.json does not list.\n"
+    data = release / "log.tsv"
+    data.write_text(data.read_text().replace(" 00:00:00", " 07:10:00"))
+    put_in(release, "")
+    done = run("verify", release)
+    assert done.returncode == 1
+    assert done.stdout.startswith("The release is not what it should be: 2 faults, for example raw.tsv is a file")
+    assert done.stdout.splitlines()[1:] == [
+        "fault: raw.tsv is a file that manifest.json does not list",
+        "fault: log.tsv: times are finer than manifest.json says (day) in 36 rows (the first is row 1)",
+    ]
+    plain = run("verify", release, "--json")
+    verdict = json.loads(plain.stdout)
+    assert (plain.returncode, verdict["holds"], verdict["n_violations"], len(verdict["faults"])) == (1, False, 0, 2)
+
+
+def test_a_pipe_in_the_folder_is_one_line_at_once(run_apart: Run, release: Path) -> None:
+    os.mkfifo(release / "more")
+    done = run_apart("verify", release)
+    assert (done.returncode, len(done.stdout.splitlines())) == (1, 1)
+    (release / "log.tsv").unlink()
+    os.mkfifo(release / "log.tsv")
+    done = run_apart("verify", release)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "log.tsv is a pipe, and a release is made of files" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "expected", ["km", "km k=3 m=2", "km k=2 m=1", "km k=3, m=2", "km window=none items=no"], ids=lambda text: text
+)
+def test_a_promise_as_strong_as_expected_passes(run: Run, release: Path, expected: str) -> None:
+    assert run("verify", release, "--expect", expected).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("km k=4", "k=3 is promised, and k=4 or more is expected"),
+        ("km k=3 m=3", "m=2 is promised, and m=3 or more is expected"),
+        ("km m=none", "m=2 is promised, and m=none is expected"),
+        ("km window=7d", "window=none is promised, and window=7d or a part of it is expected"),
+        ("km items=yes", "items=no is promised, and items=yes is expected"),
+        ("clump k=3", "clump is expected, and this is a release of km"),
+    ],
+)
+def test_a_weaker_promise_or_another_method_fails(run: Run, release: Path, expected: str, said: str) -> None:
+    done = run("verify", release, "--expect", expected)
+    assert (done.returncode, done.stdout) == (1, f"The release is not what it should be: {said}.\n")
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (
+            "",
+            "expect must be a method (km, clump, partition, transactions, kdelta, plink, swap, dp), then its settings",
+        ),
+        ("magic k=3", "expect must be a method ("),
+        ("km l=3", "expect must be of km one of k=, m=, window=, items=, got l=3"),
+        ("km k=many", "k of expect must be a whole number, got many"),
+        ("km window=soon", "window of expect must be 12h, 1d, 7d, 2w or none, got soon"),
+    ],
+)
+def test_an_expectation_that_makes_no_sense_is_one_line(
+    refused: Refused, release: Path, expected: str, said: str
+) -> None:
+    assert said in refused("verify", release, "--expect", expected)
+
+
+def test_a_release_that_promises_nothing_is_less_than_expected(run: Run, log_file: Path, tmp_path: Path) -> None:
+    assert run("anonymize", "pseudonymise", log_file, "-o", tmp_path / "out").returncode == 0
+    done = run("verify", tmp_path / "out", "--expect", "km k=3")
+    assert done.returncode == 1
+    assert "km is expected, and this is another release, which promises nothing" in done.stdout
+
+
+def test_members_are_counted_again_by_their_file(run: Run, refused: Refused, log_file: Path, tmp_path: Path) -> None:
+    who, folder = tmp_path / "who.csv", tmp_path / "groups"
+    assert run("anonymize", "plink", log_file, "-o", folder, "--membership", who).returncode == 0
+    done = run("verify", folder, "--membership", who, "--original", log_file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "note: members were counted" in run("verify", folder, "--membership", who).stderr
+    lines = who.read_text().splitlines()
+    who.write_text("\n".join(lines[:-1]) + "\n")
+    done = run("verify", folder, "--membership", who)
+    assert done.returncode == 1
+    assert "in the membership file (row " in done.stdout
+    assert "there is no such file" in refused("verify", folder, "--membership", tmp_path / "nowhere.csv")

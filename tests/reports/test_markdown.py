@@ -19,7 +19,7 @@ def test_it_has_the_sections_and_the_words_of_the_page() -> None:
     made = made_up_report()
     text, page = render_markdown(made), render_html(made)
     assert headings(text) == re.findall(r"<h2>(.*?)</h2>", page)
-    assert "**The promise holds.** The promise holds for 30 users." in text
+    assert "**The promise holds.** (3, 2)-anonymity holds for 30 users." in text
     assert "<" not in text.replace("\\<", "")
 
 

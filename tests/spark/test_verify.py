@@ -1,23 +1,35 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.forging import AOL, CSV, JSONL, a_log, forge, released
 
 from queryveil import Km, KmAnonymity, QueryLog, Release, inspect, measure, synth, verify
-from queryveil.errors import NothingPromised, NotYet
+from queryveil.errors import BadRelease, NamedTwice, NothingPromised, NotYet
 from queryveil.guarantees import Guarantee, NoPromise
+from queryveil.release import ColumnPolicy, Counts, Ids, TimeDetail
 from queryveil.spark import Spark
 from queryveil.testing import log_of, tiny_log
 
 
 def saved(log: QueryLog, promise: Guarantee, folder: Path) -> str:
     """Write a log as a release with a promise that it may or may not keep."""
-    release = Km(k=2, m=1).anonymize(log)
-    manifest = msgspec.structs.replace(release.manifest, promise=promise)
+    kept = tuple(name for name in log.columns if name not in ("user", "query", "time"))
+    policy = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.KEEP, keep=kept)
+    n_rows, n_users = log.n_rows, log.n_users
+    manifest = msgspec.structs.replace(
+        Km(k=2, m=1).anonymize(log).manifest,
+        method="by hand",
+        promise=promise,
+        parameters={},
+        counts=Counts(n_rows_before=n_rows, n_rows_after=n_rows, n_users_before=n_users, n_users_after=n_users),
+        columns=policy.report(log.columns),
+    )
     return str(Release(data=log, manifest=manifest).save(folder))
 
 
@@ -97,3 +109,37 @@ def test_an_empty_release_is_judged(engine: Spark, tmp_path: Path) -> None:
     nothing = tiny_log().with_frame(tiny_log().frame.clear())
     folder = saved(nothing, KmAnonymity(k=2, m=2), tmp_path / "release")
     assert engine.verify(folder) == verify(folder)
+
+
+def test_everything_in_the_folder_is_judged_as_on_one_machine(engine: Spark, tmp_path: Path) -> None:
+    for number, layout in enumerate((CSV, JSONL, AOL)):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        good = released(folder, layout)
+        assert engine.verify(str(good)).holds
+        kept = Km(k=2, m=1, columns=ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.KEEP, keep=("url",)))
+        bad = kept.anonymize(a_log(layout)).save(folder / "bad")
+        columns: dict[str, object] = {"ids": "fresh", "time": "day", "kept": []}
+        forge(bad, manifest=lambda said: said.update(columns=said["columns"] | columns))  # noqa: B023 - called at once
+        (bad / "raw.tsv").write_text("persona00")
+        os.mkfifo(bad / "more")
+        here, there = verify(bad), engine.verify(str(bad), expect="km k=3")
+        assert not there.holds
+        said = {fault.partition(" (the first")[0] for fault in here.faults}
+        assert set(there.faults) == said | {"k=2 is promised, and k=3 or more is expected"}
+        assert len(said) == 5
+    forge(good := released(tmp_path, JSONL), data=lambda data: data.replace(b"{", b'{"user": "persona00", ', 1))
+    assert engine.verify(str(good)).faults == ("log.jsonl holds 1 value that no column has",)
+    (good / "log.jsonl").unlink()
+    os.mkfifo(good / "log.jsonl")
+    with pytest.raises(BadRelease, match="is a pipe, and a release is made of files"):
+        engine.verify(str(good))
+
+
+def test_a_file_that_is_named_twice_is_refused(engine: Spark, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,query\npersona1,kestrel\n")
+    (tmp_path / "link.csv").symlink_to(path)
+    for names in ([str(path)] * 2, [str(tmp_path / "*.csv")], [str(path), str(tmp_path / "l*.csv")]):
+        with pytest.raises(NamedTwice, match="name each file once"):
+            engine.read_log(names)

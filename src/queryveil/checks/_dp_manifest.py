@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -12,17 +11,17 @@ from queryveil.checks.verdict import Kind, Witness, in_units
 from queryveil.data import Layout, QueryLog, Tallies
 from queryveil.formats import extension
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.release import MANIFEST, DataFile, Ids, Manifest, TimeDetail
+from queryveil.release import DataFile, Ids, Manifest, TimeDetail
 
 
 class _Keyed(list[tuple[str, Any]]):
     """The keys and values of an object, each as often as it stands there."""
 
 
-def n_overlooked(folder: Path, manifest: Manifest) -> int:
-    """Count the keys in a release folder's manifest that were not read, and those that stand there twice."""
+def n_overlooked(text: bytes, manifest: Manifest) -> int:
+    """Count the keys in the text of a manifest that were not read, and those that stand there twice."""
     try:
-        said = json.loads((folder / MANIFEST).read_bytes(), object_pairs_hook=_Keyed)
+        said = json.loads(text, object_pairs_hook=_Keyed)
     except (ValueError, RecursionError):
         # The manifest itself was read, so it is in something else that Python finds no sense.
         return 1
@@ -68,14 +67,14 @@ _WARNINGS = frozenset(
 _Claim = Callable[[Manifest, Tallies | QueryLog], Iterator[Witness]]
 
 
-def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, folder: Path | None = None) -> list[Witness]:
+def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, text: bytes | None = None) -> list[Witness]:
     """Find what a manifest says that is not so, and what it tells of the log without noise.
 
-    In the `folder` of a release also look for what stands in the manifest's file and was not read.
+    With its `text`, also look for what stands there and was not read.
     """
     claims: tuple[_Claim, ...] = (_made_up, _promised, _rounds, _bounds, _sizes, _clicks, _order)
     found = [witness for claim in claims for witness in claim(manifest, data)]
-    n_told = _n_told(manifest, data) + (0 if folder is None else n_overlooked(folder, manifest))
+    n_told = _n_told(manifest, data) + (0 if text is None else n_overlooked(text, manifest))
     return [_whole("exact_count", found=n_told, needed=0), *found] if n_told else found
 
 

@@ -6,7 +6,6 @@ Beria Erfe, a few of Latin). A query counts as asked, and as in normal form, if 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
@@ -16,7 +15,7 @@ from queryveil.checks.tokens import number
 from queryveil.checks.verdict import Kind, Verdict, Witness, in_units
 from queryveil.data import QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.release import MANIFEST, Manifest, Noise
+from queryveil.release import Noise
 
 
 def either_form(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -43,7 +42,6 @@ _ROUNDING = 1e-9
 """Epsilons and deltas are floats: so much more, as a share, is the same."""
 _MOST_PARTS = 100
 """Each part takes its time, and no release has nearly as many."""
-_N_NAMED = 5
 _UNSEEN = (
     "files cannot show that the noise was drawn as the manifest says, nor that nobody had a part in more counts than "
     "it says"
@@ -103,18 +101,6 @@ def verify_dp(
     verdict = Verdict(promise=promise, n_users=n, n_checked_users=0 if is_made_up else n, is_made_up=is_made_up)
     notes = (_UNSEEN, _MADE_UP) if is_made_up else (_UNSEEN,)
     return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=notes)
-
-
-def uncovered(folder: Path, manifest: Manifest) -> list[str]:
-    """Return a note on files in a release folder that the promise does not cover, since the manifest names them not."""
-    named = {MANIFEST, *(file.name for file in (manifest.data, manifest.clicks) if file is not None)}
-    found = sorted(path.name for path in folder.iterdir() if path.name not in named)
-    if not found:
-        return []
-    shown = [name if name.isprintable() else ascii(name) for name in found[:_N_NAMED]]
-    names = ", ".join(shown + ["..."] * (len(found) > len(shown)))
-    files, are = ("1 file", "is") if len(found) == 1 else (f"{len(found):,} files", "are")
-    return [f"{files} beside those of the manifest {are} not covered by the promise: {names}"]
 
 
 def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _Findings) -> None:

@@ -1,26 +1,30 @@
 """Verify any release: choose the checker by the type of its promise, and read the original that it needs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 
 from queryveil import guarantees
-from queryveil.checks import dp, kdelta, km, plink, swap, transactions
+from queryveil.checks import dp, kdelta, km, plink, swap, transactions, whole
 from queryveil.checks._dp_manifest import claims_broken
 from queryveil.checks.arrivals import Classifier, arrivals_of
+from queryveil.checks.expected import Expectation
 from queryveil.checks.invented import Tree, invented
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
+from queryveil.formats.aggregates import read_membership
 from queryveil.guarantees import Guarantee
 from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
 
 _NODE = r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)"
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
+_NOT_RECOUNTED = "members were counted by the membership file; to count the holders of terms too, add --original LOG"
 _NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
 
 Original = QueryLog | Transactions | Profiles | Path | str
@@ -34,8 +38,12 @@ def verify(
     taxonomy: Tree | None = None,
     key: bytes | None = None,
     classifier: Classifier | None = None,
+    membership: pl.DataFrame | Path | str | None = None,
+    expect: str | None = None,
 ) -> Verdict:
-    """Return the verdict on the promise of a release.
+    """Return the verdict on a release: on its promise, and on everything that lies in its folder.
+
+    Of a release that was made here and not read from a folder, the promise alone is judged.
 
     - `release`: the release, or its folder.
     - `original`: what it was made from, or its file: a log, transactions for a release of transactions, a log or
@@ -43,57 +51,84 @@ def verify(
     - `taxonomy`: the taxonomy in which terms or items were generalised; needed to compare them with the original.
     - `key`: the key of keyed user ids; needed for swap.
     - `classifier`: the classifier that swap used, if it has tables of your own.
+    - `membership`: who is in which group, as plink wrote it, or its file: members are counted again, and with the
+      original the holders of each term too.
+    - `expect`: the promise that is expected, as `km k=5 m=2`: another one or a weaker one is a fault.
     """
+    expected = None if expect is None else Expectation.from_text(expect)
     release = release if isinstance(release, Release) else read_release(release)
-    # A release that was read stays good when its folder is gone; what stood beside it there is then not judged.
-    folder = release.folder if release.folder is not None and release.folder.is_dir() else None
-    promise, parameters = release.promise, release.manifest.parameters
+    given = _Given(original=original, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership)
+    faults = whole.faults_of(release) + ([] if expected is None else expected.faults(release.manifest))
+    try:
+        verdict = _judged(release, given)
+    except (BadInput, BadRelease, NothingPromised):
+        # What is wrong with the folder is said, whether or not the promise can be judged.
+        if not faults:
+            raise
+        n_users = release.data.n_users if isinstance(release.data, QueryLog) else release.data.n_rows
+        verdict = Verdict(promise=release.promise, n_users=n_users, n_checked_users=0)
+    return verdict.with_faults(faults, notes=whole.notes_of(release.contents))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Given:
+    """What a release is judged with."""
+
+    original: Original | None
+    taxonomy: Tree | None
+    key: bytes | None
+    classifier: Classifier | None
+    membership: pl.DataFrame | Path | str | None
+
+
+def _judged(release: Release, given: _Given) -> Verdict:
+    promise, parameters, original = release.promise, release.manifest.parameters, given.original
+    if given.membership is not None and not isinstance(promise, guarantees.Linkability):
+        raise BadInput("a membership file is of a release of plink, and this is none; leave it out")
     match promise:
         case guarantees.TransactionAnonymity():
             baskets = None if original is None else _as_transactions(original, unit=parameters.get("unit"))
-            return transactions.verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+            tree = given.taxonomy
+            return transactions.verify_transactions(release.transactions, promise, original=baskets, taxonomy=tree)
         case guarantees.KdeltaAnonymity():
-            log = None if original is None else _as_log(original)
-            return _verify_kdelta(release, promise, original=log, folder=folder)
+            return _verify_kdelta(release, promise, original=None if original is None else _as_log(original))
         case guarantees.Linkability():
             people = None if original is None else _as_people(original)
-            return plink.verify_linkability(release.groups, promise, original=people)
+            verdict = plink.verify_linkability(release.groups, promise, original=people)
+            if given.membership is None:
+                return verdict
+            n_other, others = plink.recounted(release.groups, _as_membership(given.membership), original=people)
+            notes = () if people is not None else (_NOT_RECOUNTED,)
+            return verdict.joined(witnesses=others, n_violations=n_other, notes=notes)
         case guarantees.SwapAnonymity():
             if original is None:
                 raise BadInput(_NEEDS_ORIGINAL)
-            came = arrivals_of(_as_log(original), release=release, key=key, classifier=classifier)
+            came = arrivals_of(_as_log(original), release=release, key=given.key, classifier=given.classifier)
             return swap.verify_swap(release.log, promise, original=came)
         case guarantees.DifferentialPrivacy():
-            log = None if original is None else _as_log(original)
-            return _verify_dp(release, promise, original=log, folder=folder)
+            return _verify_dp(release, promise, original=None if original is None else _as_log(original))
         case guarantees.NoPromise():
             raise NothingPromised(promise.reason)
-    return _verify_km(release, promise, original=original, taxonomy=taxonomy)
+    return _verify_km(release, promise, original=original, taxonomy=given.taxonomy)
 
 
-def _verify_kdelta(
-    release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None, folder: Path | None
-) -> Verdict:
+def _verify_kdelta(release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None) -> Verdict:
     log, clusters = release.log, release.manifest.query_clusters
     additions = release.manifest.parameters.get("additions") is not False
     try:
         return kdelta.verify_kdelta(log, promise, clusters=clusters, original=original, additions=additions)
     except BadInput as error:
         # The manifest does not number the queries of this log.
-        if folder is None:
+        if release.contents is None:
             raise
-        raise BadRelease(str(folder), str(error)) from None
+        raise BadRelease(str(release.folder), str(error)) from None
 
 
-def _verify_dp(
-    release: Release, promise: guarantees.DifferentialPrivacy, *, original: QueryLog | None, folder: Path | None
-) -> Verdict:
+def _verify_dp(release: Release, promise: guarantees.DifferentialPrivacy, *, original: QueryLog | None) -> Verdict:
     data = release.data if isinstance(release.data, QueryLog) else release.tallies
     manifest = release.manifest
-    told = claims_broken(manifest, data, folder=folder)
-    notes = [] if folder is None else dp.uncovered(folder, manifest)
-    if SEEDED_NOISE in manifest.warnings:
-        notes.append(SEEDED_NOISE)
+    told = claims_broken(manifest, data, text=None if release.contents is None else release.contents.manifest)
+    notes = (SEEDED_NOISE,) if SEEDED_NOISE in manifest.warnings else ()
     verdict = dp.verify_dp(data, promise, noise=manifest.noise, original=original)
     return verdict.joined(witnesses=told, n_violations=len(told), notes=notes)
 
@@ -164,6 +199,12 @@ def _as_transactions(original: Original, *, unit: object) -> Transactions:
     if unit != "query":
         rows = rows.group_by("user", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
     return Transactions.from_frame(rows.select("items"))
+
+
+def _as_membership(membership: pl.DataFrame | Path | str) -> pl.DataFrame:
+    if isinstance(membership, pl.DataFrame):
+        return membership.select(pl.col("user").cast(pl.String), pl.col("group").cast(pl.Int64))
+    return read_membership(Path(membership))
 
 
 def _as_log(original: Original) -> QueryLog:

@@ -28,7 +28,7 @@ def verify_kdelta(
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "2"], "query": ["tea", "tea", "teas"], "url": ["t.example"] * 3})
     >>> verify_kdelta(log, KdeltaAnonymity(k=2, delta=0.5), clusters="1 1").in_words()
-    'The promise holds for 2 users.'
+    '(2, 0.5) k-delta-anonymity holds for 2 users.'
     >>> verify_kdelta(log, KdeltaAnonymity(k=2, delta=0.5), clusters="1 2").witnesses[0].in_words()
     'shares over 1 pair of cluster and URL are those of 1 user, 2 are needed (row 1)'
     """

@@ -1,5 +1,6 @@
 """Verify p-linkability of groups of profiles, as in the paper or strictly for every term."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +9,10 @@ import polars as pl
 from queryveil.checks._clusters import folded
 from queryveil.checks._histories import read_histories
 from queryveil.checks.invented import without_unknown
+from queryveil.checks.tokens import tokenise
 from queryveil.checks.verdict import Found, Kind, Verdict, Witness
 from queryveil.data import Groups, Profiles, QueryLog
+from queryveil.errors import BadInput
 from queryveil.guarantees import Linkability
 
 
@@ -93,7 +96,7 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     >>> rows = [(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], [3, 1])]
     >>> groups = Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
     >>> verify_linkability(groups, Linkability(p=0.4)).in_words()
-    'The promise holds for 3 users.'
+    '0.4-linkability holds for 3 users.'
     >>> verify_linkability(groups, Linkability(p=0.4, strict=True)).witnesses[0].in_words()
     'a term of a group is held by 3 of its members, 1 is allowed (row 1)'
     """
@@ -109,6 +112,116 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     for n, witnesses in found:
         verdict = verdict.joined(witnesses=witnesses, n_violations=n)
     return verdict
+
+
+_ROUNDING = Fraction(2, 1_000_000)
+"""Weights are rounded to six digits, twice where groups of a cluster were joined, and are never less than the last."""
+
+
+def odd_weights(groups: Groups, parameters: Mapping[str, object]) -> pl.Series:
+    """Return the groups whose weights contradict the holders, members and size that they state.
+
+    Of a profile without weights of its own (`binary`) the mean over the members is the share who hold a term, and the
+    largest is 1. Of counts each holder brings in at least 1.
+    """
+    weights, is_union = parameters.get("weights"), parameters.get("representative") == "union"
+    rows = groups.frame.select("members", "size", "weights", "holders").iter_rows()
+    if weights not in ("binary", "count"):
+        return pl.Series([False]).new_from_index(0, groups.n_groups)
+    is_binary = weights == "binary"
+    return pl.Series([_is_odd(*row, is_union=is_union, is_binary=is_binary) for row in rows], dtype=pl.Boolean)
+
+
+def _is_odd(
+    members: int, size: int, weights: list[float], holders: list[int] | None, *, is_union: bool, is_binary: bool
+) -> bool:
+    if is_union:
+        return any(weight != 1 if is_binary else weight < 1 or weight % 1 != 0 for weight in weights)
+    slack = float(_ROUNDING)
+    if holders is not None:
+        less = [n / members - weight for n, weight in zip(holders, weights, strict=True)]
+        return any(abs(each) > slack if is_binary else each > slack for each in less)
+    # Without holders the size is all there is: that of all terms together, each at least once and at most by all.
+    total, n_all = sum(weights) * members, slack * members * len(weights)
+    if not is_binary:
+        return total < size - n_all
+    # A share is that of a whole number of members, as far as six digits tell.
+    parts = [weight * members for weight in weights]
+    is_whole = all(
+        abs(part - round(part)) <= slack * members and part > 0.5 for part in parts if slack * members < 0.25
+    )
+    return not is_whole or abs(total - size) > n_all or any(weight > 1 + slack for weight in weights)
+
+
+def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | Profiles | None) -> Found:
+    """Return the groups that state other members, or other holders of terms, than the membership file has.
+
+    Holders need the `original`: how many of a group's members have each of its terms. Groups that do not state them
+    state their sum, the size.
+    """
+    if membership["user"].is_duplicated().any():
+        raise BadInput("the membership file names a user twice; it is not the one of this release")
+    counted = membership.group_by("group").agg(counted=pl.len().cast(pl.Int64))
+    frame = groups.frame.with_row_index("row", offset=1).with_columns(known_holders())
+    both = frame.join(counted, on="group", how="left").with_columns(pl.col("counted").fill_null(0))
+    found = [
+        Witness(kind="other_members", size=1, support=said, needed=there, rows=(row,))
+        for row, said, there in both.filter(pl.col("members") != pl.col("counted"))
+        .select("row", "members", "counted")
+        .iter_rows()
+    ]
+    n_strangers = counted.join(frame, on="group", how="anti").height
+    if n_strangers:
+        found.append(Witness(kind="other_members", support=0, needed=n_strangers))
+    if original is None:
+        return len(found), found
+    held = _holders_by_group(frame, membership, original)
+    if isinstance(original, QueryLog) and held:
+        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
+        places = {
+            (each.rows, each.positions) for each in _holders_by_group(frame, membership, without_unknown(original))
+        }
+        held = [each for each in held if (each.rows, each.positions) in places]
+    return len(found) + len(held), [*found, *held]
+
+
+def _holders_by_group(frame: pl.DataFrame, membership: pl.DataFrame, original: QueryLog | Profiles) -> list[Witness]:
+    """Return the terms, or groups, that state another number of holders than their members make."""
+    n_terms = pl.col("terms").list.len()
+    said = (
+        frame.filter(n_terms > 0)
+        .with_columns(
+            position=pl.int_ranges(1, n_terms + 1), holders=pl.col("holders").fill_null(pl.lit(None).repeat_by(n_terms))
+        )
+        .select("row", "group", "size", "position", "holders", term="terms")
+        .explode("position", "holders", "term")
+    )
+    if isinstance(original, Profiles):
+        said = said.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String))
+    held = _pairs(original).join(membership, on="user").group_by("group", "term").agg(n=pl.len().cast(pl.Int64))
+    both = said.join(held, on=["group", "term"], how="left").with_columns(pl.col("n").fill_null(0))
+    terms = both.filter(pl.col("holders") != pl.col("n")).sort("row", "position")
+    sums = both.filter(pl.col("holders").is_null()).group_by("row").agg(pl.col("size").first(), pl.col("n").sum())
+    return [
+        Witness(kind="other_holders", size=1, support=holders, needed=n, rows=(row,), positions=(position,))
+        for row, position, holders, n in terms.select("row", "position", "holders", "n").iter_rows()
+    ] + [
+        Witness(kind="other_holders", support=size, needed=n, rows=(row,))
+        for row, size, n in sums.filter(pl.col("size") != pl.col("n"))
+        .sort("row")
+        .select("row", "size", "n")
+        .iter_rows()
+    ]
+
+
+def _pairs(original: QueryLog | Profiles) -> pl.DataFrame:
+    """Return the distinct pairs of `user` and `term` of the original."""
+    if isinstance(original, Profiles):
+        held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
+        return held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
+    tokens = tokenise(original.frame["query"], items=original.terms_are_items)
+    users = original.frame["user"].gather(np.repeat(np.arange(original.n_rows), np.diff(tokens.starts)))
+    return pl.DataFrame({"user": users, "term": tokens.words.gather(tokens.terms)}).unique()
 
 
 def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:

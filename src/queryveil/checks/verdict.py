@@ -20,7 +20,7 @@ _OfHistories = Literal["combination", "history", "linked_windows", "invented"]
 _OfTransactions = Literal["transaction", "invented_transactions", "invented_items"]
 _OfClusters = Literal["wide_cluster", "shares", "invented_pair"]
 _OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction"]
-_OfMembers = Literal["invented_members", "invented_term"]
+_OfMembers = Literal["invented_members", "invented_term", "other_members", "other_holders"]
 _OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query"]
 _OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "parts_delta", "exact_count"]
 _OfCounts = Literal["small_count", "untidy_query", "unasked_query", "large_count"]
@@ -78,6 +78,8 @@ class Witness:
     - missing_holders: a group of `size` members that does not say how many of them hold each of its `needed` terms.
     - contradiction: a group whose counts cannot all be true: `size` members, `support` terms in all, `needed` distinct.
     - invented_members: `support` members in the release, only `needed` users in the original.
+    - other_members, other_holders: a group states `support` members, or holders of a term or of all its terms, and
+      `needed` are counted in the membership file.
     - invented_term: a term that at least `support` members hold, only `needed` users in the original; its first place.
 
     Where queries change hands, each is about one row (`size` 1).
@@ -125,6 +127,7 @@ class Witness:
             rows = "counted on a cluster, which does not tell the rows"
         are_needed = f"{needed} are needed ({rows})"
         terms, members = _count(self.size, "term"), _count(self.size, "member")
+        members_stated = _count(n, "member")
         invented = f"a term ({rows})" if self.rows else "the log as a whole"
         whole, now, before = "the release as a whole", f"{_count(n, 'row')} of the release", f"{needed} in the original"
         item = f"an item and what is below it ({rows})" if self.rows else whole
@@ -154,6 +157,8 @@ class Witness:
             "contradiction": f"the counts of a group of {members} cannot all be true ({rows})",
             "invented_members": f"{whole} has {_count(n, 'member')}, the original {_count(needed, 'user')}",
             "invented_term": f"a term has at least {_count(n, 'holder')} in the release, {before} ({rows})",
+            "other_members": f"a group states {members_stated}, {needed:,} in the membership file ({rows})",
+            "other_holders": f"a group states {_count(n, 'holder')}, {needed:,} in the membership file ({rows})",
             "own_query": f"a user was given a query of their own ({rows})",
             "small_pool": f"a query left when at most {_count(n, 'event')} waited, {are_needed}",
             "few_users": f"a query left when at most {_count(n, 'user')} waited, {are_needed}",
@@ -189,9 +194,11 @@ class Witness:
 Found = tuple[int, list[Witness]]
 """The number of violations, and witnesses of the first of them."""
 _HOLDS_MADE_UP = (
-    "The promise holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. "
-    "The rows are made up; their counts are not in the release."
+    "holds as far as it can be checked: the noise that the manifest states keeps epsilon and delta. The rows are made "
+    "up; their counts are not in the release."
 )
+BESIDE = "not covered by the promise, beside the data: "
+"""How a note on a report in the folder begins; it limits nothing of what was checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +211,8 @@ class Verdict:
     is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
     term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
     groups each member, of noisy counts each count, or each row if it `is_made_up` from such counts. At most ten
-    witnesses are kept, the smallest first.
+    witnesses are kept, the smallest first. `faults` are what else is wrong with the release: files, columns, times, ids
+    and counts that are not what its manifest says, or a promise that is weaker than expected, in one line each.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -217,6 +225,12 @@ class Verdict:
     n_checked_users: int
     notes: tuple[str, ...] = ()
     is_made_up: bool = False
+    faults: tuple[str, ...] = ()
+
+    def with_faults(self, faults: Iterable[str], *, notes: Iterable[str] = ()) -> Verdict:
+        """Return this verdict with what else is wrong with the release."""
+        found = (*self.faults, *faults)
+        return replace(self, holds=self.holds and not found, faults=found, notes=(*self.notes, *notes))
 
     def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
         """Return this verdict with further violations."""
@@ -231,12 +245,16 @@ class Verdict:
     def in_words(self) -> str:
         """Return the verdict in one line."""
         if self.holds and self.is_made_up:
-            return _HOLDS_MADE_UP
+            return f"{self.promise.title()} {_HOLDS_MADE_UP}"
         if self.holds:
             nouns = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}
             noun = nouns.get(type(self.promise), "user")
-            limit = ", as far as it can be checked" if self.notes else ""
-            return f"The promise holds for {_count(self.n_users, noun)}{limit}."
+            is_limited = any(not note.startswith(BESIDE) for note in self.notes)
+            limit = ", as far as it can be checked" if is_limited else ""
+            return f"{self.promise.title()} holds for {_count(self.n_users, noun)}{limit}."
+        if not self.n_violations:
+            count = "" if len(self.faults) == 1 else f"{_count(len(self.faults), 'fault')}, for example "
+            return f"The release is not what it should be: {count}{self.faults[0]}."
         count = _count(self.n_violations, "violation")
         return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
 
@@ -245,9 +263,11 @@ class Verdict:
             ("verdict", self.in_words()),
             ("promise", self.promise.in_words()),
             *(("violation", witness.in_words()) for witness in self.witnesses),
+            *(("fault", fault) for fault in self.faults),
             *(("note", note) for note in self.notes),
         ]
-        return facts(rows, caption="The promise holds" if self.holds else "The promise is broken")
+        wrong = "The promise is broken" if self.n_violations else "The release is not what it should be"
+        return facts(rows, caption="The promise holds" if self.holds else wrong)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values, for JSON."""

@@ -31,20 +31,24 @@ def verify(
         str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
     ] = None,
     key: options.Key = None,
+    membership: options.Membership = None,
+    expect: Annotated[
+        str | None, typer.Option(metavar="PROMISE", help="Fail a weaker promise, or another: 'km k=5 m=2'.")
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
     tables: options.SwapTables,
     reading: options.OriginalReading,
     engine: options.Engine,
     as_json: options.Json = False,
 ) -> None:
-    """Judge the promise of a release: exit 0 if it holds, 1 if it is broken."""
+    """Judge a release, its promise and all that lies in its folder: exit 0 if it holds, 1 if anything is wrong."""
     is_other = tables.classifier_kind != "evidence"
-    engine.refuse(show=show, key=key, taxonomy=taxonomy, classifier=is_other, **tables.files)
+    engine.refuse(show=show, key=key, taxonomy=taxonomy, membership=membership, classifier=is_other, **tables.files)
     spark, texts = engine.start(), None
     with progress_bar():
         if spark is not None:
             there = None if original is None else reading.read_on(spark, original)
-            verdict = spark.verify(place, original=there)
+            verdict = spark.verify(place, original=there, expect=expect)
         else:
             release = queryveil.read_release(place)
             verdict = queryveil.verify(
@@ -53,12 +57,16 @@ def verify(
                 taxonomy=load_taxonomy(taxonomy),
                 key=options.key_of(release, key),
                 classifier=tables.own_classifier(),
+                membership=membership,
+                expect=expect,
             )
             texts = verdict.show(release.data) if show else None
     if as_json:
         print_json(verdict.to_dict() | ({} if texts is None else {"texts": texts}))
     else:
-        for line in (verdict.in_words(), *(texts or [])):
+        # Where the first of the faults is all there is, the sentence has told it.
+        faults = verdict.faults if verdict.n_violations or len(verdict.faults) > 1 else ()
+        for line in (verdict.in_words(), *(f"fault: {fault}" for fault in faults), *(texts or [])):
             typer.echo(line)
         for note in verdict.notes:
             typer.echo(f"note: {note}", err=True)
@@ -231,6 +239,7 @@ def report(
 ) -> None:
     """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
     from queryveil import reports
+    from queryveil.checks.whole import REPORTS
     from queryveil.formats.aggregates import read_membership
     from queryveil.release import MANIFEST
 
@@ -242,12 +251,16 @@ def report(
         is_private = original is not None and release.promise.is_noisy
         path = Path(output) if output and not goes_out else _place(folder, kind=kind, is_private=is_private)
         if not goes_out:
-            if is_private and path.resolve().is_relative_to(folder.resolve()):
+            is_inside = path.resolve().is_relative_to(folder.resolve())
+            if is_private and is_inside:
                 raise BadParameter("output", str(path), allowed="a file outside the release, which others will get")
             # A report in the folder is made from it, so that an older one may go.
             reports.check_report_target(path, force=force or output is None)
             files = [file.name for file in (release.manifest.data, release.manifest.clicks) if file is not None]
             _check_is_apart(path, [original, key, *(folder / name for name in (MANIFEST, *files))])
+            if is_inside and path.resolve() not in [folder.resolve() / name for name in REPORTS]:
+                allowed = "report.html, report.md or report.json in a release, where nothing else may lie, or outside"
+                raise BadParameter("output", str(path), allowed=allowed)
         made = queryveil.report(
             release,
             original=None if original is None else reading.read_original(original, release),

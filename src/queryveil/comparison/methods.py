@@ -129,8 +129,9 @@ def method_of(manifest: Manifest) -> Method | str:
     if parameters.get("weights") == "given":
         return "it was made of profiles, not of a log"
     known = settings_of(name)
-    # Counts tell all that sessions made up from them do.
-    parameters.pop("synthesized", None)
+    # Counts tell all that sessions made up from them do; that terms are items is a matter of the log.
+    for name_of_data in ("synthesized", "items"):
+        parameters.pop(name_of_data, None)
     if parameters.get("taxonomy") is None:
         parameters.pop("taxonomy", None)
     if "time" in known:

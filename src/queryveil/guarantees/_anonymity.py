@@ -22,6 +22,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 
     >>> KmAnonymity(k=10, m=3)
     KmAnonymity(k=10, m=3)
+    >>> KmAnonymity(k=10, m=3).title()
+    '(10, 3)-anonymity'
     >>> print(KmAnonymity(k=10, m=3).in_words())
     Whoever knows up to 3 search terms of a person finds at least 10 people in this log who used all of them, or nobody.
     """
@@ -37,6 +39,10 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
             raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")
         if self.window is not None:
             parse_window(self.window)
+
+    def title(self) -> str:
+        name = f"{self.k}-anonymity of whole histories" if self.m is None else f"({self.k}, {self.m})-anonymity"
+        return f"{name} in windows of {self.window}" if self.window else name
 
     def in_words(self) -> str:
         within = f" within each window of {self.window}" if self.window else ""
@@ -84,13 +90,16 @@ class TransactionAnonymity(Promise, frozen=True, kw_only=True, tag="transactions
     def __post_init__(self) -> None:
         check_k(self.k)
 
+    def title(self) -> str:
+        return f"{self.k}-anonymity of transactions"
+
     def in_words(self) -> str:
         return f"Every transaction in this release has exactly the same items, as often, as at least {others(self.k)}."
 
     def not_promised(self) -> tuple[str, ...]:
         return (
             "What all of a cluster have in common is told of each of them: if all asked for an illness, all have it.",
-            "Transactions are counted, not people: where a transaction is a query, one person can have several.",
+            "Transactions are counted: where a transaction is a query, the files cannot show that k are of k people.",
             ONE_RELEASE,
         )
 
@@ -119,6 +128,9 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
         check_k(self.k)
         if not 0 <= self.delta <= 1:
             raise BadParameter("delta", self.delta, allowed="between 0 and 1")
+
+    def title(self) -> str:
+        return f"({self.k}, {'same texts' if self.same_texts else f'{self.delta:g}'}) k-delta-anonymity"
 
     def in_words(self) -> str:
         if self.same_texts:
@@ -169,6 +181,9 @@ class Linkability(Promise, frozen=True, kw_only=True, tag="plink"):
             raise BadParameter("p", self.p, allowed="above 0 and at most 1")
         if self.p < _LEAST_P:
             raise BadParameter("p", self.p, allowed=f"{_LEAST_P} or more")
+
+    def title(self) -> str:
+        return f"{'Strict ' if self.strict else ''}{self.p:g}-linkability"
 
     def in_words(self) -> str:
         share = f"{100 * self.p:.4g} %"
@@ -221,6 +236,9 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
             raise BadParameter("l", self.l, allowed=f"between 2 and k ({self.k})")
         if self.remembered is not None and (not isinstance(self.remembered, int) or self.remembered < 1):
             raise BadParameter("remembered", self.remembered, allowed="1 or more events")
+
+    def title(self) -> str:
+        return f"Swap anonymity (k={self.k}, l={self.l})"
 
     def in_words(self) -> str:
         asked = "never asked it"

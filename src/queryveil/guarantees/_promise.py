@@ -33,6 +33,10 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
     promises_nothing: ClassVar[bool] = False
     """Whether there is nothing to check."""
 
+    def title(self) -> str:
+        """Return the name of the promise with its parameters, as the field calls it; a sentence may begin with it."""
+        raise NotImplementedError
+
     def in_words(self) -> str:
         """Return the promise in words for somebody who has not read the paper."""
         raise NotImplementedError
@@ -105,6 +109,9 @@ class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
         if not 0 < self.delta < 1:
             raise BadParameter("delta", self.delta, allowed="above 0 and below 1")
 
+    def title(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
+
     def in_words(self) -> str:
         return (
             "With or without any one person's searches, whatever is seen in this release is about as likely: the "
@@ -133,6 +140,9 @@ class NoPromise(Promise, frozen=True, kw_only=True, tag="none"):
     promises_nothing: ClassVar[bool] = True
 
     reason: str
+
+    def title(self) -> str:
+        return "No promise"
 
     def in_words(self) -> str:
         return f"This release promises nothing: {self.reason}."

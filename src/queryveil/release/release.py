@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,8 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError,
 from queryveil.formats.atomic_folders import check_writable, whole
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes, sum_of_parts
+from queryveil.release.contents import Contents, OpenFolder, read_files
+from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes
 from queryveil.settings import is_utf8
 
 
@@ -25,11 +27,13 @@ class Release:
     - `data`: what is handed out.
     - `manifest`: what is said of it: the promise, how it was made, and what was lost.
     - `folder`: where it was read from; None for a release that was made here.
+    - `contents`: what else was found there; None for a release that was made here.
     """
 
     data: QueryLog | Transactions | Groups | Tallies
     manifest: Manifest
     folder: Path | None = field(default=None, repr=False, compare=False)
+    contents: Contents | None = field(default=None, repr=False, compare=False)
 
     @property
     def promise(self) -> Guarantee:
@@ -107,43 +111,42 @@ def check_target(folder: str | Path, *, force: bool = False) -> None:
 
 
 def read_release(folder: str | Path) -> Release:
-    """Read a release folder, and check that the data is what the manifest was written for."""
+    """Read a release folder, and check that the data is what the manifest was written for.
+
+    Each file is opened once, and the bytes that are hashed are those that are read.
+    """
     path = Path(folder)
     if path.is_file():
         raise BadRelease(str(folder), "this is a file, and a release is a folder")
     if not path.is_dir():
         raise BadRelease(str(folder), "there is no such folder")
-    manifest = _read_manifest(path)
-    if manifest.data is None:
-        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
-    data = _whole_files(path, manifest.data)
-    clicks = None if manifest.clicks is None else _whole_files(path, manifest.clicks)[0]
-    return Release(data=_read_data(data, manifest.data, clicks=clicks), manifest=manifest, folder=path)
+    with OpenFolder(path) as opened:
+        text = opened.read(MANIFEST)
+        manifest = _decoded(text, path)
+        if manifest.data is None:
+            raise BadRelease(str(folder), f"{MANIFEST} names no data file")
+        files, others = read_files(opened, manifest.data)
+        clicks = None if manifest.clicks is None else read_files(opened, manifest.clicks)[0][0]
+        listed = {MANIFEST, manifest.data.name, *([] if manifest.clicks is None else [manifest.clicks.name])}
+        others |= {name: kind for name, kind in opened.kinds().items() if name not in listed}
+    shapes = {
+        file.name: formats.shape_of(file, format=manifest.data.format) for file in [*files, *filter(None, [clicks])]
+    }
+    absent = _absent(manifest.data, shapes)
+    return Release(
+        data=_read_data(files, manifest.data, clicks=clicks, absent=absent),
+        manifest=manifest,
+        folder=path,
+        contents=Contents(others=others, shapes=shapes, absent=absent, manifest=text),
+    )
 
 
-def _whole_files(folder: Path, data: DataFile) -> list[Path]:
-    """Return the files of a release, if they are there and those that the manifest was written for."""
-    if Path(data.name).name != data.name or any(Path(part.name).name != part.name for part in data.parts):
-        raise BadRelease(str(folder), f"{MANIFEST} names no data file")
-    if not data.parts:
-        return [_whole_file(folder / data.name, data.sha256, release=folder)]
-    # Listed twice, a part would count twice.
-    is_doubled = len({part.name for part in data.parts}) < len(data.parts)
-    if is_doubled or data.kind in ("queries", "clicks") or data.sha256 != sum_of_parts(data.parts):
-        raise BadRelease(str(folder), f"the parts that {MANIFEST} lists are not those it was written for")
-    there = {file.name for file in (folder / data.name).iterdir()} if (folder / data.name).is_dir() else set()
-    strangers = there - {part.name for part in data.parts}
-    if strangers:
-        raise BadRelease(str(folder), f"{data.name} holds {len(strangers)} files that {MANIFEST} does not list")
-    return [_whole_file(folder / data.name / part.name, part.sha256, release=folder) for part in data.parts]
-
-
-def _whole_file(path: Path, sha256: str, *, release: Path) -> Path:
-    if not path.is_file():
-        raise BadRelease(str(release), f"{path.name} is missing")
-    if _sha256(path) != sha256:
-        raise BadRelease(str(release), f"{path.name} is not the file that {MANIFEST} was written for (sha256 differs)")
-    return path
+def _absent(data: DataFile, shapes: Mapping[str, formats.Shape]) -> tuple[str, ...]:
+    """Return the roles whose columns the manifest names and a file does not have; a log without rows may lack them."""
+    columns = [shape.columns for shape in shapes.values() if shape.columns]
+    if data.kind != "log" or not columns:
+        return ()
+    return tuple(role for role, name in data.names.items() if any(name not in each for each in columns))
 
 
 def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
@@ -175,25 +178,23 @@ def _described(
 
 
 def _read_data(
-    paths: list[Path], data: DataFile, *, clicks: Path | None = None
+    files: list[formats.Content], data: DataFile, *, clicks: formats.Content | None, absent: Collection[str]
 ) -> QueryLog | Transactions | Groups | Tallies:
     if data.kind == "queries":
-        return formats.read_tallies(paths[0], clicks=clicks, format=data.format)
+        return formats.read_tallies(files[0], clicks=clicks, format=data.format)
     if data.kind == "groups":
-        return formats.read_groups(*paths)
+        return formats.read_groups(*files)
     if data.kind == "transactions":
-        return formats.read_transactions(paths, format=data.format)
+        return formats.read_transactions(files, format=data.format)
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
     # A role that the release lacks must not be found in a column that was kept under a well-known name.
-    columns = {**dict.fromkeys(ROLES, ""), **data.names} if named else None
-    return formats.read_log(paths, format=data.format, columns=columns)
+    there = {role: name for role, name in data.names.items() if role not in absent or role in ("user", "query")}
+    return formats.read_log(files, format=data.format, columns={**dict.fromkeys(ROLES, ""), **there} if named else None)
 
 
-def _read_manifest(path: Path) -> Manifest:
+def _decoded(text: bytes, path: Path) -> Manifest:
     try:
-        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=Manifest)
-    except OSError:
-        raise BadRelease(str(path), f"{MANIFEST} is missing") from None
+        manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
         raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
     if manifest.format_version != FORMAT_VERSION:

@@ -40,7 +40,7 @@ def document_of(report: Report) -> Document:
     return Document(
         title=f"Release {report.folder}",
         kicker=f"Report on a search log anonymized by {report.manifest.method}",
-        badge=_BADGES[report.state],
+        badge=_badge(report),
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
@@ -48,6 +48,13 @@ def document_of(report: Report) -> Document:
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
+
+
+def _badge(report: Report) -> str:
+    verdict = report.judgement.verdict
+    if report.state is State.BROKEN and verdict is not None and not verdict.n_violations:
+        return "Not what it should be"
+    return _BADGES[report.state]
 
 
 def in_short(report: Report) -> str:

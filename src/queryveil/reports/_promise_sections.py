@@ -65,7 +65,9 @@ def verdict_section(report: Report) -> Section:
         Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"),
     ]
     if not verdict.holds:
-        blocks.append(Bullets(items=tuple(_sentence(witness.in_words()) for witness in verdict.witnesses)))
+        found = [_sentence(witness.in_words()) for witness in verdict.witnesses]
+        # A fault may begin with the name of a file.
+        blocks.append(Bullets(items=(*found, *(f"{fault}." for fault in verdict.faults))))
     elif judgement.beside_original and not is_swap:
         blocks.append(Paragraph(text=_BESIDE_OF.get(type(verdict.promise), _BESIDE)))
     if not judgement.beside_original:

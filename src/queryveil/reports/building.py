@@ -10,7 +10,7 @@ from queryveil import progress
 from queryveil.attacks import Attacker, Attacks, AuxiliaryData, Person, suite
 from queryveil.checks import verify
 from queryveil.data import QueryLog, Tallies
-from queryveil.errors import BadInput
+from queryveil.errors import BadInput, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles
 from queryveil.guarantees import NoPromise
 from queryveil.pairing import Original, Pair
@@ -109,10 +109,11 @@ def _judge(
     classifier: Classifier | None,
 ) -> Judgement:
     promise, beside = release.promise, original is not None
-    if isinstance(promise, NoPromise):
-        return Judgement(state=State.NOTHING_PROMISED, reason=promise.reason)
     try:
         verdict = verify(release, original=original, key=key, taxonomy=taxonomy, classifier=classifier)
+    except NothingPromised:
+        assert isinstance(promise, NoPromise)
+        return Judgement(state=State.NOTHING_PROMISED, reason=promise.reason)
     except BadInput as error:
         # Only where queries change hands may a sound release be without a verdict, for want of what it needs.
         if not promise.needs_original:

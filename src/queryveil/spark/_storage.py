@@ -4,15 +4,17 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from time import monotonic, sleep
 from typing import Any
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from queryveil.errors import BadParameter, NotWritten, ReleaseExists
+from queryveil.errors import BadParameter, NamedTwice, NotWritten, ReleaseExists
 from queryveil.release import MANIFEST
+from queryveil.release.contents import OpenFolder
 from queryveil.spark._executors import retry_py4j
 
 _GROUP = "spark.jobGroup.id"
@@ -75,6 +77,40 @@ class Storage:
         files, where = self._at(folder)
         return sorted(str(status.getPath().getName()) for status in files.listStatus(where))
 
+    def local(self, path: str) -> Path | None:
+        """Return a path on the disk of this machine; None where it is elsewhere."""
+        files, where = self._at(path)
+        if str(files.getUri().getScheme()) != "file":
+            return None
+        return Path(str(files.makeQualified(where).toUri().getPath()))
+
+    def check_named_once(self, paths: list[str]) -> None:
+        """Raise if two paths, as Spark lists them, lead to one file: its people would count twice."""
+        seen: dict[object, str] = {}
+        for path in paths if len(paths) > 1 else ():
+            local, identity = self.local(unquote(path)), object()
+            # On a disk links lead to one file too; elsewhere there are none.
+            with suppress(OSError):
+                identity = path if local is None else (local.stat().st_dev, local.stat().st_ino)
+            if identity in seen:
+                raise NamedTwice(PurePosixPath(path).name, first=PurePosixPath(seen[identity]).name)
+            seen[identity] = path
+
+    def kinds(self, folder: str) -> dict[str, str]:
+        """Return the kind of everything in a folder by its name: file or folder, and on a disk also link, pipe, ..."""
+        local = self.local(folder)
+        if local is not None:
+            with OpenFolder(local) as opened:
+                return opened.kinds()
+        files, where = self._at(folder)
+        found = {str(status.getPath().getName()): bool(status.isDirectory()) for status in files.listStatus(where)}
+        return {name: "folder" if found[name] else "file" for name in sorted(found)}
+
+    def stamps(self, paths: list[str]) -> list[tuple[int, int]]:
+        """Return the size and the time of the last change of each file."""
+        found = [files.getFileStatus(where) for files, where in map(self._at, paths)]
+        return [(int(status.getLen()), int(status.getModificationTime())) for status in found]
+
     def make_private(self, folder: str, *, told: str | None = None) -> None:
         """Make a folder that only its owner may enter; `told` is what messages call it."""
         files, where = self._at(folder)
@@ -123,6 +159,13 @@ class Storage:
         file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
         with closing(hadoop.ParquetFileReader.open(file)) as reader:
             return [str(each.getName()) for each in reader.getFooter().getFileMetaData().getSchema().getFields()]
+
+    def parquet_metadata(self, path: str) -> list[str]:
+        """Return the keys of a Parquet file's metadata."""
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
+        with closing(hadoop.ParquetFileReader.open(file)) as reader:
+            return [str(key) for key in reader.getFooter().getFileMetaData().getKeyValueMetaData().keySet().toArray()]
 
     def write(self, path: str, data: bytes) -> None:
         """Write a small file whole."""

@@ -18,8 +18,9 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from queryveil.checks import invented, judging
+from queryveil.checks import invented, judging, whole
 from queryveil.checks.combinations import rare_combinations
+from queryveil.checks.expected import Expectation
 from queryveil.checks.tokens import tokenise
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import ROLES, Format, QueryLog
@@ -27,7 +28,7 @@ from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, parse_window
 from queryveil.progress import step
 from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
-from queryveil.spark import _executors
+from queryveil.spark import _executors, _whole
 from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
 from queryveil.spark._reading import read_log
 from queryveil.spark._storage import Storage
@@ -35,40 +36,59 @@ from queryveil.spark._storage import Storage
 _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
 
 
-def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None) -> Verdict:
-    """Check the promise of a release; with the original also look for terms that the release has more of."""
+def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None, expect: str | None = None) -> Verdict:
+    """Check a release, its promise and what lies in its folder; with the original look for terms with more users."""
+    expected = None if expect is None else Expectation.from_text(expect)
     storage = Storage(spark=spark)
     manifest = read_manifest(storage, folder)
     promise = manifest.promise
-    if isinstance(promise, NoPromise):
-        raise NothingPromised(promise.reason)
     if isinstance(promise, DifferentialPrivacy):
         if original is not None:
             raise NotYet(
                 "counts beside their original on Spark", "they are judged on one machine", instead=_ONE_MACHINE
             )
-        return _verify_on_driver(storage, folder)
-    if not isinstance(promise, KmAnonymity):
+        return _verify_on_driver(storage, folder, expect=expect)
+    if not isinstance(promise, KmAnonymity | NoPromise):
         raise NotYet(
             f"a release of {manifest.method} on Spark", "its checker runs on one machine", instead=_ONE_MACHINE
         )
     assert manifest.data is not None
+    files = _files(storage, folder, manifest.data)
+    stamps = storage.stamps(files)
     released = released_log(storage, folder, manifest)
-    verdict = verify_km(released.frame, promise, time_unit=manifest.columns.time.unit)
-    if original is None:
-        return verdict
-    n_more, witnesses = _count_invented(released, original, promise=promise)
-    return verdict.joined(witnesses=witnesses, n_violations=n_more)
+    contents = _whole.contents_of(storage, folder, manifest, text=_text(storage, folder), files=files)
+    faults = _whole.faults_of(released, contents, manifest)
+    faults += [] if expected is None else expected.faults(manifest)
+    if isinstance(promise, KmAnonymity):
+        verdict = verify_km(released.frame, promise, time_unit=manifest.columns.time.unit)
+    elif faults:
+        verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=0)
+    else:
+        raise NothingPromised(promise.reason)
+    if original is not None and isinstance(promise, KmAnonymity):
+        n_more, witnesses = _count_invented(released, original, promise=promise)
+        verdict = verdict.joined(witnesses=witnesses, n_violations=n_more)
+    _whole.check_unchanged(storage, folder, files, before=stamps)
+    return verdict.with_faults(faults, notes=whole.notes_of(contents))
+
+
+def _text(storage: Storage, folder: str) -> bytes:
+    """Return the text of a manifest."""
+    if not storage.is_folder(folder):
+        raise BadRelease(folder, "there is no such folder")
+    # What is no file is never opened: a pipe would keep everybody waiting.
+    kind = storage.kinds(folder).get(MANIFEST)
+    if kind != "file":
+        raise BadRelease(folder, f"{MANIFEST} is {f'a {kind}, and a release is made of files' if kind else 'missing'}")
+    return storage.read(f"{folder}/{MANIFEST}")
 
 
 def read_manifest(storage: Storage, folder: str) -> Manifest:
     """Read and check the manifest of a release."""
-    if not storage.is_folder(folder):
-        raise BadRelease(folder, "there is no such folder")
-    if not storage.exists(f"{folder}/{MANIFEST}"):
-        raise BadRelease(folder, f"{MANIFEST} is missing")
     try:
-        manifest = msgspec.json.decode(storage.read(f"{folder}/{MANIFEST}"), type=Manifest)
+        manifest = msgspec.json.decode(_text(storage, folder), type=Manifest)
+    except BadRelease:
+        raise
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
         raise BadRelease(folder, f"{MANIFEST} is damaged, or from a newer queryveil") from None
     if manifest.format_version != FORMAT_VERSION:
@@ -88,35 +108,51 @@ def released_log(storage: Storage, folder: str, manifest: Manifest) -> SparkLog:
     return read_log(storage.spark, files, format=data.format, columns=columns)
 
 
-def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
-    expected = {part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}
+def _files(storage: Storage, folder: str, data: DataFile) -> list[str]:
+    """Return the paths of the data files, if each of them is there and a file."""
+    names = [part.name for part in data.parts] or [data.name]
     place = f"{folder}/{data.name}" if data.parts else folder
-    if any("/" in name for name in (data.name, *expected)):
+    if any("/" in name for name in (data.name, *names)):
         raise BadRelease(folder, f"{MANIFEST} names no data file")
     if not storage.exists(f"{folder}/{data.name}"):
         raise BadRelease(folder, f"{data.name} is missing")
-    is_doubled = len(expected) < len(data.parts)
-    others = data.parts and (data.sha256 != sum_of_parts(data.parts) or set(storage.names(place)) != set(expected))
-    if is_doubled or others:
+    kinds = storage.kinds(place) if storage.is_folder(place) else {}
+    wrong = next((name for name in names if kinds.get(name) != "file"), None)
+    if wrong is not None:
+        kind = kinds.get(wrong)
+        raise BadRelease(folder, f"{wrong} is {f'a {kind}, and a release is made of files' if kind else 'missing'}")
+    if len(set(names)) < len(names) or (data.parts and data.sha256 != sum_of_parts(data.parts)):
         raise BadRelease(folder, f"the parts of {data.name} are not those that {MANIFEST} was written for")
-    contents = storage.spark.read.format("binaryFile").load([f"{place}/{name}" for name in expected])
+    return [f"{place}/{name}" for name in names]
+
+
+def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
+    files = _files(storage, folder, data)
+    expected = {part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}
+    contents = storage.spark.read.format("binaryFile").load(files)
     sums = {
         row["path"].rpartition("/")[2]: row["sum"]
         for row in contents.select("path", F.sha2("content", 256).alias("sum")).collect()
     }
     if sums != expected:
         raise BadRelease(folder, f"{data.name} is not what {MANIFEST} was written for (sha256 differs)")
-    return [f"{place}/{name}" for name in expected]
+    return files
 
 
-def _verify_on_driver(storage: Storage, folder: str) -> Verdict:
-    """Copy a small release to the driver, and check it there."""
+def _verify_on_driver(storage: Storage, folder: str, *, expect: str | None) -> Verdict:
+    """Check a small release on the driver, where it is copied to unless it lies on a disk."""
+    local = storage.local(folder)
+    if local is not None:
+        return judging.verify(local, expect=expect)
     with TemporaryDirectory() as scratch:
         here = Path(scratch) / "release"
         here.mkdir()
-        for name in storage.names(folder):
-            (here / name).write_bytes(storage.read(f"{folder}/{name}"))
-        return judging.verify(here)
+        for name, kind in storage.kinds(folder).items():
+            if kind == "folder":
+                (here / name).mkdir()
+            else:
+                (here / name).write_bytes(storage.read(f"{folder}/{name}"))
+        return judging.verify(here, expect=expect)
 
 
 def _count_invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -> tuple[int, list[Witness]]:

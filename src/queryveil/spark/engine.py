@@ -87,9 +87,9 @@ class Spark:
             return save(storage, folder, release, force=force)
 
     @translate_spark_errors()
-    def verify(self, folder: str, *, original: SparkLog | None = None) -> Verdict:
-        """Check the promise of a release, as `queryveil.checks` does; witnesses have no row numbers."""
-        return _verify.verify(self.session, folder, original=original)
+    def verify(self, folder: str, *, original: SparkLog | None = None, expect: str | None = None) -> Verdict:
+        """Check a release and all in its folder, as `queryveil.checks` does; witnesses have no row numbers."""
+        return _verify.verify(self.session, folder, original=original, expect=expect)
 
     @translate_spark_errors()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:

@@ -100,8 +100,7 @@ class Plink(PlinkSettings):
         manifest = Manifest(
             method="plink",
             promise=self.promise,
-            parameters=parameters_of(self, taxonomy=taxonomy.source)
-            | ({"weights": "given", "bot_threshold": None} if isinstance(data, Profiles) else {}),
+            parameters=parameters_of(self, taxonomy=taxonomy.source) | _parameters_of_data(data),
             counts=Counts(
                 n_rows_before=data.n_users if isinstance(data, Profiles) else data.n_rows,
                 n_rows_after=groups.n_rows,
@@ -135,6 +134,14 @@ class Plink(PlinkSettings):
             shuffled="groups",
             cannot_tell_bots=self.bot_threshold is not None and is_log_without_times,
         )
+
+
+def _parameters_of_data(data: QueryLog | Profiles) -> dict[str, str | int | float | bool | None]:
+    """Return what the data decides instead of a setting."""
+    if isinstance(data, Profiles):
+        return {"weights": "given", "bot_threshold": None}
+    # Items keep their upper case; terms of queries have none.
+    return {"items": True} if data.terms_are_items else {}
 
 
 def _measures(profiles: TermProfiles, shared: Shared, kept: Bools, *, strict: bool) -> dict[str, float]:

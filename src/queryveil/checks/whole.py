@@ -1,0 +1,318 @@
+"""Check all that lies in a release folder against its manifest: files, columns, times, ids, counts and texts.
+
+A promise is about what a method released. Whatever else stands in the folder no promise covers, and whoever hands the
+folder on hands it out too. What is wrong here is a fault, in one line that names files, columns and rows, and never a
+text or an id of a user.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from queryveil.checks._clusters import folded_all
+from queryveil.checks._dp_manifest import n_overlooked
+from queryveil.checks.plink import odd_weights
+from queryveil.checks.tokens import number, terms_of
+from queryveil.checks.verdict import BESIDE
+from queryveil.data import Format, Groups, QueryLog, Transactions
+from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
+from queryveil.release import MANIFEST, Contents, Ids, Manifest, Release, TimeDetail
+
+REPORTS = ("report.html", "report.md", "report.json")
+"""What `report` writes into a release folder."""
+_N_NAMED = 10
+_FIXED = (Format.AOL, Format.EXCITE, Format.UBI)
+"""Formats that have all their columns always, empty where the release has none."""
+_KEYED, _HASHES = "^[0-9a-f]{32}$", "^[0-9a-f]{16}( [0-9a-f]{16})*$"
+_COLUMNS = {"transactions": {"id", "items"}, "queries": {"query", "count"}, "clicks": {"query", "url", "count"}}
+_RENAMED = re.compile(r"(_in_file|_in_log)+$")
+_METHODS: dict[str, tuple[str, ...]] = {
+    "km": ("k", "m", "window"),
+    "clump": ("k",),
+    "partition": ("k",),
+    "kdelta": ("k", "delta", "same_texts"),
+    "plink": ("p", "strict"),
+    "swap": ("k", "l"),
+}
+"""The settings that the promise of a method repeats."""
+
+
+def faults_of(release: Release) -> list[str]:
+    """Return what is wrong with the release beside its promise; nothing is looked at of one that was not read."""
+    if release.contents is None or release.manifest.data is None:
+        return []
+    rules: tuple[Callable[[Release], Iterator[str]], ...] = (_columns,)
+    if not isinstance(release.promise, DifferentialPrivacy):
+        # Noise has its own rules for the rest, which are stricter.
+        rules += (_times, _ids, _counts, _texts, _weights)
+    found = faults_beside(release.contents, release.manifest)
+    return found + [fault for rule in rules for fault in rule(release)]
+
+
+def faults_beside(contents: Contents, manifest: Manifest) -> list[str]:
+    """Return what is wrong in a folder beside the rows of its data: other files, hidden values, and what is said."""
+    found = [*_files(contents, manifest), *_hidden(contents)]
+    if isinstance(manifest.promise, DifferentialPrivacy):
+        return found
+    return [*found, *_keys(contents, manifest), *_settings(manifest)]
+
+
+def notes_of(contents: Contents | None) -> list[str]:
+    """Return a note on the reports in the folder."""
+    found = [] if contents is None else [name for name in REPORTS if contents.others.get(name) == "file"]
+    return [BESIDE + ", ".join(found)] if found else []
+
+
+def printable(name: str) -> str:
+    r"""Return the name of a file or column for a message: in one line, and not too long.
+
+    >>> printable("a\x1b[2Jb"), len(printable("x" * 1000))
+    ('a\\x1b[2Jb', 63)
+    """
+    shown = name if name.isprintable() else ascii(name)[1:-1]
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."
+
+
+def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
+    strangers = [(name, kind) for name, kind in contents.others.items() if name not in REPORTS or kind != "file"]
+    for name, kind in strangers[:_N_NAMED]:
+        yield f"{printable(name)} is a {kind or 'file'} that {MANIFEST} does not list"
+    if len(strangers) > _N_NAMED:
+        yield f"the folder has {len(strangers) - _N_NAMED:,} more that {MANIFEST} does not list"
+    if manifest.clicks is not None and manifest.data is not None and manifest.data.kind != "queries":
+        yield f"{MANIFEST} lists {printable(manifest.clicks.name)}, and such a release has no counts of clicks"
+
+
+def _keys(contents: Contents, manifest: Manifest) -> Iterator[str]:
+    n_more = n_overlooked(contents.manifest, manifest)
+    if n_more:
+        yield f"{MANIFEST} has {_count(n_more, 'key')} twice, or that no release has"
+
+
+def _hidden(contents: Contents) -> Iterator[str]:
+    for name, shape in contents.shapes.items():
+        if shape.n_hidden:
+            yield f"{printable(name)} holds {_count(shape.n_hidden, 'value')} that no column has"
+
+
+def _columns(release: Release) -> Iterator[str]:
+    assert release.contents is not None
+    assert release.manifest.data is not None
+    if isinstance(release.data, QueryLog):
+        frame, file = release.data.frame, release.manifest.data.name
+        said, extra = faults_of_columns(release.contents, release.manifest, frame.columns, has_rows=frame.height > 0)
+        yield from said
+        for name in extra:
+            yield from _rows(frame[name].is_not_null(), f"{file}: column {name} should be empty, and is not in")
+        return
+    clicks = None if release.manifest.clicks is None else release.manifest.clicks.name
+    for name, shape in release.contents.shapes.items():
+        kind = "clicks" if name == clicks else release.manifest.data.kind
+        expected = _COLUMNS.get(kind, set(shape.columns)) if shape.columns else set()
+        yield from _compared(name, set(shape.columns), expected)
+
+
+def faults_of_columns(
+    contents: Contents, manifest: Manifest, columns: Sequence[str], *, has_rows: bool
+) -> tuple[list[str], list[str]]:
+    """Return what is wrong with the columns of a log, and those that must be empty as its format has them always."""
+    assert manifest.data is not None
+    file, expected = manifest.data.name, {"user", "query", *map(_plain_name, manifest.columns.kept)}
+    if manifest.columns.time is not TimeDetail.DROP:
+        expected.add("time")
+    there = {_plain_name(name) for name in columns}
+    if _covers_urls(manifest) and "url" in there:
+        expected.add("url")
+    if manifest.data.format in _FIXED:
+        return [], sorted(there - expected)
+    absent = sorted(role for role in contents.absent if role not in expected)
+    # A file without rows need not tell its columns.
+    compared = _compared(file, there, expected if has_rows else expected & there)
+    return [*(f"{file} has no column {name}, which {MANIFEST} names" for name in absent), *compared], []
+
+
+def _compared(file: str, there: set[str], expected: set[str]) -> Iterator[str]:
+    for name in sorted(there - expected)[:_N_NAMED]:
+        yield f"{printable(file)} has a column that {MANIFEST} does not list: {printable(name)}"
+    for name in sorted(expected - there)[:_N_NAMED]:
+        yield f"{printable(file)} has no column {printable(name)}, which {MANIFEST} states"
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a column that may have been changed where two had the same, or where it cannot be written."""
+    return _RENAMED.sub("", re.sub("[\0\t\n\r]", " ", name))
+
+
+def _covers_urls(manifest: Manifest) -> bool:
+    is_kdelta = manifest.method == "kdelta" or isinstance(manifest.promise, KdeltaAnonymity)
+    return is_kdelta or manifest.promise.is_noisy
+
+
+def finer_than(times: pl.Series, detail: TimeDetail) -> pl.Series:
+    """Return which times are more exact than they may be.
+
+    >>> from datetime import datetime
+    >>> finer_than(pl.Series([datetime(2026, 3, 4), datetime(2026, 3, 4, 5)]), TimeDetail.DAY).to_list()
+    [False, True]
+    """
+    seconds = {TimeDetail.DAY: 86_400, TimeDetail.HOUR: 3_600}.get(detail)
+    if seconds is None:
+        return pl.Series([False]).new_from_index(0, len(times))
+    return (times.dt.epoch("us") % (seconds * 1_000_000) != 0).fill_null(value=False)
+
+
+def _times(release: Release) -> Iterator[str]:
+    detail = release.manifest.columns.time
+    if isinstance(release.data, QueryLog) and "time" in release.data.columns:
+        assert release.manifest.data is not None
+        said = f"{release.manifest.data.name}: times are finer than {MANIFEST} says ({detail}) in"
+        yield from _rows(finer_than(release.data.frame["time"], detail), said)
+
+
+def odd_ids(ids: pl.Series, kind: Ids, *, n_ids: int | None = None) -> pl.Series:
+    """Return which ids do not have the form that is stated; fresh ones are the numbers from 1 on, none left out.
+
+    `n_ids` is their number, where these are not all of them.
+
+    >>> odd_ids(pl.Series(["2", "1", "02", "persona7"]), Ids.FRESH).to_list()
+    [False, False, True, True]
+    """
+    if kind is Ids.KEEP:
+        return pl.Series([False]).new_from_index(0, len(ids))
+    if kind is Ids.KEYED:
+        return ~ids.str.contains(_KEYED)
+    numbers = ids.cast(pl.Int64, strict=False)
+    is_number = (
+        (numbers.cast(pl.String) == ids) & (numbers >= 1) & (numbers <= (ids.n_unique() if n_ids is None else n_ids))
+    )
+    return ~is_number.fill_null(value=False)
+
+
+def _ids(release: Release) -> Iterator[str]:
+    assert release.manifest.data is not None
+    file, data, kind = release.manifest.data.name, release.data, release.manifest.columns.ids
+    if isinstance(data, QueryLog) and release.manifest.data.format is not Format.TRANSACTIONS:
+        # A plain file of items has no ids but the numbers of its lines.
+        yield from _rows(odd_ids(data.frame["user"], kind), f"{file}: user ids are not as {MANIFEST} says ({kind}) in")
+    elif isinstance(data, Transactions | Groups):
+        ids = data.frame["id" if isinstance(data, Transactions) else "group"].cast(pl.String)
+        is_odd = odd_ids(ids, Ids.FRESH) | ids.is_duplicated()
+        yield from _rows(is_odd, f"{file}: ids are not the numbers from 1 on in")
+
+
+def _counts(release: Release) -> Iterator[str]:
+    data, manifest = release.data, release.manifest
+    if isinstance(data, QueryLog):
+        yield from other_sizes(manifest, row=data.n_rows, user=data.n_users)
+    elif isinstance(data, Groups):
+        yield from other_sizes(manifest, group=data.n_groups, member=data.n_members)
+        n_said = manifest.measures.get("groups", data.n_groups)
+        if n_said != data.n_groups:
+            yield f"{MANIFEST} measures {n_said:g} groups, and there are {data.n_groups:,} in the files"
+    elif isinstance(data, Transactions):
+        # Of queries a person can have several, and the files do not tell whose they are.
+        n, n_said = data.n_transactions, manifest.counts.n_users_after
+        n_users = min(n, n_said) if manifest.parameters.get("unit") == "query" else n
+        yield from other_sizes(manifest, transaction=n, user=n_users)
+
+
+def other_sizes(manifest: Manifest, **there: int) -> list[str]:
+    """Return where the manifest states other numbers of rows and users than there are, both by what they are called."""
+    stated = (manifest.counts.n_rows_after, manifest.counts.n_users_after)
+    return [
+        f"{MANIFEST} says {_count(said, noun)}, and there are {n:,} in the files"
+        for said, (noun, n) in zip(stated, there.items(), strict=True)
+        if said != n
+    ]
+
+
+def _settings(manifest: Manifest) -> Iterator[str]:
+    """Yield where the promise and the settings that it was made with differ."""
+    promise = manifest.promise
+    parameters, fields = manifest.parameters, msgspec.structs.asdict(promise)
+    if isinstance(promise, NoPromise):
+        return
+    required = _METHODS.get(manifest.method, ())
+    for name, promised in fields.items():
+        if name in parameters or name in required:
+            said = parameters.get(name, "nothing")
+            if name == "delta" and fields.get("same_texts") is True:
+                # Each text is a cluster of its own then, whatever was asked for.
+                said = 0.0
+            if not _same(said, promised):
+                yield f"{MANIFEST} promises {name}={promised}, and its settings say {printable(str(said))}"
+    if isinstance(promise, KmAnonymity) and parameters.get("taxonomy") not in (None, False) and not promise.items:
+        yield f"{MANIFEST} promises terms, and its settings say that they are nodes of a taxonomy"
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
+    """Return which texts differ in case or form from how a release has them, so that the way of writing marks a person.
+
+    By Python's tables of letters and by those of Polars: each may know letters that the other does not.
+    """
+    nothing = pl.Series([False]).new_from_index(0, len(texts))
+    if method == "token_hash":
+        return ~texts.str.contains(_HASHES)
+    if isinstance(promise, KmAnonymity):
+        if promise.items:
+            return nothing
+        lowered = texts.str.to_lowercase().str.normalize("NFC").str.replace_all(r"[^\p{L}\p{M}\p{Nd}]+", " ")
+        suspects = texts != lowered.str.strip_chars(" ")
+        return suspects & (texts != _by_terms(texts, suspects))
+    if method in ("kdelta", "query_threshold", "plink"):
+        blanks = texts.str.replace_all(r"[\s\x00\x1c-\x1f]+", " ").str.strip_chars(" ")
+        lowered = blanks.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+        return (blanks != lowered) & (blanks != folded_all(blanks))
+    return nothing
+
+
+def _by_terms(texts: pl.Series, suspects: pl.Series) -> pl.Series:
+    """Return the suspected texts as their terms, by the checker's own tokeniser."""
+    cut = [" ".join(terms_of(text)) if suspect else text for text, suspect in zip(texts, suspects, strict=True)]
+    return pl.Series(cut, dtype=pl.String)
+
+
+def _texts(release: Release) -> Iterator[str]:
+    assert release.manifest.data is not None
+    data, method, promise = release.data, release.manifest.method, release.promise
+    said = f"{release.manifest.data.name}: texts differ in case or form from how they are released in"
+    if isinstance(data, QueryLog):
+        texts = number(data.frame["query"])
+        yield from _rows(untidy(texts.distinct, promise, method=method).gather(texts.codes), said)
+    elif isinstance(data, Groups) and release.manifest.parameters.get("items") is not True:
+        terms = data.frame["terms"].explode(empty_as_null=False)
+        rows = pl.int_range(0, data.n_groups, eager=True)
+        group = pl.DataFrame({"row": rows, "n": data.frame["terms"].list.len()}).select(pl.col("row").repeat_by("n"))
+        group = group["row"].explode(empty_as_null=False)
+        # Written in two ways a term would be two, each held by half of those who have it.
+        is_double = pl.DataFrame({"row": group, "term": folded_all(terms)}).is_duplicated()
+        odd = group.filter(is_double | untidy(terms, promise, method=method))
+        yield from _rows(rows.is_in(odd.unique().implode()), said)
+
+
+def _weights(release: Release) -> Iterator[str]:
+    if isinstance(release.data, Groups):
+        assert release.manifest.data is not None
+        is_odd = odd_weights(release.data, release.manifest.parameters)
+        yield from _rows(
+            is_odd, f"{release.manifest.data.name}: weights do not agree with holders, members and size in"
+        )
+
+
+def _rows(is_wrong: pl.Series, said: str) -> Iterator[str]:
+    """Yield one line if rows are wrong, with their number and the first of them."""
+    n = int(is_wrong.sum())
+    if n:
+        first = int(is_wrong.arg_max() or 0) + 1
+        yield f"{said} {_count(n, 'row')}" + (f" (row {first})" if n == 1 else f" (the first is row {first})")
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"

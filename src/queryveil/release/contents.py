@@ -1,0 +1,137 @@
+"""What lies in a release folder: its files, each read once through one descriptor, and all else by name and kind."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from queryveil.errors import BadRelease
+from queryveil.formats.shape import Shape
+from queryveil.formats.streams import Content
+from queryveil.release.manifest import MANIFEST, DataFile, sum_of_parts
+
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "pipe",
+    stat.S_IFSOCK: "socket",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What was there when a release folder was read, beside the data.
+
+    - `others`: what the manifest does not list: the kind of each by its path in the folder.
+    - `shapes`: the columns of each data file as they stand there.
+    - `absent`: the columns that the manifest names and a data file does not have, by their role.
+    - `manifest`: the bytes of the manifest.
+    """
+
+    others: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    manifest: bytes = field(default=b"", repr=False)
+
+
+class OpenFolder:
+    """A release folder, opened once: what is read is in this folder, whatever its name leads to later."""
+
+    def __init__(self, path: Path, *, inside: Self | None = None, name: str = "") -> None:
+        self.path, self._place = path, f"{name}/" if name else ""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        try:
+            if inside is None:
+                self._handle = os.open(path, flags)
+            else:
+                self._handle = os.open(name, flags | os.O_NOFOLLOW, dir_fd=inside._handle)
+        except OSError as error:
+            reason = (error.strerror or "for a reason that the system does not tell").lower()
+            raise BadRelease(str(path), f"{name or 'the folder'} cannot be opened: {reason}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+    def inner(self, name: str) -> Self:
+        """Open a folder in this one."""
+        return type(self)(self.path, inside=self, name=name)
+
+    def kinds(self) -> dict[str, str]:
+        """Return the kind of everything in the folder by its name, hidden names too; nothing is opened for that."""
+        return {name: self.kind(name) for name in sorted(os.listdir(self._handle))}  # noqa: PTH208 - of what was opened
+
+    def kind(self, name: str) -> str:
+        """Return what lies there under a name: file, folder, link, pipe, socket or device, or nothing."""
+        try:
+            found = os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+        except (OSError, ValueError):
+            return ""
+        return _KINDS.get(stat.S_IFMT(found.st_mode), "device")
+
+    def identities(self, names: Iterable[str]) -> set[object]:
+        """Return what tells the files of these names apart: links to one file have the same."""
+        found: set[object] = set()
+        for name in names:
+            try:
+                there = os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+            except (OSError, ValueError):
+                found.add(name)
+            else:
+                found.add((there.st_dev, there.st_ino))
+        return found
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file; raise if it is missing, or anything but a file."""
+        kind = self.kind(name)
+        if not kind:
+            raise BadRelease(str(self.path), f"{self._place}{name} is missing")
+        if kind != "file":
+            raise BadRelease(str(self.path), f"{self._place}{name} is a {kind}, and a release is made of files")
+        try:
+            # Nothing here waits: what took the file's place since may be a pipe.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, dir_fd=self._handle), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise BadRelease(str(self.path), f"{self._place}{name} was replaced while it was read")
+                return file.read()
+        except MemoryError:
+            reason = "is larger than the memory of this machine; verify it with --engine spark"
+            raise BadRelease(str(self.path), f"{self._place}{name} {reason}") from None
+        except OSError as error:
+            reason = (error.strerror or "for a reason that the system does not tell").lower()
+            raise BadRelease(str(self.path), f"{self._place}{name} cannot be read: {reason}") from None
+
+    def checked(self, name: str, sha256: str) -> Content:
+        """Return a file if its bytes, these and no others, are those that the manifest was written for."""
+        data = self.read(name)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            reason = f"{self._place}{name} is not the file that {MANIFEST} was written for (sha256 differs)"
+            raise BadRelease(str(self.path), reason)
+        return Content(name, data)
+
+
+def read_files(folder: OpenFolder, data: DataFile) -> tuple[list[Content], dict[str, str]]:
+    """Return the files of a release, if they are those that its manifest was written for, and what is beside parts."""
+    if Path(data.name).name != data.name or any(Path(part.name).name != part.name for part in data.parts):
+        raise BadRelease(str(folder.path), f"{MANIFEST} names no data file")
+    if not data.parts:
+        return [folder.checked(data.name, data.sha256)], {}
+    # Listed twice, a part would count twice.
+    is_doubled = len({part.name for part in data.parts}) < len(data.parts)
+    if is_doubled or data.kind in ("queries", "clicks") or data.sha256 != sum_of_parts(data.parts):
+        raise BadRelease(str(folder.path), f"the parts that {MANIFEST} lists are not those it was written for")
+    if not folder.kind(data.name):
+        raise BadRelease(str(folder.path), f"{data.name} is missing")
+    with folder.inner(data.name) as parts:
+        listed = {part.name for part in data.parts}
+        if len(parts.identities(listed)) < len(listed):
+            raise BadRelease(str(folder.path), f"parts of {data.name} are the same file under several names")
+        others = {f"{data.name}/{name}": kind for name, kind in parts.kinds().items() if name not in listed}
+        return [parts.checked(part.name, part.sha256) for part in data.parts], others

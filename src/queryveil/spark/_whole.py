@@ -1,0 +1,98 @@
+"""Everything in a release folder that lies on a cluster, held against its manifest by the rules of `checks.whole`.
+
+Files there are hashed by one job and read by another. That they are the same is told by their sizes and times, before
+and after.
+"""
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from queryveil.checks import whole
+from queryveil.data import Format
+from queryveil.errors import BadRelease
+from queryveil.formats import Content, Shape, shape_of
+from queryveil.formats.shape import n_foreign
+from queryveil.release import MANIFEST, Contents, DataFile, Manifest
+from queryveil.spark._executors import Batches, SparkLog, map_batches, to_polars
+from queryveil.spark._storage import Storage
+
+_N = pa.schema([("name", pa.string()), ("n", pa.int64())])
+_TIMES, _IDS, _TEXTS = "times", "ids", "texts"
+
+
+def contents_of(storage: Storage, folder: str, manifest: Manifest, *, text: bytes, files: list[str]) -> Contents:
+    """Return what lies in a release folder beside its data; `files` are those of the data."""
+    data = manifest.data
+    assert data is not None
+    listed = {MANIFEST, data.name, *([] if manifest.clicks is None else [manifest.clicks.name])}
+    others = {name: kind for name, kind in storage.kinds(folder).items() if name not in listed}
+    if data.parts:
+        parts = {part.name for part in data.parts}
+        inside = storage.kinds(f"{folder}/{data.name}")
+        others |= {f"{data.name}/{name}": kind for name, kind in inside.items() if name not in parts}
+    return Contents(others=others, shapes={data.name: _shape(storage, files, data)}, manifest=text)
+
+
+def _shape(storage: Storage, files: list[str], data: DataFile) -> Shape:
+    """Return how many values no reader returns: metadata of Parquet, and keys that stand twice in a line of JSON."""
+    if data.format is Format.PARQUET:
+        return Shape(n_hidden=sum(n_foreign(storage.parquet_metadata(file)) for file in files))
+    if data.format is not Format.JSONL:
+        return Shape()
+    lines = storage.spark.read.option("lineSep", "\n").text(files).select(F.col("value").cast("binary"))
+    found = map_batches(lines, _twice, _N).agg(F.sum("n").alias("n")).collect()
+    return Shape(n_hidden=int(found[0]["n"] or 0))
+
+
+def _twice(batches: Batches) -> Batches:
+    n = 0
+    for batch in batches:
+        lines = Content("the log", b"\n".join(batch["value"].to_pylist()))
+        n += shape_of(lines, format=Format.JSONL).n_hidden
+    yield pa.RecordBatch.from_pydict({"name": [""], "n": [n]}, _N)
+
+
+def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> list[str]:
+    """Return what is wrong with a released log beside its promise, as on one machine but without the rows."""
+    data = manifest.data
+    assert data is not None
+    n_users, columns = released.n_users, released.frame.columns
+    said, extra = whole.faults_of_columns(contents, manifest, columns, has_rows=released.n_rows > 0)
+    counted = map_batches(released.frame, _wrong, _N, manifest=manifest, extra=extra, n_users=n_users)
+    wrong = {row["name"]: int(row["n"]) for row in counted.groupBy("name").agg(F.sum("n").alias("n")).collect()}
+    file, detail, ids = data.name, manifest.columns.time, manifest.columns.ids
+    lines = {
+        **{f"column {name}": f"column {name} should be empty, and is not in" for name in extra},
+        _TIMES: f"times are finer than {MANIFEST} says ({detail}) in",
+        _IDS: f"user ids are not as {MANIFEST} says ({ids}) in",
+        _TEXTS: "texts differ in case or form from how they are released in",
+    }
+    rows = [
+        f"{file}: {line} {n:,} {'row' if n == 1 else 'rows'}" for name, line in lines.items() if (n := wrong.get(name))
+    ]
+    sizes = whole.other_sizes(manifest, row=released.n_rows, user=n_users)
+    return [*whole.faults_beside(contents, manifest), *said, *rows, *sizes]
+
+
+def _wrong(batches: Batches, *, manifest: Manifest, extra: list[str], n_users: int) -> Batches:
+    """Count the rows that are not as the manifest says, by what is wrong with them."""
+    counts = dict.fromkeys([_TIMES, _IDS, _TEXTS, *(f"column {name}" for name in extra)], 0)
+    is_plain = manifest.data is not None and manifest.data.format is Format.TRANSACTIONS
+    for batch in batches:
+        frame = to_polars(batch)
+        for name in extra:
+            counts[f"column {name}"] += frame.height - frame[name].null_count()
+        if "time" in frame.columns:
+            times = frame["time"].cast(pl.Datetime("us"))
+            counts[_TIMES] += int(whole.finer_than(times, manifest.columns.time).sum())
+        if not is_plain:
+            counts[_IDS] += int(whole.odd_ids(frame["user"], manifest.columns.ids, n_ids=n_users).sum())
+        counts[_TEXTS] += int(whole.untidy(frame["query"], manifest.promise, method=manifest.method).sum())
+    yield pa.RecordBatch.from_pydict({"name": list(counts), "n": list(counts.values())}, _N)
+
+
+def check_unchanged(storage: Storage, folder: str, files: list[str], *, before: list[tuple[int, int]]) -> None:
+    """Raise if a file is not the one that was hashed."""
+    if storage.stamps(files) != before:
+        raise BadRelease(folder, "its files were changed while they were verified; verify it again")
