@@ -270,3 +270,20 @@ def test_members_are_counted_again_by_their_file(run: Run, refused: Refused, log
     assert done.returncode == 1
     assert "in the membership file (row " in done.stdout
     assert "there is no such file" in refused("verify", folder, "--membership", tmp_path / "nowhere.csv")
+
+
+def test_a_release_is_signed_and_checked_with_the_keys_of_keygen(run: Run, refused: Refused, release: Path) -> None:
+    office = release.parent / "office"
+    made = run("keygen", office)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert run("verify", release, "--signed-by", f"{office}.pub").returncode == 1
+    signed = run("sign", release, "--key", f"{office}.key")
+    assert (signed.returncode, signed.stdout) == (0, f"signed: {release / 'manifest.sig'}\n")
+    assert run("verify", release, "--signed-by", f"{office}.pub").returncode == 0
+    assert "no public Ed25519 key" in refused("verify", release, "--signed-by", f"{office}.key")
+    assert "is already there" in refused("keygen", office)
+    other = release.parent / "other"
+    run("keygen", other)
+    told = run("verify", release, "--signed-by", f"{other}.pub")
+    assert told.returncode == 1
+    assert "manifest.sig was not made with this key" in told.stdout

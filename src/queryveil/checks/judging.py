@@ -40,6 +40,7 @@ def verify(
     classifier: Classifier | None = None,
     membership: pl.DataFrame | Path | str | None = None,
     expect: str | None = None,
+    signed_by: Path | str | None = None,
 ) -> Verdict:
     """Return the verdict on a release: on its promise, and on everything that lies in its folder.
 
@@ -54,11 +55,14 @@ def verify(
     - `membership`: who is in which group, as plink wrote it, or its file: members are counted again, and with the
       original the holders of each term too.
     - `expect`: the promise that is expected, as `km k=5 m=2`: another one or a weaker one is a fault.
+    - `signed_by`: the file with the public key of whoever must have signed it; without their signature it is a fault.
     """
     expected = None if expect is None else Expectation.from_text(expect)
     release = release if isinstance(release, Release) else read_release(release)
     given = _Given(original=original, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership)
     faults = whole.faults_of(release) + ([] if expected is None else expected.faults(release.manifest))
+    if signed_by is not None:
+        faults += _unsigned(release, signed_by)
     try:
         verdict = _judged(release, given)
     except (BadInput, BadRelease, NothingPromised):
@@ -79,6 +83,15 @@ class _Given:
     key: bytes | None
     classifier: Classifier | None
     membership: pl.DataFrame | Path | str | None
+
+
+def _unsigned(release: Release, public: Path | str) -> list[str]:
+    if release.contents is None:
+        raise BadInput("only a release that was read from its folder can be signed; save it, and sign the folder")
+    from queryveil.release.signing import signature_fault  # noqa: PLC0415 - loads cryptography only where it is used
+
+    fault = signature_fault(release.contents, public=public)
+    return [] if fault is None else [fault]
 
 
 def _judged(release: Release, given: _Given) -> Verdict:

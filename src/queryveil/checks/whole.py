@@ -19,10 +19,11 @@ from queryveil.checks.tokens import number, terms_of
 from queryveil.checks.verdict import BESIDE
 from queryveil.data import Format, Groups, QueryLog, Transactions
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
-from queryveil.release import MANIFEST, Contents, Ids, Manifest, Release, TimeDetail
+from queryveil.release import MANIFEST, SIGNATURE, Contents, Ids, Manifest, Release, TimeDetail
 
 REPORTS = ("report.html", "report.md", "report.json")
 """What `report` writes into a release folder."""
+_MAY_LIE_THERE = (*REPORTS, SIGNATURE)
 _N_NAMED = 10
 _FIXED = (Format.AOL, Format.EXCITE, Format.UBI)
 """Formats that have all their columns always, empty where the release has none."""
@@ -77,7 +78,7 @@ def printable(name: str) -> str:
 
 
 def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
-    strangers = [(name, kind) for name, kind in contents.others.items() if name not in REPORTS or kind != "file"]
+    strangers = [(name, kind) for name, kind in contents.others.items() if name not in _MAY_LIE_THERE or kind != "file"]
     for name, kind in strangers[:_N_NAMED]:
         yield f"{printable(name)} is a {kind or 'file'} that {MANIFEST} does not list"
     if len(strangers) > _N_NAMED:

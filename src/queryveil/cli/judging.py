@@ -35,6 +35,9 @@ def verify(
     expect: Annotated[
         str | None, typer.Option(metavar="PROMISE", help="Fail a weaker promise, or another: 'km k=5 m=2'.")
     ] = None,
+    signed_by: Annotated[
+        str | None, typer.Option(metavar="PUBLIC", help="Fail what the owner of this key did not sign.")
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
     tables: options.SwapTables,
     reading: options.OriginalReading,
@@ -43,7 +46,15 @@ def verify(
 ) -> None:
     """Judge a release, its promise and all that lies in its folder: exit 0 if it holds, 1 if anything is wrong."""
     is_other = tables.classifier_kind != "evidence"
-    engine.refuse(show=show, key=key, taxonomy=taxonomy, membership=membership, classifier=is_other, **tables.files)
+    engine.refuse(
+        show=show,
+        key=key,
+        taxonomy=taxonomy,
+        membership=membership,
+        signed_by=signed_by,
+        classifier=is_other,
+        **tables.files,
+    )
     spark, texts = engine.start(), None
     with progress_bar():
         if spark is not None:
@@ -59,6 +70,7 @@ def verify(
                 classifier=tables.own_classifier(),
                 membership=membership,
                 expect=expect,
+                signed_by=signed_by,
             )
             texts = verdict.show(release.data) if show else None
     if as_json:
@@ -71,6 +83,28 @@ def verify(
         for note in verdict.notes:
             typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if verdict.holds else 1)
+
+
+def keygen(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Writes NAME.key, to be kept secret, and NAME.pub.")],
+) -> None:
+    """Make a key pair: sign releases with the private key, and give the public one to whoever checks them."""
+    from queryveil.release.signing import make_keys
+
+    private, public = make_keys(name)
+    typer.echo(f"{private}: keep it secret; sign with: queryveil sign DIR --key {private}")
+    typer.echo(f"{public}: for whoever checks: queryveil verify DIR --signed-by {public}")
+
+
+def sign(
+    folder: options.Folder,
+    *,
+    key: Annotated[str, typer.Option(metavar="FILE", help="The private key that keygen made.")],
+) -> None:
+    """Sign the manifest of a release, and with it every file that the manifest lists."""
+    from queryveil.release.signing import sign_release
+
+    typer.echo(f"signed: {sign_release(folder, key=key)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

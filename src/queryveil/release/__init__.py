@@ -1,7 +1,7 @@
 """A release: data, promise and manifest, the rule for released columns, and its folder."""
 
 from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, ids_per_window, keyed
-from queryveil.release.contents import Contents
+from queryveil.release.contents import SIGNATURE, Contents
 from queryveil.release.manifest import (
     FORMAT_VERSION,
     MANIFEST,
@@ -23,6 +23,7 @@ __all__ = [
     "MANIFEST",
     "MIN_KEY_BYTES",
     "SEEDED_NOISE",
+    "SIGNATURE",
     "ColumnPolicy",
     "ColumnReport",
     "Contents",

@@ -13,6 +13,7 @@ from queryveil.formats.shape import Shape
 from queryveil.formats.streams import Content
 from queryveil.release.manifest import MANIFEST, DataFile, sum_of_parts
 
+SIGNATURE = "manifest.sig"
 _KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -30,12 +31,14 @@ class Contents:
     - `shapes`: the columns of each data file as they stand there.
     - `absent`: the columns that the manifest names and a data file does not have, by their role.
     - `manifest`: the bytes of the manifest.
+    - `signature`: the signature of the manifest; None where there is none.
     """
 
     others: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     manifest: bytes = field(default=b"", repr=False)
+    signature: bytes | None = field(default=None, repr=False)
 
 
 class OpenFolder:

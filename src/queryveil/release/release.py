@@ -15,7 +15,7 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError,
 from queryveil.formats.atomic_folders import check_writable, whole
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
-from queryveil.release.contents import Contents, OpenFolder, read_files
+from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
 from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes
 from queryveil.settings import is_utf8
 
@@ -129,6 +129,7 @@ def read_release(folder: str | Path) -> Release:
         clicks = None if manifest.clicks is None else read_files(opened, manifest.clicks)[0][0]
         listed = {MANIFEST, manifest.data.name, *([] if manifest.clicks is None else [manifest.clicks.name])}
         others |= {name: kind for name, kind in opened.kinds().items() if name not in listed}
+        signature = opened.read(SIGNATURE) if others.get(SIGNATURE) == "file" else None
     shapes = {
         file.name: formats.shape_of(file, format=manifest.data.format) for file in [*files, *filter(None, [clicks])]
     }
@@ -137,7 +138,7 @@ def read_release(folder: str | Path) -> Release:
         data=_read_data(files, manifest.data, clicks=clicks, absent=absent),
         manifest=manifest,
         folder=path,
-        contents=Contents(others=others, shapes=shapes, absent=absent, manifest=text),
+        contents=Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature),
     )
 
 
