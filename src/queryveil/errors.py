@@ -21,16 +21,34 @@ QueryveilError
 ├── ReleaseExists     the folder to write to is already there
 └── BadRelease        a release folder is damaged or incomplete
 
-No message holds query text, a URL or a user id: rows are named by file and line.
+No message holds query text, a URL or a user id: rows are named by file and line. Names of files and columns are quoted
+in them, and whoever gave a file its name could steer a terminal by it: all messages are made `printable`.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from traceback import extract_tb
 
+# Control characters (C0, DEL, C1), line and paragraph separators, what turns the direction of writing, and bytes of a
+# file name that are not UTF-8.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return a text in which characters that steer a terminal are written as escapes, but for those in `keep`.
+
+    >>> printable("log\x1b[2J.tsv")
+    'log\\u001b[2J.tsv'
+    """
+    return _UNPRINTABLE.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text)
+
 
 class QueryveilError(Exception):
-    """The root of the tree; the command line prints its message and exits with 2."""
+    """The root of the tree; the command line prints its message, a line or some, and exits with 2."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(map(printable, lines)))
 
 
 class BadParameter(QueryveilError):
@@ -209,7 +227,7 @@ class BadRows(BadInput):
             lines.append(f"and {n_total - len(lines)} more")
         count = "1 row cannot be read" if n_total == 1 else f"{n_total} rows cannot be read"
         lines.append(f"{count}; mend the file, or leave such rows out with --bad-rows skip")
-        super().__init__("\n".join(lines))
+        super().__init__(*lines)
 
 
 class MissingColumn(BadInput):

@@ -70,3 +70,16 @@ def test_several_files_are_one_log(run: Run, log_file: Path) -> None:
     once, twice = (json.loads(run("inspect", *files, "--json").stdout) for files in ([log_file], [log_file, log_file]))
     assert twice["n_rows"] == 2 * once["n_rows"]
     assert twice["n_users"] == once["n_users"]
+
+
+def test_rows_that_were_skipped_are_told(run: Run, log_file: Path) -> None:
+    log_file.write_text(log_file.read_text() + "one\ttwo\n\t\n")
+    done = run("inspect", log_file, "--bad-rows", "skip")
+    assert ["bad", "rows", "skipped", "2"] in [line.split() for line in done.stdout.splitlines()]
+    assert json.loads(run("inspect", log_file, "--bad-rows", "skip", "--json").stdout)["n_bad_rows_skipped"] == 2
+
+
+def test_documents_of_other_indexes_are_told(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.ndjson"
+    path.write_text('{"index": {"_index": "orders"}}\n{"client_id": "7", "user_query": "kettle"}\n')
+    assert "documents of other indexes left out  1" in run("inspect", path, "--format", "ubi").stdout

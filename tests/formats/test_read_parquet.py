@@ -7,6 +7,7 @@ import pytest
 
 from queryveil.errors import BadFile, BadRows, MissingColumn
 from queryveil.formats import Format, read_log
+from queryveil.reports.inspection import inspect
 
 
 def _file(folder: Path, columns: dict[str, Any], name: str = "log.parquet") -> Path:
@@ -99,3 +100,24 @@ def test_no_rows_are_an_empty_log_with_its_columns(tmp_path: Path) -> None:
         "time": pl.Datetime("us"),
         "n": pl.Int8,
     }
+
+
+@pytest.mark.parametrize("kind", [pl.Datetime("us"), pl.Datetime("ms"), pl.Datetime("us", "Europe/Vienna"), pl.Date])
+def test_a_time_in_a_year_that_python_has_not_is_a_bad_row(tmp_path: Path, kind: Any) -> None:
+    far = 2**31 - 1 if kind == pl.Date else 2**62
+    times = pl.Series([0, far, -far], dtype=pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
+    path = _file(tmp_path, {"user": ["7"] * 3, "query": ["a"] * 3, "time": times})
+    with pytest.raises(BadRows) as caught:
+        read_log(path)
+    assert [(row.line, row.reason) for row in caught.value.rows] == [
+        (2, "the time cannot be read as a time"),
+        (3, "the time cannot be read as a time"),
+    ]
+    assert inspect(read_log(path, bad_rows="skip")).last_time == datetime(1970, 1, 1)
+
+
+@pytest.mark.parametrize("value", [9_999_999_999, -62_135_596_801, 1e300, float("inf")])
+def test_a_number_beyond_those_years_is_one_too(tmp_path: Path, value: float) -> None:
+    path = _file(tmp_path, {"user": ["7"] * 3, "query": ["a"] * 3, "time": [1714558830250.0, float(value), None]})
+    with pytest.raises(BadRows, match="line 2: the time cannot be read as a time\\n1 row cannot be read"):
+        read_log(path)

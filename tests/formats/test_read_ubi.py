@@ -7,6 +7,7 @@ import pytest
 
 from queryveil.errors import BadRows
 from queryveil.formats import Format, read_log
+from queryveil.methods import Km
 
 T1, T2 = datetime(2024, 12, 10, 0, 1, 29, 378_000), datetime(2024, 6, 4, 19, 2, 42, 25_000)
 QUERIES: list[dict[str, Any]] = [
@@ -95,3 +96,11 @@ def test_bad_documents_are_bad_rows(tmp_path: Path) -> None:
         (6, "the time cannot be read as a time"),
     ]
     assert read_log(path, bad_rows="skip").n_rows == 1
+
+
+def test_documents_of_an_index_that_is_none_of_ubi_are_counted(tmp_path: Path) -> None:
+    path = _file(tmp_path, _bulk("ubi_queries", QUERIES) + _bulk("shop_orders", [{"user_query": "pan"}] * 2))
+    assert read_log(path, format="ubi").reading.n_foreign_documents == 2
+    only = read_log(_file(tmp_path, _bulk("my_queries", QUERIES)), format="ubi")
+    assert (only.n_rows, only.reading.n_foreign_documents) == (0, 3)
+    assert Km(k=2, m=1).anonymize(only).manifest.warnings == ("documents of indexes that are none of UBI, left out: 3",)

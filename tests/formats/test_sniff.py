@@ -14,6 +14,8 @@ from queryveil.formats import Format, Layout, extension, layout_for, read_log
         ("broken line\n7\tkettle\t2006-03-01 07:17:12\t\t\n", Format.AOL),
         ("A\t970916105432\tkettle\n", Format.EXCITE),
         ("user\tquery\n7\tkettle\n", Format.TSV),
+        ("user\tquery\ttime\trank\turl\n7\tkettle\t2006-03-01 07:17:12\t\t\n", Format.TSV),
+        ("user\tq\t2006-03-01 07:17:12\t\t\n7\tkettle\t2006-03-01 07:17:12\t\t\n", Format.AOL),
         ('"user","query"\n7,kettle\n', Format.CSV),
         ('{"user": "7", "query": "kettle"}\n', Format.JSONL),
         ('{"index": {"_index": "ubi_queries"}}\n{"client_id": "7", "user_query": "kettle"}\n', Format.UBI),
@@ -85,3 +87,11 @@ def test_an_unknown_ending_is_an_error_that_lists_the_known_ones(name: str) -> N
 
 def test_a_ubi_release_is_ndjson() -> None:
     assert extension(Layout(format=Format.UBI, compression="gz")) == "ndjson.gz"
+
+
+def test_columns_with_names_go_by_them_and_not_by_the_places_that_aol_gives_them(tmp_path: Path) -> None:
+    path = tmp_path / "log.tsv"
+    path.write_text("query\tuser\ttime\trank\turl\nkettle\t7\t2006-03-01 07:17:12\t2\t/a\n")
+    log = read_log(path)
+    assert log.frame.select("user", "query", "rank").rows() == [("7", "kettle", 2)]
+    assert log.layout.columns == ("query", "user", "time", "rank", "url")

@@ -128,7 +128,7 @@ def test_counts_in_frequent_combinations_equal_the_sum_of_their_supports(
 
 @given(histories, thresholds)
 def test_users_who_stand_alone_are_those_with_a_rare_combination(sets: list[frozenset[str]], k: int) -> None:
-    found = count_alone(compressed(sets), k=k, m=3)
+    found = count_alone(compressed(sets), k=k, m=3).n_users
     for size in (1, 2, 3):
         rare = set(violations(sets, k=k, m=size))
         assert found[size] == sum(any(c in rare for c in combinations_of(h, m=size)) for h in sets)

@@ -338,3 +338,18 @@ def test_a_part_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
             assert verify(folder).holds
     with pytest.raises(BadRelease):
         read_release(folder)
+
+
+@pytest.mark.parametrize(("kind", "n"), [(Format.CSV, 4), (Format.TSV, 4), (Format.JSONL, 0), (Format.PARQUET, 0)])
+def test_cells_that_a_spreadsheet_would_calculate_are_counted_and_left_as_they_are(
+    tmp_path: Path, kind: Format, n: int
+) -> None:
+    notes = ["=1+1", "@home", "-2", "+3", "a=b", None]
+    frame = pl.DataFrame({"user": list("abcdef"), "query": ["kettle"] * 6, "note": notes})
+    method = Km(k=2, m=1, columns=ColumnPolicy(keep=("note",)))
+    folder = method.anonymize(QueryLog(frame=frame, layout=Layout(format=kind))).save(tmp_path / "out")
+    read = read_release(folder)
+    told = [text for text in read.manifest.warnings if "formulas" in text]
+    assert told == [f"cells that a spreadsheet would take for formulas: {n}; import the file as text"] * (n > 0)
+    assert set(read.log.frame["note"]) == set(notes)
+    assert read.as_written.warnings == read.manifest.warnings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
 
@@ -14,9 +15,12 @@ from tests.support.examples import examples
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
-from queryveil.reports.inspection import inspect
+from queryveil.reports.inspection import Alone, count_alone, inspect
 from queryveil.testing import log_of, tiny_log
 from queryveil.testing.strategies import logs
+from queryveil.text import tokenize
+from queryveil.text.histories import collect
+from queryveil.text.tokens import encode
 
 Sets = list[set[str]]
 
@@ -94,3 +98,47 @@ def test_neither_the_repr_nor_the_plain_form_holds_text() -> None:
     found = inspect(tiny_log())
     for term in ("jaguar", "zanzibar", "u1"):
         assert term not in repr(found) + str(found.to_dict())
+
+
+def test_terms_that_the_same_users_have_take_no_steps_however_many_they_are() -> None:
+    words = " ".join(f"w{i}" for i in range(2000))
+    assert counted({f"u{i}": [words] for i in range(3)}).n_steps == 0
+    own = counted({f"u{i}": [f"{words} own{i}"] for i in range(3)})
+    assert (own.n_users, own.n_steps) == ({1: 3, 2: 3, 3: 3}, 0)
+
+
+def test_terms_that_nearly_everybody_has_take_no_steps_either() -> None:
+    # Every user lacks two of the terms, another two each.
+    users = {f"u{i}": [" ".join(f"w{j}" for j in range(40) if j // 2 != i)] for i in range(20)}
+    assert counted(users, k=3).n_steps == 0
+    assert counted(users, k=18).n_users == {1: 0, 2: 0, 3: 20}
+
+
+def crossing(n_users: int, n_terms: int) -> dict[str, list[str]]:
+    """Return users of whom about half have each term, no two terms the same half."""
+    return {
+        f"u{i}": [" ".join(f"w{j}" for j in range(n_terms) if hash((i * 7919, j * 104729)) % 2)] for i in range(n_users)
+    }
+
+
+def test_beyond_the_limit_of_steps_the_figure_is_a_lower_bound_and_says_so() -> None:
+    users = crossing(100, 80)
+    whole, bounded = counted(users), counted(users, most_steps=1000)
+    assert (whole.at_least, bounded.at_least) == ((), (3,))
+    # Each thread may end the row that it has begun, and counts what it passes by.
+    assert bounded.n_steps <= whole.n_steps / 5
+    assert bounded.n_users[3] <= whole.n_users[3]
+    assert {size: bounded.n_users[size] for size in (1, 2)} == {size: whole.n_users[size] for size in (1, 2)}
+
+
+def counted(users: dict[str, list[str]], *, k: int = 2, most_steps: int | None = None) -> Alone:
+    frame = log_of(users).frame
+    owners, names = encode(frame["user"])
+    histories = collect(tokenize(frame["query"]), owners, n_users=len(names))
+    return count_alone(histories, k=k, m=3, most_steps=most_steps)
+
+
+def test_a_lower_bound_is_told_as_one() -> None:
+    found = replace(inspect(tiny_log()), at_least=(3,))
+    assert [found.n_alone_in_words(size) for size in (2, 3)] == ["4", "at least 4"]
+    assert "at least 4 (" in found._repr_html_()

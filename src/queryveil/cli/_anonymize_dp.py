@@ -12,7 +12,7 @@ import typer
 
 from queryveil.cli import options
 from queryveil.cli._releases import print_manifest
-from queryveil.cli.output import progress_bar
+from queryveil.cli.output import echo, progress_bar
 from queryveil.errors import BadParameter, NotYet
 from queryveil.methods.settings import DpSettings
 from queryveil.settings import setting, values_of
@@ -70,9 +70,9 @@ class Budget:
             yield
         except BaseException:
             # Privacy: how far it came cannot be told for certain, and noise that was drawn may have been seen.
-            typer.echo(f"what the release would have spent stays spent; in {self.budget} {left}", err=True)
+            echo(f"what the release would have spent stays spent; in {self.budget} {left}", err=True)
             raise
-        typer.echo(f"budget: in {self.budget} {left}", err=True)
+        echo(f"budget: in {self.budget} {left}", err=True)
 
 
 def dp(
@@ -115,7 +115,7 @@ def dp(
                 counts = chosen.anonymize(data)
                 release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=chosen.seed)
                 release.save(output, force=force)
-            n_users, noisy, manifest = data.n_users, counts.manifest, release.manifest
+            n_users, noisy, manifest = data.n_users, counts.manifest, release.as_written
             n_clicks = counts.tallies.n_clicks if chosen.clicks and synthesize is None else None
         else:
             there = reading.read_on(spark, log)
@@ -146,6 +146,6 @@ def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:
         thresholds = [str(part.threshold) for part in manifest.noise if part.what == "queries"]
         reached = " or, in the second round, ".join(thresholds)
         ways = "more people, a smaller --max-queries or a larger epsilon would help"
-        typer.echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
+        echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
     if n_users and delta * n_users >= 1:
-        typer.echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)
+        echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)

@@ -11,7 +11,7 @@ import typer
 
 from queryveil.cli import options
 from queryveil.cli._releases import make_release, print_manifest
-from queryveil.cli.output import progress_bar
+from queryveil.cli.output import echo, progress_bar
 from queryveil.errors import BadInput, MissingExtra
 from queryveil.methods.settings import PlinkSettings
 from queryveil.settings import values_of
@@ -60,7 +60,7 @@ def plink(
             release.save(output, force=force)
     print_manifest(release.manifest, output, as_json=as_json)
     if membership is not None:
-        typer.echo(f"who is in which group: {membership}; it undoes the release, keep it to yourself", err=True)
+        echo(f"who is in which group: {membership}; it undoes the release, keep it to yourself", err=True)
 
 
 MOST_USERS = 1000

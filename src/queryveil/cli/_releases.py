@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from queryveil.cli.options import Engine, Reading, key_beside
-from queryveil.cli.output import print_facts, print_json, progress_bar
+from queryveil.cli.output import echo, print_facts, print_json, progress_bar
 from queryveil.errors import BadFile
 
 if TYPE_CHECKING:
@@ -63,14 +61,14 @@ def make_release(
         with progress_bar():
             release = method.anonymize(reading.read(log))
             release.save(output, force=force)
-            manifest = release.manifest
+            manifest = release.as_written
     else:
         spark.check_target(output, force=force)
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
     print_manifest(manifest, output, as_json=as_json)
     if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
-        typer.echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
+        echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
 
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
@@ -90,14 +88,14 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
         | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
     )
     for warning in manifest.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
     check = "" if manifest.promise.promises_nothing else f"; check it with: queryveil verify {folder}"
     if "://" in folder:
         # Only Spark reaches such a place.
         check += " --engine spark"
     if manifest.promise.needs_original:
         check += " --original LOG"
-    typer.echo(f"\nwritten to {folder}{check}", err=True)
+    echo("", f"written to {folder}{check}", err=True)
 
 
 def _figure(value: float) -> int | float:

@@ -12,6 +12,7 @@ from queryveil.cli._anonymize_dp import dp
 from queryveil.cli._anonymize_plink import plink
 from queryveil.cli._commands import with_options
 from queryveil.cli._releases import fresh_key, make_release
+from queryveil.cli.output import echo
 from queryveil.errors import NotYet
 from queryveil.methods import settings
 from queryveil.settings import setting, values_of
@@ -75,7 +76,7 @@ def swap(
         chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
         make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
     if made is not None:
-        typer.echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
+        echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
 
 
 def token_hash(
@@ -99,9 +100,7 @@ def token_hash(
         chosen = TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
         make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
     if made is not None:
-        typer.echo(
-            f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True
-        )
+        echo(f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
 
 
 app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has its own --help.")

@@ -13,7 +13,8 @@ from typer.exceptions import TyperException
 
 from queryveil.cli import anonymize, experiments, judging, logs, service
 from queryveil.cli._commands import with_options
-from queryveil.errors import QueryveilError, fault_in_words
+from queryveil.cli.output import echo
+from queryveil.errors import QueryveilError, fault_in_words, printable
 from queryveil.version import __version__
 
 # As a shell counts them: 128 and the number of the signal.
@@ -48,7 +49,7 @@ app.command("reproduce")(with_options(experiments.reproduce))
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"queryveil {__version__}")
+        echo(f"queryveil {__version__}")
         raise typer.Exit
 
 
@@ -88,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if error.filename is None:
             _forget_output()
-        _fail(": ".join(str(part) for part in (error.filename, error.strerror or type(error).__name__) if part))
+        parts = (error.filename, error.strerror or type(error).__name__)
+        _fail(": ".join(printable(str(part)) for part in parts if part))
     except (KeyboardInterrupt, typer.Abort):
         code = _STOPPED
     except BaseException as error:  # a panic of Polars is no Exception
@@ -116,5 +118,5 @@ def _write_whatever_comes() -> None:
 def _fail(message: str, *, code: int = 2) -> NoReturn:
     # Where no command is given, Typer has printed the help and has nothing more to say.
     if message:
-        typer.echo(f"queryveil: {message}", err=True)
+        echo(*f"queryveil: {message}".split("\n"), err=True)
     sys.exit(code)

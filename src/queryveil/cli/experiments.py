@@ -12,7 +12,7 @@ import typer
 import queryveil
 from queryveil.cli import options
 from queryveil.cli._commands import read_values
-from queryveil.cli.output import print_json, print_table, progress_bar
+from queryveil.cli.output import echo, print_json, print_table, progress_bar
 from queryveil.errors import BadInput, BadParameter
 from queryveil.settings import setting
 
@@ -78,7 +78,7 @@ def compare(
     else:
         _print_comparison(found, output)
     for row in found.broken:
-        typer.echo(f"BROKEN: {row.name}: {row.judged.verdict}", err=True)
+        echo(f"BROKEN: {row.name}: {row.judged.verdict}", err=True)
     if all(row.judged.failed for row in found.rows):
         raise BadInput("no run came to an end; the notes say why")
     raise typer.Exit(1 if found.broken else 0)
@@ -96,14 +96,18 @@ def _plan(methods: str | None, plan: Path | None) -> Plan | None:
 
 def _print_comparison(found: Comparison, folder: Path) -> None:
     print_table(*found.table())
-    typer.echo(f"\n{found.in_words()}")
+    echo("", found.in_words())
     for caution in found.cautions():
-        typer.echo(caution)
+        echo(caution)
     if found.picked is not None:
-        typer.echo(f"\n    {found.picked.command}\n")
+        echo("", f"    {found.picked.command}", "")
     for note in found.notes():
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
+        echo(f"note: {note}", err=True)
+    echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
+
+
+def _echo_text(text: str) -> None:
+    echo(*text.split("\n"))
 
 
 def demo(
@@ -130,7 +134,7 @@ def _print_demo(done: Demo, folder: Path) -> None:
     before, after, promise = done.before, done.after, done.manifest.promise
     size = max(before.alone)
     counts = done.manifest.counts
-    typer.echo(
+    _echo_text(
         f"A made-up search log: {before.n_rows:,} queries of {before.n_users:,} people.\n"
         f"\n"
         f"Before  {before.alone[size]:,} of {before.n_users:,} people stood alone: "
@@ -147,7 +151,7 @@ def _print_demo(done: Demo, folder: Path) -> None:
         f"All methods side by side: what each keeps, and how many people are found by 4 of their terms\n"
     )
     print_table(*done.comparison.table())
-    typer.echo(
+    _echo_text(
         "\n".join(["", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out]) + "\n"
         f"\n"
         f"Look    {folder / 'release' / 'report.html'} (the report on the release)\n"
@@ -201,4 +205,4 @@ def reproduce(
         return
     print_table(table.columns, table.rows, title=table.title)
     for note in table.notes:
-        typer.echo(f"- {note}")
+        echo(f"- {note}")

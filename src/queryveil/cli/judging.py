@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 import queryveil
 from queryveil.cli import options
 from queryveil.cli._commands import load_taxonomy, read_values
-from queryveil.cli.output import print_json, print_table, progress_bar
+from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
 from queryveil.settings import setting
 
@@ -79,9 +78,9 @@ def verify(
         # Where the first of the faults is all there is, the sentence has told it.
         faults = verdict.faults if verdict.n_violations or len(verdict.faults) > 1 else ()
         for line in (verdict.in_words(), *(f"fault: {fault}" for fault in faults), *(texts or [])):
-            typer.echo(line)
+            echo(line)
         for note in verdict.notes:
-            typer.echo(f"note: {note}", err=True)
+            echo(f"note: {note}", err=True)
     raise typer.Exit(0 if verdict.holds else 1)
 
 
@@ -177,16 +176,14 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
     if rows:
         print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
     if is_noisy and found.named("sybil") is not None:
-        typer.echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
+        echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
     if not found.exact:
-        typer.echo(
-            "note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n", err=True
-        )
+        echo("note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n", err=True)
     reasons: dict[str, list[str]] = {}
     for skipped in found.skipped:
         reasons.setdefault(skipped.reason, []).append(skipped.attacker)
     for reason, names in reasons.items():
-        typer.echo(f"not run: {', '.join(names)}: {reason}", err=True)
+        echo(f"not run: {', '.join(names)}: {reason}", err=True)
 
 
 def _label(found: Exposure) -> str:
@@ -238,7 +235,7 @@ def measure(
     if rows:
         print_table(("measure", "value", ""), rows)
     for text in found.notes:
-        typer.echo(f"note: {text}", err=True)
+        echo(f"note: {text}", err=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,11 +305,11 @@ def report(
         )
         text = reports.render(made, format=kind)
     if goes_out:
-        sys.stdout.write(text)
+        write_out(text)
     else:
         reports.write_whole(text, path)
-        typer.echo(reports.in_short(made))
-        typer.echo(f"written to {path}", err=True)
+        echo(reports.in_short(made))
+        echo(f"written to {path}", err=True)
     raise typer.Exit(1 if made.state is reports.State.BROKEN else 0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,8 +72,11 @@ def inspect(
             "time": span,
             "columns": ", ".join(found.columns),
         }
+        | found.left_out
         | {
-            f"users with {size} term{'s' if size > 1 else ''} {alone}": f"{n:,} ({share(n, found.n_users)})"
+            f"users with {size} term{'s' if size > 1 else ''} {alone}": (
+                f"{found.n_alone_in_words(size)} ({share(n, found.n_users)})"
+            )
             for size, n in found.alone.items()
         }
     )
@@ -105,13 +107,9 @@ def classify(
 
 def _print_lines(rows: pl.DataFrame) -> None:
     """Print a line of JSON for each row, and a last one with the share of each category."""
-    import msgspec
-
-    encode = msgspec.json.Encoder().encode
     for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1):
-        line = {"row": i, "category": category, "main_unit": main_unit, "removed": removed or []}
-        sys.stdout.write(encode(line).decode() + "\n")
-    sys.stdout.write(encode({"n_rows": len(rows), "shares": _shares(rows)}).decode() + "\n")
+        print_json({"row": i, "category": category, "main_unit": main_unit, "removed": removed or []}, indent=0)
+    print_json({"n_rows": len(rows), "shares": _shares(rows)}, indent=0)
 
 
 def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, int], n_emptied: int) -> None:

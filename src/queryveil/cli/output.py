@@ -1,4 +1,8 @@
-"""What the commands print: data to stdout, the rest to stderr. Rich is loaded when something is printed."""
+r"""What the commands print: data to stdout, the rest to stderr. Rich is loaded when something is printed.
+
+Names of files and columns, terms and queries come from whoever wrote them: nothing of them steers a terminal, because
+all that commands print goes through this module, which writes control characters as escapes (`\u001b`).
+"""
 
 import sys
 import time
@@ -6,21 +10,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import typer
+
 from queryveil import progress
+from queryveil.errors import printable
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON."""
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines, to stderr with `err`; a line end inside of one is written as an escape."""
+    for line in lines:
+        typer.echo(printable(line), err=err)
+
+
+def write_out(text: str) -> None:
+    """Write a document to stdout."""
+    sys.stdout.write(printable(text, keep="\n\t"))
+
+
+def print_json(value: Any, *, indent: int = 2) -> None:
+    """Print a value as JSON, on one line if `indent` is 0; escapes mean the same there as what they stand for."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+    text = msgspec.json.encode(value, enc_hook=str)
+    write_out((msgspec.json.format(text, indent=indent) if indent else text).decode() + "\n")
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
     """Print names and what they are, a line each."""
     width = max(map(len, facts), default=0)
     for name, fact in facts.items():
-        sys.stdout.write(f"{name:<{width}}  {_readable(fact)}\n")
+        sys.stdout.write(f"{printable(name):<{width}}  {_readable(fact)}\n")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
@@ -29,9 +48,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title and Text(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(
+        title=title and Text(printable(title)), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for i, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(Text(printable(column)), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
         # Words in square brackets are no markup here.
         table.add_row(*(Text(_readable(cell)) for cell in row))
@@ -45,7 +66,7 @@ def _readable(value: object) -> str:
         return f"{value:,}"
     if value is None:
         return "-"
-    return str(value)
+    return printable(str(value))
 
 
 def share(part: int, whole: int) -> str:
@@ -75,7 +96,7 @@ def progress_bar() -> Iterator[None]:
     def tell(name: str, done: float) -> None:
         if time.monotonic() - started > 1 and not bar.live.is_started:
             bar.start()
-        bar.update(task, description=name, completed=done)
+        bar.update(task, description=printable(name), completed=done)
 
     try:
         with progress.watch(tell):

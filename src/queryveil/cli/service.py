@@ -14,7 +14,7 @@ import typer
 
 import queryveil
 from queryveil.cli import options
-from queryveil.cli.output import print_facts, print_json, print_table, share
+from queryveil.cli.output import echo, print_facts, print_json, print_table, share
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.settings import LineSettings, LiveSettings
 from queryveil.service.http.limits import HttpLimits
@@ -184,7 +184,7 @@ def _settings(
 
 def say(line: str) -> None:
     """Say something to people."""
-    typer.echo(f"queryveil: {line}", err=True)
+    echo(f"queryveil: {line}", err=True)
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -348,7 +348,7 @@ def _export(database: ProfileDatabase, path: Path) -> None:
         raise BadParameter("export", path.name, allowed="a file that is not there yet")
     rows = database.table()
     write_frame(rows, path, layout=layout_for(path))
-    typer.echo(f"{len(rows):,} profiles written to {path}", err=True)
+    echo(f"{len(rows):,} profiles written to {path}", err=True)
 
 
 def _print_comparison(found: ProfileComparison, *, as_json: bool) -> None:

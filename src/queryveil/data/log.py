@@ -55,15 +55,20 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What had to be done to read a log; it goes into the manifest of every release made from it."""
+    """What had to be done to read a log; it goes into the manifest of every release made from it.
+
+    - `n_foreign_documents`: documents of OpenSearch left out because their index is none of UBI.
+    """
 
     n_bad_rows_skipped: int = 0
     n_latin1_rows: int = 0
+    n_foreign_documents: int = 0
 
     def __add__(self, other: Self) -> Self:
         return type(self)(
             n_bad_rows_skipped=self.n_bad_rows_skipped + other.n_bad_rows_skipped,
             n_latin1_rows=self.n_latin1_rows + other.n_latin1_rows,
+            n_foreign_documents=self.n_foreign_documents + other.n_foreign_documents,
         )
 
 

@@ -9,7 +9,7 @@ from queryveil.formats.records import BadRowPolicy
 from queryveil.formats.shape import Shape, shape_of
 from queryveil.formats.streams import Content
 from queryveil.formats.transactions import read_transactions, transactions_layout, write_transactions
-from queryveil.formats.write import write_log
+from queryveil.formats.write import count_formulas, write_log
 
 __all__ = [
     "BadRowPolicy",
@@ -18,6 +18,7 @@ __all__ = [
     "Layout",
     "Shape",
     "are_profiles",
+    "count_formulas",
     "extension",
     "layout_for",
     "read_groups",

@@ -13,6 +13,9 @@ FIRST_EPOCH_S, LAST_EPOCH_S = 100_000_000, 4_102_444_799
 
 _SECOND = 1_000_000
 
+# The years 1 to 9999, which are all that Python's dates have.
+FIRST_MICROS, LAST_MICROS = -62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND - 1
+
 
 @njit(cache=True)
 def _digits(data: Bytes, start: int, stop: int) -> int:
@@ -110,7 +113,9 @@ def _calendar(data: Bytes, start: int, stop: int) -> tuple[int, int]:
         east = _zone(data, at, stop)
         if east == 10_000:
             return 0, BAD
-        return micros + fraction - east * 60 * _SECOND, ISO_ZONED
+        micros += fraction - east * 60 * _SECOND
+        # In UTC the last hours of 9999 may lie in another year.
+        return (micros, ISO_ZONED) if FIRST_MICROS <= micros <= LAST_MICROS else (0, BAD)
     return micros + fraction, kind
 
 

@@ -57,6 +57,8 @@ class UbiReader(Reader):
                     queries.append(_query(one))
                 elif not index:
                     kinds[-1] = _UNKNOWN_DOCUMENT
+                else:
+                    self.tally.n_foreign += 1
             faults = np.array(kinds, dtype=np.uint8)
             faults[faults == _ROW] = self._read(queries)
             wrong[wrong == 0] = faults

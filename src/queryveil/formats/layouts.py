@@ -61,11 +61,19 @@ def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:
     rows = [line.split("\t") for line in lines]
     if has_columns or not rows:
         return None
-    if delimited.is_aol_header(rows[0]) or any(len(row) == 5 and _TIME.fullmatch(row[2]) for row in rows):
+    if delimited.is_aol_header(rows[0]):
         return Format.AOL
+    if any(_is_aol(row) for row in rows):
+        # A first line with names for user and query is a header: columns go by it, not by their places.
+        is_named = not _is_aol(rows[0]) and {"user", "query"} <= match_known(rows[0]).keys()
+        return Format.TSV if is_named else Format.AOL
     if any(len(row) == 3 and _COMPACT_TIME.fullmatch(row[1]) for row in rows):
         return Format.EXCITE
     return None
+
+
+def _is_aol(row: list[str]) -> bool:
+    return len(row) == 5 and _TIME.fullmatch(row[2]) is not None
 
 
 def _by_header(lines: list[str], *, columns: Mapping[str, str]) -> Format | None:

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
+from queryveil.formats._time_kernels import FIRST_MICROS, LAST_MICROS
 from queryveil.formats.records import Reader
 from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
-from queryveil.formats.values import BAD_RANK, REASONS, Typed, type_columns
+from queryveil.formats.values import BAD_RANK, BAD_TIME, REASONS, Typed, type_columns
 
 _BATCH_ROWS = 1 << 20
 
@@ -75,7 +76,7 @@ def type_frame(frame: pl.DataFrame) -> Typed:
         if name in ("user", "query", "url"):
             text[name] = column if column.dtype == pl.String else column.cast(pl.String)
         elif name == "time" and column.dtype in (pl.Datetime, pl.Date):
-            ready[name] = _as_utc(column)
+            ready[name] = _as_utc(column.set(~_has_known_year(column), None))
         elif name == "rank" and column.dtype.is_integer():
             ready[name] = column.cast(pl.Int64, strict=False)
         elif name in ROLES:
@@ -84,10 +85,22 @@ def type_frame(frame: pl.DataFrame) -> Typed:
             ready[name] = column
     typed = type_columns(text)
     for name, column in ready.items():
-        if name == "rank":
-            typed.wrong[(column.is_null() & frame[name].is_not_null()).to_numpy() & (typed.wrong == 0)] = BAD_RANK
+        if name in ("rank", "time"):
+            is_lost = (column.is_null() & frame[name].is_not_null()).to_numpy()
+            typed.wrong[is_lost & (typed.wrong == 0)] = BAD_RANK if name == "rank" else BAD_TIME
         typed.columns[name] = column
     return typed
+
+
+def _has_known_year(column: pl.Series) -> pl.Series:
+    """Return whether each time is of the years 1 to 9999; Polars and Parquet know more of them than Python."""
+    dtype: Any = column.dtype
+    units = {"ms": 1000, "us": 1, "ns": 0}
+    per_unit = 86_400_000_000 if dtype == pl.Date else units[dtype.time_unit]
+    # Nanoseconds reach from 1677 to 2262.
+    low, high = (FIRST_MICROS // per_unit, LAST_MICROS // per_unit) if per_unit else (None, None)
+    places = column.to_physical().cast(pl.Int64)
+    return (places.is_not_null() if low is None else places.is_between(low, high)).fill_null(False)
 
 
 def _as_utc(column: pl.Series) -> pl.Series:
@@ -98,9 +111,10 @@ def _as_utc(column: pl.Series) -> pl.Series:
 
 
 def _number_as_text(column: pl.Series) -> pl.Series:
-    if column.dtype.is_float():
-        # A float that holds a whole number would be written as 1.0 or 1e9.
-        whole = column.cast(pl.Int64, strict=False)
-        if bool((whole == column).fill_null(True).all()):
-            column = whole
-    return column.cast(pl.String)
+    if not column.dtype.is_float():
+        return column.cast(pl.String)
+    # A float that holds a whole number would be written as 1.0 or 1e9; what is no number is a gap, as in pandas.
+    column = column.fill_nan(None)
+    whole = column.cast(pl.Int64, strict=False)
+    is_whole = (whole == column).fill_null(False)
+    return whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))

@@ -185,12 +185,14 @@ class Tally:
     """Counts the bad and the Latin-1 rows of all files that are read together.
 
     - `policy`: what happens to bad rows.
+    - `n_foreign`: documents that are none of the format, and are left out.
     """
 
     policy: BadRowPolicy
     first: list[BadRow] = field(default_factory=list)
     n_bad: int = 0
     n_latin1: int = 0
+    n_foreign: int = 0
 
     def add(self, file: str, lines: Int64s, *, reason: Callable[[int], str]) -> None:
         """Count the bad rows of a file; `reason(i)` returns why the row at `lines[i]` is bad."""
@@ -216,7 +218,7 @@ class Tally:
         """Return the counts; raise `BadRows` if there are bad rows and the policy is to fail."""
         if self.n_bad and self.policy is BadRowPolicy.FAIL:
             raise BadRows(self.first, n_total=self.n_bad)
-        return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1)
+        return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1, n_foreign_documents=self.n_foreign)
 
 
 def line_records(stream: ByteStream, *, tally: Tally, reasons: Mapping[int, str]) -> Iterator[tuple[Records, Bytes]]:

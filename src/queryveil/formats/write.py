@@ -22,6 +22,7 @@ from queryveil.formats.values import write_times
 _SLICE_ROWS = 1 << 19
 _FIXED = {Format.AOL: delimited.AOL_NAMES, Format.EXCITE: {name: name for name in delimited.EXCITE_COLUMNS}}
 _WITHOUT_HEADER = (Format.EXCITE, Format.JSONL, Format.UBI, Format.TRANSACTIONS)
+_FORMULA = r"\A[=+\-@\t\r]"
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -76,6 +77,18 @@ def double_byte_order_mark(data: bytes, *, begin: int) -> bytes:
     """Return encoded rows with a byte order mark doubled if the file's first value begins with one."""
     # Readers drop a mark at the start of a file, so one that belongs to the text is written twice.
     return _UTF8_MARK + data if begin == 0 and data.startswith(_UTF8_MARK) else data
+
+
+def count_formulas(frame: pl.DataFrame, *, layout: Layout) -> int:
+    """Return how many texts a spreadsheet would take for a formula if it opened them as this layout; 0 for JSON lines.
+
+    >>> count_formulas(pl.DataFrame({"query": ["=1+1", "@home", "a=b"]}), layout=Layout(format=Format.CSV))
+    2
+    """
+    if layout.format not in (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV):
+        return 0
+    texts = frame.select(pl.col(pl.String).str.contains(_FORMULA).sum())
+    return int(sum(texts.row(0))) if texts.width else 0
 
 
 def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:

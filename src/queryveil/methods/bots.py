@@ -60,6 +60,8 @@ def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: 
         found.append("the log has no times, so programs could not be told from people")
     if reading.n_latin1_rows:
         found.append(f"rows that were not UTF-8 and were read as Latin-1: {reading.n_latin1_rows}")
+    if reading.n_foreign_documents:
+        found.append(f"documents of indexes that are none of UBI, left out: {reading.n_foreign_documents}")
     return found
 
 

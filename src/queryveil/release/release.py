@@ -82,13 +82,28 @@ class Release:
             raise BadInput(f"this release holds {self.data.noun}, not queries with counts")
         return self.data
 
+    @property
+    def as_written(self) -> Manifest:
+        """The manifest with a warning if cells of the file would be taken for formulas by a spreadsheet."""
+        data, told = self.data, self.manifest.warnings
+        if isinstance(data, QueryLog):
+            n_formulas = formats.count_formulas(data.frame, layout=data.layout)
+        elif isinstance(data, Tallies):
+            frames, layout = (data.frame, data.clicks), formats.tallies_layout(data.layout)
+            n_formulas = sum(formats.count_formulas(frame, layout=layout) for frame in frames if frame is not None)
+        else:
+            n_formulas = 0
+        warning = f"cells that a spreadsheet would take for formulas: {n_formulas}; import the file as text"
+        is_new = n_formulas > 0 and warning not in told
+        return msgspec.structs.replace(self.manifest, warnings=(*told, warning)) if is_new else self.manifest
+
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the folder whole or not at all; an existing release is replaced only with `force`."""
         path = Path(folder)
         check_target(path, force=force)
         with whole(path, force=force) as partial:
             data, clicks = _write_data(self.data, partial)
-            manifest = msgspec.structs.replace(self.manifest, data=data, clicks=clicks)
+            manifest = msgspec.structs.replace(self.as_written, data=data, clicks=clicks)
             text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
             (partial / MANIFEST).write_bytes(text + b"\n")
         return path

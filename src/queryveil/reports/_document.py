@@ -1,6 +1,7 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
 from queryveil.attacks import Attacks, Attempt
+from queryveil.errors import printable
 from queryveil.html_tables import percent
 from queryveil.reports import _cost_section, _exposure_section, _promise_sections
 from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, count, lowered
@@ -137,6 +138,7 @@ def _queries_section(report: Report) -> Section | None:
     if report.top_queries is None:
         return None
     n = "count" if "count" in report.columns else "rows"
-    table = Table(columns=("query", n), rows=report.top_queries, caption="")
+    rows = tuple((printable(query), n_rows) for query, n_rows in report.top_queries)
+    table = Table(columns=("query", n), rows=rows, caption="")
     said = Paragraph(text="These are texts of the release; the rest of this report holds none.", kind="note")
     return Section(name="texts", title="Its most frequent queries", blocks=(said, table))

@@ -9,19 +9,26 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.html_tables import Cell, facts, percent
-from queryveil.methods.km.combinations import index_terms, mark_alone, relabel
+from queryveil.methods.km.combinations import first_alike, index_terms, mark_alone, relabel
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode
 
 _MAX_SIZE = 3
+_LEAST_STEPS, _STEPS_PER_ENTRY = 1 << 31, 1000
+"""Combinations of three are looked at in so many steps at least, and in so many for each term of each user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """The size of a log, and `alone[s]`: how many users have up to s terms that fewer than k users share."""
+    """The size of a log, and `alone[s]`: how many users have up to s terms that fewer than k users share.
+
+    - `n_bad_rows_skipped`, `n_foreign_documents`: what was left out when the log was read.
+    - `at_least`: the sizes for which the number of users is a lower bound, because there are too many combinations.
+    """
 
     n_rows: int
     n_users: int
@@ -35,6 +42,22 @@ class Inspection:
     columns: tuple[str, ...]
     k: int
     alone: dict[int, int]
+    at_least: tuple[int, ...] = ()
+    n_bad_rows_skipped: int = 0
+    n_foreign_documents: int = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What was left out when the log was read, in words, if anything was."""
+        found = {
+            "bad rows skipped": self.n_bad_rows_skipped,
+            "documents of other indexes left out": self.n_foreign_documents,
+        }
+        return {name: n for name, n in found.items() if n}
+
+    def n_alone_in_words(self, size: int) -> str:
+        """Return how many users stand alone with up to `size` terms."""
+        return f"{'at least ' if size in self.at_least else ''}{self.alone[size]:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -53,11 +76,12 @@ class Inspection:
             ("terms of the longest history", self.longest_history),
             ("columns", ", ".join(self.columns)),
             *((name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None),
+            *self.left_out.items(),
         ]
         for size, n in self.alone.items():
             terms = f"{size} {'term' if size == 1 else 'terms or fewer'}"
-            share = f"{n:,} ({percent(n / self.n_users)})" if self.n_users else "0"
-            figures.append((f"users with {terms} that {few}", share))
+            share = f" ({percent(n / self.n_users)})" if self.n_users else ""
+            figures.append((f"users with {terms} that {few}", self.n_alone_in_words(size) + share))
         return facts(figures, caption="What is in the log")
 
 
@@ -76,6 +100,7 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
     owners, users = encode(log.frame["user"])
     histories = collect(tokens, owners, n_users=len(users))
     times = log.frame["time"] if "time" in log.columns else None
+    alone = count_alone(histories, k=k, m=m)
     return Inspection(
         n_rows=log.n_rows,
         n_users=len(users),
@@ -88,7 +113,10 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
         last_time=times.max() if times is not None else None,  # type: ignore[arg-type]
         columns=tuple(log.columns),
         k=k,
-        alone=count_alone(histories, k=k, m=m),
+        alone=alone.n_users,
+        at_least=alone.at_least,
+        n_bad_rows_skipped=log.reading.n_bad_rows_skipped,
+        n_foreign_documents=log.reading.n_foreign_documents,
     )
 
 
@@ -100,18 +128,48 @@ def check_sizes(*, k: int, m: int) -> None:
         raise BadParameter("m", m, allowed="1, 2 or 3")
 
 
-def count_alone(histories: Histories, *, k: int, m: int) -> dict[int, int]:
-    """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """How many users have a combination of up to 1, 2, ... m terms that fewer than k users have.
+
+    - `n_users`: their number by size.
+    - `at_least`: the sizes for which it is a lower bound.
+    - `n_steps`: the steps that it took to look at combinations of three.
+    """
+
+    n_users: dict[int, int]
+    at_least: tuple[int, ...] = ()
+    n_steps: int = 0
+
+
+def count_alone(histories: Histories, *, k: int, m: int, most_steps: int | None = None) -> Alone:
+    """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have.
+
+    Terms that exactly the same users have are one term here: no combination tells these users apart. Beyond
+    `most_steps` no more combinations of three are looked at, the rarest terms first.
+    """
+    rows = _without_doubles(histories)
+    index = index_terms(rows, n_terms=histories.n_terms)
+    n_threads = numba.get_num_threads()
+    work = np.zeros((n_threads, histories.n_terms), np.int32)
+    alone = np.zeros(histories.n_users, np.int8)
+    limit = max(_LEAST_STEPS, _STEPS_PER_ENTRY * len(rows.values)) if most_steps is None else most_steps
+    each = max(1, limit // n_threads)
+    found: dict[int, int] = {}
+    steps = np.zeros(n_threads, np.int64)
+    for size in range(1, m + 1):
+        progress.step("counting users who stand alone", (size - 1) / m)
+        steps = mark_alone(index, k, size, work, alone, each)
+        found[size] = int(alone.sum())
+    at_least = (m,) if bool((steps > each).any()) and found[m] < histories.n_users else ()
+    return Alone(n_users=found, at_least=at_least, n_steps=int(steps.sum()))
+
+
+def _without_doubles(histories: Histories) -> Rows[np.int32]:
+    """Return the terms of each user as numbers, the rarest first, without those that another one stands for."""
     order = np.argsort(histories.support(), kind="stable")
     labels = np.empty(histories.n_terms, np.int32)
     labels[order] = np.arange(histories.n_terms, dtype=np.int32)
-    rows, _ = relabel(histories.user_terms, labels)
-    index = index_terms(rows, n_terms=histories.n_terms)
-    work = np.zeros((numba.get_num_threads(), histories.n_terms), np.int32)
-    alone = np.zeros(histories.n_users, np.int8)
-    found: dict[int, int] = {}
-    for size in range(1, m + 1):
-        progress.step("counting users who stand alone", (size - 1) / m)
-        mark_alone(index, k, size, work, alone)
-        found[size] = int(alone.sum())
-    return found
+    first = first_alike(index_terms(histories.user_terms, n_terms=histories.n_terms))
+    labels[first != np.arange(histories.n_terms)] = -1
+    return relabel(histories.user_terms, labels)[0]

@@ -27,6 +27,7 @@ from queryveil.utility.score import Measures, note, share
 
 _NUMBERED = pa.schema([("uid", pa.int64()), ("has_rare", pa.bool_()), ("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
+_ALL_STEPS = 1 << 62
 _ALONE = pa.schema([("uid", pa.int64()), ("size", pa.int32())])
 
 
@@ -52,6 +53,7 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
             columns=tuple(log.columns),
             k=k,
             alone=_alone(histories, vocabulary, k=k, m=m),
+            n_bad_rows_skipped=log.reading.n_bad_rows_skipped,
         )
 
 
@@ -100,7 +102,7 @@ def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: 
     smallest = np.zeros(rows.n_rows, np.int32)
     for size in range(2, m + 1):
         alone = (smallest > 0).astype(np.int8)
-        mark_alone(index, k, size, work, alone)
+        mark_alone(index, k, size, work, alone, _ALL_STEPS)
         smallest[(alone == 1) & (smallest == 0)] = size
     found = smallest > 0
     return pa.table([pa.array(table["uid"].to_numpy()[found]), pa.array(smallest[found])], schema=_ALONE)

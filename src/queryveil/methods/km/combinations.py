@@ -121,15 +121,54 @@ def _spread(
             fill[t] += 1
 
 
+@njit(cache=True, nogil=True)
+def first_alike(index: Index) -> Int32s:
+    """Return for each term the first that exactly the same users have, which may be the term itself.
+
+    A combination has the same users if its terms are replaced by these.
+    """
+    _, _, entry_user, posting_ptr, postings = index
+    n_terms = len(posting_ptr) - 1
+    # Terms of the same users have the same sums of hashes; those with the same sum are compared.
+    keys = np.zeros(n_terms, np.uint64)
+    for t in range(n_terms):
+        for place in postings[posting_ptr[t] : posting_ptr[t + 1]]:
+            mixed = (np.uint64(entry_user[place]) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+            keys[t] += mixed ^ (mixed >> np.uint64(32))
+    order = np.argsort(keys, kind="mergesort")
+    first = np.arange(n_terms).astype(np.int32)
+    for i in range(1, n_terms):
+        before, term = first[order[i - 1]], order[i]
+        if keys[before] == keys[term] and _same_users(before, term, index):
+            first[term] = before
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _same_users(one: int, other: int, index: Index) -> bool:
+    _, _, entry_user, posting_ptr, postings = index
+    n = posting_ptr[one + 1] - posting_ptr[one]
+    if n != posting_ptr[other + 1] - posting_ptr[other]:
+        return False
+    for i in range(n):
+        if entry_user[postings[posting_ptr[one] + i]] != entry_user[postings[posting_ptr[other] + i]]:
+            return False
+    return True
+
+
 @njit(cache=True, nogil=True, parallel=True)
-def mark_alone(index: Index, k: int, m: int, work: Int32s, alone: Int8s) -> None:
+def mark_alone(index: Index, k: int, m: int, work: Int32s, alone: Int8s, most_steps: int) -> Int64s:
     """Mark the users with a combination of up to m terms (1 to 3) that fewer than k users have.
 
-    `work` is zeroed work space, a number per term for each thread. Users marked before are not looked at again.
+    Return the steps that each thread took for combinations of three. A thread that has taken `most_steps` looks at no
+    further ones; then users who are not marked may stand alone all the same. `work` is zeroed work space, a number per
+    term for each thread. Users marked before are not looked at again.
     """
     _, _, entry_user, posting_ptr, postings = index
     n_threads = work.shape[0]
     n_terms = len(posting_ptr) - 1
+    steps = np.zeros(n_threads, np.int64)
     for thread in prange(n_threads):
         local = work[thread]
         for pivot in range(thread, n_terms, n_threads):
@@ -141,7 +180,9 @@ def mark_alone(index: Index, k: int, m: int, work: Int32s, alone: Int8s) -> None
             if m == 1 or _all_marked(entries, entry_user, alone):
                 continue
             block_ptr, rest, meaning = _block(pivot, index, local)
-            _mark_block(entries, entry_user, block_ptr, rest, len(meaning), k, m, alone)
+            left = most_steps - steps[thread]
+            steps[thread] += _mark_block(entries, entry_user, block_ptr, rest, len(meaning), k, m, alone, left)
+    return steps
 
 
 @njit(cache=True, nogil=True)
@@ -154,22 +195,41 @@ def _all_marked(entries: Int64s, entry_user: Int32s, alone: Int8s) -> bool:
 
 @njit(cache=True, nogil=True)
 def _mark_block(
-    entries: Int64s, entry_user: Int32s, block_ptr: Int64s, rest: Int32s, n_local: int, k: int, m: int, alone: Int8s
-) -> None:
-    n = len(entries)
+    entries: Int64s,
+    entry_user: Int32s,
+    block_ptr: Int64s,
+    rest: Int32s,
+    n_local: int,
+    k: int,
+    m: int,
+    alone: Int8s,
+    most_steps: int,
+) -> int:
+    """Mark the users who stand alone with the pivot of this block; return the steps that combinations of three took."""
+    n, n_steps = len(entries), 0
     start = np.zeros(n_local + 1, np.int64)
     rows = np.empty(len(rest), np.int32)
     places = np.empty(len(rest), np.int64)
     _spread(np.arange(n).astype(np.int32), block_ptr[:-1] - 1, block_ptr, rest, start, rows, places)
     count = np.zeros(n_local, np.int32)
-    for t in range(n_local):
+    fewest = n
+    for t in range(n_local - 1, -1, -1):
         some = rows[start[t] : start[t + 1]]
+        n_lacking, rarest = n - len(some), fewest
+        fewest = min(fewest, len(some))
         if len(some) < k:
             for row in some:
                 alone[entry_user[entries[row]]] = 1
             continue
-        if m == 2 or _all_marked(entries[some], entry_user, alone):
+        # Of the users of the pivot and a third term at most those go who lack this one: k or more are sure to stay.
+        if m == 2 or rarest - n_lacking >= k or _all_marked(entries[some], entry_user, alone):
             continue
+        if n_steps >= most_steps:
+            # Counted, so that the limit is seen to be passed; pairs are still looked at.
+            n_steps += 1
+            continue
+        for i in range(start[t], start[t + 1]):
+            n_steps += 1 + block_ptr[rows[i] + 1] - places[i]
         for i in range(start[t], start[t + 1]):
             for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
                 count[rest[j]] += 1
@@ -180,6 +240,7 @@ def _mark_block(
         for i in range(start[t], start[t + 1]):
             for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
                 count[rest[j]] = 0
+    return n_steps
 
 
 @njit(cache=True, nogil=True)
