@@ -1,5 +1,9 @@
-"""Report progress: long work calls `step`, and a watcher (the command line, a notebook) is called if there is one."""
+"""Report progress: long work calls `step`, and a watcher (the command line, a notebook) is called if there is one.
 
+What people should know of the machine and not of the result is told once a process, by `tell`.
+"""
+
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,3 +35,36 @@ def watch(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+Teller = Callable[[str, bool], None]
+
+_told: set[str] = set()
+_teller: list[Teller] = []
+
+
+def tell(text: str, *, is_routine: bool = False) -> None:
+    """Tell people something, once a process; a program without a teller warns, unless it `is_routine`."""
+    if text in _told:
+        return
+    _told.add(text)
+    if _teller:
+        _teller[-1](text, is_routine)
+    elif not is_routine:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+@contextmanager
+def telling(teller: Teller) -> Iterator[None]:
+    """Call `teller` with what is told inside the block, and with whether it is routine.
+
+    >>> with telling(lambda text, is_routine: print(text)):
+    ...     tell("a folder cannot be written")
+    ...     tell("a folder cannot be written")
+    a folder cannot be written
+    """
+    _teller.append(teller)
+    try:
+        yield
+    finally:
+        _teller.remove(teller)

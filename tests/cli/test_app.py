@@ -84,6 +84,7 @@ def test_the_commands_are_the_verbs() -> None:
         "stream",
         "synth",
         "verify",
+        "warm-up",
     ]
 
 

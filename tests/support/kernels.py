@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import multiprocessing
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,26 +40,13 @@ def compile_once() -> None:
     Dispatcher.compile = compile_or_wait  # type: ignore[method-assign]
 
 
-def _use(name: str) -> None:
-    """Run most kernels of a method, and of what judges its release."""
-    from queryveil import QueryveilError, attack, measure, synth, verify
-    from queryveil.comparison.methods import build_method
-
-    log = synth(users=60, seed=1).log
-    release = build_method(name, {}).anonymize(log)
-    # Not every release promises something that can be judged.
-    with suppress(QueryveilError):
-        verify(release, original=log)
-    attack(log, release)
-    measure(log, release)
-
-
 def main() -> None:
     """Compile what the methods use, in as many processes as there are cores."""
     from queryveil.comparison.methods import METHODS
+    from queryveil.comparison.warming import compile_for
 
     with multiprocessing.get_context("spawn").Pool(os.cpu_count(), compile_once) as processes:
-        processes.map(_use, METHODS, chunksize=1)
+        processes.map(compile_for, METHODS, chunksize=1)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from math import ceil, exp, lgamma
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Floats, Int32s, Int64s
+from queryveil.kernels import njit
 
 _RANDOM, _MOST_WAITING, _MOST_SO_FAR = 1, 2, 3
 """The numbers of `Choice`; any other stands for the product."""

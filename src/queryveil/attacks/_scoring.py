@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
+from queryveil.kernels import njit
 from queryveil.pairing import Pair, is_generalised
 
 BY_ACCIDENT = 0.1

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, check_least
 from queryveil.data import Int32s, Int64s, Transactions
 from queryveil.data.rows import Rows
+from queryveil.kernels import njit
 from queryveil.pairing import Pair, distinct_bags
 from queryveil.rng import generator
 from queryveil.text.histories import Histories

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.kernels import njit
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator

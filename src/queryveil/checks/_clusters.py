@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from unicodedata import normalize
 
-import numba as nb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -14,6 +13,7 @@ from queryveil.checks.tokens import Ints, number
 from queryveil.checks.verdict import Found, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
+from queryveil.kernels import njit
 
 
 def folded(query: str) -> str:
@@ -68,7 +68,7 @@ def folded_all(queries: pl.Series) -> pl.Series:
     return plain.scatter((~is_ascii).arg_true(), [folded(text) for text in queries.filter(~is_ascii)])
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def far_pairs(
     order: Ints, cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -96,7 +96,7 @@ def far_pairs(
     return first, second, n_shared
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _first_far(
     sets: Ints, sizes: Ints, starts: Ints, elements: Ints, n_common: int, allowed: Ints, marks: Ints
 ) -> tuple[int, int, int]:
@@ -117,7 +117,7 @@ def _first_far(
     return -1, -1, 0
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _always_near(both: int, n_common: int, allowed: Ints) -> bool:
     """Return whether any two sets with up to `both` elements together are near, as they share at least `n_common`.
 
@@ -126,7 +126,7 @@ def _always_near(both: int, n_common: int, allowed: Ints) -> bool:
     return bool(n_common > 0 and both - 2 * n_common <= allowed[both - n_common])
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
     """Return the number of elements in every set; `tally` is all zero before and after."""
     n = 0
@@ -141,7 +141,7 @@ def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
     return n
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _two_largest(sizes: Ints, sets: Ints) -> int:
     """Return the sum of the sizes of the two largest sets."""
     largest, next_largest = 0, 0

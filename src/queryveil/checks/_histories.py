@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -11,9 +10,10 @@ import polars as pl
 from queryveil.checks.tokens import Codes, Ints, Tokens, number, terms_of, tokenise
 from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import QueryLog
+from queryveil.kernels import njit
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def gather_histories(
     owner: npt.NDArray[np.uint32],
     query: npt.NDArray[np.uint32],

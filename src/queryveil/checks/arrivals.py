@@ -9,7 +9,6 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
-import numba as nb
 import numpy as np
 import polars as pl
 
@@ -17,6 +16,7 @@ from queryveil.checks.tokens import Codes, Ints, number
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, MissingColumn
 from queryveil.guarantees import SwapAnonymity
+from queryveil.kernels import njit
 from queryveil.progress import step
 from queryveil.release import Ids, Release
 from queryveil.text.classifier import CATEGORIES, Classifier
@@ -187,7 +187,7 @@ SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY = 0, 1, 2, 3
 _N_RULES = 4
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def replay(
     came: Codes,
     left: Codes,
@@ -243,7 +243,7 @@ def replay(
     return earliest, broken[:n_broken]
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _write(broken: Ints, place: int, row: int, rule: int, there: int, needed: int) -> int:
     """Write a line of broken rules; return the position of the next."""
     broken[place, 0], broken[place, 1], broken[place, 2], broken[place, 3] = row, rule, there, needed

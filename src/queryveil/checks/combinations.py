@@ -6,9 +6,10 @@ are thus its users, and counting the items in them yields the support of every c
 Items are numbered by rising support, so that the first, longest tails are few.
 """
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from queryveil.kernels import njit, prange
 
 Ints = npt.NDArray[np.int64]
 Line = npt.NDArray[np.int32]
@@ -20,7 +21,7 @@ N_SHARES = 16
 _FREE = np.iinfo(np.int64).max
 
 
-@nb.njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True)
 def rare_combinations(
     line: Line, tails: Ints, tail_starts: Ints, firsts: Ints, size: int, k: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
@@ -35,7 +36,7 @@ def rare_combinations(
     supports = np.full((N_SHARES, N_KEPT), _FREE, np.int64)
     items = np.zeros((N_SHARES, N_KEPT, size), np.int64)
     places = np.zeros((N_SHARES, N_KEPT), np.int64)
-    for share in nb.prange(N_SHARES):
+    for share in prange(N_SHARES):
         counts = np.zeros(tail_starts.size - 1, np.int64)
         prefix = np.zeros(size, np.int64)
         for i in range(share, firsts.size, N_SHARES):
@@ -47,7 +48,7 @@ def rare_combinations(
     return n_rare, supports, items, places
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _search(
     line: Line,
     first: Ints,
@@ -86,7 +87,7 @@ def _search(
     return n
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the items that can come next and the tails after each; none if no combination can be rare."""
     nexts = _count(line, tails, counts)
@@ -108,7 +109,7 @@ def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tup
     return nexts, starts, deeper
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
     """Count the items of the tails into `counts`, and return the items."""
     n_nexts = 0
@@ -134,7 +135,7 @@ def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
     return nexts
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int) -> bool:
     """Return whether every combination of `n_missing` of the next items has k users, by their counts alone.
 
@@ -153,7 +154,7 @@ def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int)
     return bool(n_users - lacking.sum() >= k)
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _count_last(
     line: Line, tails: Ints, prefix: Ints, k: int, counts: Ints, supports: Ints, items: Ints, places: Ints
 ) -> int:
@@ -177,7 +178,7 @@ def _count_last(
     return n
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _keep_rarest(support: int, combination: Ints, place: int, supports: Ints, items: Ints, places: Ints) -> None:
     """Insert a combination into the kept ones, sorted by support and then by items, if it is rare enough."""
     slot = supports.size
@@ -192,7 +193,7 @@ def _keep_rarest(support: int, combination: Ints, place: int, supports: Ints, it
     items[slot] = combination
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def _comes_before(support: int, combination: Ints, other_support: int, other: Ints) -> bool:
     if support != other_support:
         return support < other_support

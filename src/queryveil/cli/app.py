@@ -11,9 +11,10 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from queryveil import progress
 from queryveil.cli import anonymize, experiments, judging, logs, service
 from queryveil.cli._commands import with_options
-from queryveil.cli.output import echo
+from queryveil.cli.output import echo, tell
 from queryveil.errors import QueryveilError, fault_in_words, printable
 from queryveil.version import __version__
 
@@ -45,6 +46,7 @@ app.command("measure")(with_options(judging.measure))
 app.command("report")(with_options(judging.report))
 app.command("compare")(with_options(experiments.compare))
 app.command("reproduce")(with_options(experiments.reproduce))
+app.command("warm-up")(experiments.warm_up)
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 done or holds, 1 a promise is broken, 2 wrong usage or input."""
     try:
         _write_whatever_comes()
-        code = _program()(args=None if arguments is None else list(arguments), standalone_mode=False)
+        with progress.telling(tell):
+            code = _program()(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         _fail(error.format_message())

@@ -206,3 +206,15 @@ def reproduce(
     print_table(table.columns, table.rows, title=table.title)
     for note in table.notes:
         echo(f"- {note}")
+
+
+def warm_up(as_json: options.Json = False) -> None:
+    """Compile ahead what commands compile when they are first used on a machine."""
+    from queryveil.comparison.warming import compile_all
+
+    with progress_bar():
+        n_compiled = compile_all()
+    if as_json:
+        print_json({"n_compiled": n_compiled})
+    else:
+        echo(f"compiled {n_compiled} kernels" if n_compiled else "everything was compiled before")

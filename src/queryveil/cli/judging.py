@@ -91,8 +91,8 @@ def keygen(
     from queryveil.release.signing import make_keys
 
     private, public = make_keys(name)
-    typer.echo(f"{private}: keep it secret; sign with: queryveil sign DIR --key {private}")
-    typer.echo(f"{public}: for whoever checks: queryveil verify DIR --signed-by {public}")
+    echo(f"{private}: keep it secret; sign with: queryveil sign DIR --key {private}")
+    echo(f"{public}: for whoever checks: queryveil verify DIR --signed-by {public}")
 
 
 def sign(
@@ -103,7 +103,7 @@ def sign(
     """Sign the manifest of a release, and with it every file that the manifest lists."""
     from queryveil.release.signing import sign_release
 
-    typer.echo(f"signed: {sign_release(folder, key=key)}")
+    echo(f"signed: {sign_release(folder, key=key)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,12 @@ def echo(*lines: str, err: bool = False) -> None:
         typer.echo(printable(line), err=err)
 
 
+def tell(text: str, is_routine: bool) -> None:
+    """Tell people something on stderr; what is routine only on a terminal."""
+    if not is_routine or sys.stderr.isatty():
+        echo(f"queryveil: {text}", err=True)
+
+
 def write_out(text: str) -> None:
     """Write a document to stdout."""
     sys.stdout.write(printable(text, keep="\n\t"))
@@ -37,7 +43,7 @@ def print_json(value: Any, *, indent: int = 2) -> None:
 
 def print_facts(facts: Mapping[str, object]) -> None:
     """Print names and what they are, a line each."""
-    width = max(map(len, facts), default=0)
+    width = max((len(printable(name)) for name in facts), default=0)
     for name, fact in facts.items():
         sys.stdout.write(f"{printable(name):<{width}}  {_readable(fact)}\n")
 

@@ -13,10 +13,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from queryveil.data.frames import Bools, Int32s, Int64s, UInt64s
+from queryveil.kernels import njit
 
 T = TypeVar("T", bound=np.generic)
 

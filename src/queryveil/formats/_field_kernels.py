@@ -1,9 +1,9 @@
 """Kernels that split bytes of delimited text into records and fields, and copy fields into Arrow text buffers."""
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bools, Bytes, Int32s, Int64s
+from queryveil.kernels import njit
 
 TOO_LONG = 1
 UNCLOSED_QUOTE = 2

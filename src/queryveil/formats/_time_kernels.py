@@ -1,9 +1,9 @@
 """Kernels that parse times in the notations that logs use into microseconds since 1970."""
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bytes, Int64s
+from queryveil.kernels import njit
 
 MISSING, DAY, BLANK, ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US, COMPACT, BAD = 0, 1, 2, 3, 4, 5, 6, 7, 8, 255
 

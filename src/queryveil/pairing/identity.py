@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group, pointers
+from queryveil.kernels import njit
 from queryveil.pairing.ancestors import Ancestors
 from queryveil.text.histories import Histories
 

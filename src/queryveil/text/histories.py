@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, group, pointers, sort_in_place
+from queryveil.kernels import njit
 from queryveil.text.tokens import Tokens
 
 _ROWS_AT_ONCE = 2_000_000

@@ -1,9 +1,9 @@
 """Utility for profiling: the number of queries of each user in each category."""
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
+from queryveil.kernels import njit
 from queryveil.pairing import Identity, LogRows, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.utility.score import Measures, Score, kept

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.data import Bools, Floats, Groups, Int32s, Int64s, Profiles
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput, BadParameter, MissingExtra
+from queryveil.kernels import njit
 from queryveil.pairing import Pair
 from queryveil.progress import step
 from queryveil.rng import generator

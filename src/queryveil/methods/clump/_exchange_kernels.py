@@ -13,10 +13,10 @@ their members do better beside their own kind in clusters of more than k.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows
+from queryveil.kernels import njit, prange
 from queryveil.methods.clump._gather_kernels import Vectors
 
 _N_LEAVERS = 8

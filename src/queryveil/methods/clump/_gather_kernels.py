@@ -10,10 +10,10 @@ falling order. A node's weight is what the loss falls from its parent to it.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows
+from queryveil.kernels import njit, prange
 
 
 class Vectors(NamedTuple):

@@ -9,10 +9,10 @@ never scanned.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Floats, Int8s, Int32s, Int64s
 from queryveil.data.rows import Rows
+from queryveil.kernels import njit
 
 
 class Closures(NamedTuple):

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, UInt64s
 from queryveil.data.rows import Rows, order_of
+from queryveil.kernels import njit
 from queryveil.methods.clump._clustering import Clustering, as_kernels_take, check_k, total_distortion
 from queryveil.methods.clump._greedy_kernels import Closures, close_upwards
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil import progress
 from queryveil.data import (
@@ -27,6 +26,7 @@ from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import DifferentialPrivacy
+from queryveil.kernels import njit
 from queryveil.methods.bots import bots_of
 from queryveil.methods.dp._mechanisms import plans_for
 from queryveil.methods.dp._noise import check_extra, draw

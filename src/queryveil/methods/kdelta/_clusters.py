@@ -10,10 +10,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, group, order_of, pointers
+from queryveil.kernels import njit
 
 _EPSILON = 1e-12
 """1 - 1/3 and its like are not exact: without a margin a distance of exactly delta could be above it."""

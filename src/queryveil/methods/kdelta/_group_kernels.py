@@ -1,10 +1,10 @@
 """Kernels for the centroids of groups: the counts that need fewest additions and suppressions."""
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, order_of, sort_in_place
+from queryveil.kernels import njit
 from queryveil.methods.kdelta._objects import Centroids, Holdings
 
 

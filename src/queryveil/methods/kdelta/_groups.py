@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
+from queryveil.kernels import njit
 from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
 from queryveil.methods.kdelta._objects import Centroids, Holdings
 

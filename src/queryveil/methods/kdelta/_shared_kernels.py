@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, order_of
+from queryveil.kernels import njit
 from queryveil.methods.kdelta._objects import Centroids, Holdings
 
 

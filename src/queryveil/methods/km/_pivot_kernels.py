@@ -10,9 +10,9 @@ one pass in order does (`build_up`).
 """
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Int8s, Int32s, Int64s, UInt64s
+from queryveil.kernels import njit
 from queryveil.methods.km._settle_kernels import ROW_DEAD, ROW_FIXED, ROW_OPEN, Block, Rule, settle
 from queryveil.methods.km.combinations import Index
 

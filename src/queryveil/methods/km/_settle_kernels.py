@@ -11,9 +11,9 @@ sets, without storing any.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Int8s, Int32s, Int64s, UInt64s
+from queryveil.kernels import njit
 
 ROW_DEAD = np.int8(0)
 ROW_OPEN = np.int8(1)

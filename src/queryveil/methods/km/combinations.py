@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from queryveil.data import Int8s, Int32s, Int64s
 from queryveil.data.rows import Rows, group, sort_in_place
+from queryveil.kernels import njit, prange
 
 
 class Index(NamedTuple):

@@ -5,12 +5,12 @@ from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
+from queryveil.kernels import njit
 from queryveil.methods.plink._similarity import Vectors
 from queryveil.methods.plink.profiles import TermProfiles
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
+from queryveil.kernels import njit
 from queryveil.methods.plink.profiles import TermProfiles, profiles_of
 from queryveil.methods.settings import PlinkSettings, Weights
 from queryveil.settings import settings_of

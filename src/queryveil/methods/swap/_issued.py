@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from queryveil.data import Bytes, UInt64s
+from queryveil.kernels import njit
 from queryveil.text.tokens import normalize, text_bytes
 
 BITS = 12

@@ -9,10 +9,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Int8s, Int32s, Int64s, UInt64s
 from queryveil.data.rows import order_of
+from queryveil.kernels import njit
 from queryveil.methods.swap._issued import has, pair_hash
 
 SIZE, USERS, ISSUERS, NEEDED = 0, 1, 2, 3

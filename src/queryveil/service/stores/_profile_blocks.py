@@ -16,12 +16,12 @@ from itertools import islice, pairwise
 from typing import Final
 
 import msgspec
-import numba
 import numpy as np
 import polars as pl
 
 from queryveil.data import Bytes, Int64s
 from queryveil.errors import BadFile
+from queryveil.kernels import njit
 from queryveil.service.stores._sql import checksum, is_whole
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
@@ -89,7 +89,7 @@ _COMMA, _OPEN, _CLOSE, _LINE, _ZERO = 44, 91, 93, 10, 48
 _MOST_DIGITS = 20
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _compare(left: Bytes, begin: int, end: int, right: Bytes, first: int, last: int) -> int:
     for i in range(min(end - begin, last - first)):
         if left[begin + i] != right[first + i]:
@@ -97,7 +97,7 @@ def _compare(left: Bytes, begin: int, end: int, right: Bytes, first: int, last: 
     return (end - begin) - (last - first)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _write_row(out: Bytes, at: int, key: Bytes, first: int, last: int, counts: Int64s) -> int:
     out[at] = _OPEN
     at += 1
@@ -119,7 +119,7 @@ def _write_row(out: Bytes, at: int, key: Bytes, first: int, last: int, counts: I
     return at + 3
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _read_counts(text: Bytes, at: int, counts: Int64s) -> int:
     """Read the counts from the comma after the user on; return the position after the row."""
     for i in range(len(counts)):
@@ -131,7 +131,7 @@ def _read_counts(text: Bytes, at: int, counts: Int64s) -> int:
     return at + 1
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def add_to_lines(
     text: Bytes, keys: Bytes, ends: Int64s, places: Int64s, adds: Int64s, n_places: int
 ) -> tuple[Bytes, Int64s, int]:

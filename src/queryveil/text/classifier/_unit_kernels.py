@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bytes, Float32s, Int8s, Int32s, Int64s, UInt64s
+from queryveil.kernels import njit
 from queryveil.text.classifier import _word_kernels
 from queryveil.text.classifier._word_kernels import NOT_FOUND, SPLIT, ByteWords, Reading, Vocabulary
 

@@ -11,9 +11,9 @@ the word looked for (symmetric deletion, as SymSpell does it); what meets there 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from queryveil.data import Bools, Bytes, Int8s, Int32s, Int64s, UInt64s
+from queryveil.kernels import njit
 
 _START = np.uint64(14695981039346656037)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)

@@ -6,10 +6,10 @@ A query that no flag is set for holds none that the rules would find; one with a
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from queryveil.data import Int64s, UInt64s
+from queryveil.kernels import njit
 
 SURNAME_ENDS: Final = (
     "ulos", "ulou", "akis", "vich", "wicz", "enko", "sson", "ssen", "dsen", "ttir", "moto", "escu", "oglu", "vili",

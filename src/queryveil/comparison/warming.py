@@ -1,0 +1,51 @@
+"""Compile ahead what commands would compile when they are first used on a machine."""
+
+from contextlib import suppress
+
+from queryveil import progress
+from queryveil.attacks import attack
+from queryveil.checks import verify
+from queryveil.comparison.methods import METHODS, build_method
+from queryveil.data import Format
+from queryveil.errors import BadParameter, QueryveilError
+from queryveil.formats.read import read_bytes
+from queryveil.kernels import counter
+from queryveil.reports.inspection import inspect
+from queryveil.synthesis import synthesize
+from queryveil.utility import measure
+
+_N_USERS = 60
+_FILES = {
+    Format.CSV: b"user,query,time,rank\na,kettle,2006-03-01 07:17:12,1\n",
+    Format.EXCITE: b"a\t970916105432\tkettle\n",
+    Format.JSONL: b'{"user": "a", "query": "kettle", "time": 1714558830}\n',
+}
+
+
+def compile_for(name: str) -> None:
+    """Run most kernels of a method, and of what judges its release."""
+    log = synthesize(users=_N_USERS, seed=1).log
+    release = build_method(name, {}).anonymize(log)
+    # Not every release promises something that can be judged.
+    with suppress(QueryveilError):
+        verify(release, original=log)
+    attack(log, release)
+    measure(log, release)
+
+
+def compile_all() -> int:
+    """Run most kernels of readers, methods, checkers, attackers and measures; return how many were compiled.
+
+    Raise if what was compiled could not be kept.
+    """
+    n_compiled, n_kept = counter.n_compiled, counter.n_kept
+    for format, data in _FILES.items():  # noqa: A001
+        inspect(read_bytes(data, name="log", format=format, columns=None))
+    for done, name in enumerate(METHODS):
+        progress.step(f"compiling for {name}", done / len(METHODS))
+        compile_for(name)
+    n_compiled, n_kept = counter.n_compiled - n_compiled, counter.n_kept - n_kept
+    if n_kept < n_compiled:
+        allowed = "a folder that you can write: what was compiled can be kept nowhere"
+        raise BadParameter("NUMBA_CACHE_DIR", "none", allowed=allowed)
+    return n_compiled

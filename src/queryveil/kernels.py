@@ -1,0 +1,98 @@
+"""How kernels are compiled: `njit` as Numba has it, and where nothing can be kept they are compiled for one run."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numba
+from numba import prange
+from numba.core import caching, config, event
+
+from queryveil import progress
+
+__all__ = ["counter", "njit", "prange"]
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+
+ONCE = "compiling for this machine, once, about a minute; queryveil warm-up does it ahead"
+EACH_TIME = (
+    "compiling for this run only, about a minute: what is compiled can be kept nowhere; "
+    "set NUMBA_CACHE_DIR to a folder that you can write"
+)
+
+
+class _CompiledAhead(caching.InTreeCacheLocator):  # type: ignore[misc]
+    """What was compiled ahead beside the source or in NUMBA_CACHE_DIR by somebody who could write there."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        if config.CACHE_DIR:
+            self._cache_path = caching.UserProvidedCacheLocator(py_func, py_file).get_cache_path()
+
+    def ensure_cache_path(self) -> None:
+        """Accept a folder that cannot be written, or is not there."""
+
+
+class _Places(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [*caching.CacheImpl._locator_classes, _CompiledAhead]  # noqa: RUF012
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba's cache, but that a folder which cannot be read or written costs time and no more."""
+
+    _impl_class = _Places
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is compiled now will be there in the next run."""
+        return not isinstance(self._impl.locator, _CompiledAhead)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(OSError):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if self.is_kept:
+            with suppress(OSError):
+                super().save_overload(sig, data)
+
+
+class _Counter(event.Listener):  # type: ignore[misc]
+    """Counts the kernels that are compiled, and tells of the first."""
+
+    def __init__(self) -> None:
+        self.n_compiled = 0
+        self.n_kept = 0
+
+    def on_start(self, event: Any) -> None:
+        kernel = event.data["dispatcher"]
+        if kernel.py_func.__module__.startswith("queryveil."):
+            is_kept = isinstance(kernel._cache, _KernelCache) and kernel._cache.is_kept
+            self.n_compiled += 1
+            self.n_kept += is_kept
+            progress.tell(ONCE if is_kept else EACH_TIME, is_routine=is_kept)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is to be done."""
+
+
+counter = _Counter()
+event.register("numba:compile", counter)
+
+
+def njit(*, cache: bool = True, **options: Any) -> Callable[[_Kernel], _Kernel]:
+    """Return the decorator of a kernel, as `numba.njit` does; with `cache` it is kept between runs if that can be."""
+
+    def declare(function: _Kernel) -> _Kernel:
+        compiled: Any = numba.njit(**options)(function)
+        if cache:
+            # Numba would refuse to declare a kernel where it finds no folder to keep it in.
+            try:
+                compiled._cache = _KernelCache(function)
+            except (RuntimeError, OSError):
+                compiled._cache = caching.NullCache()
+        kernel: _Kernel = compiled
+        return kernel
+
+    return declare
