@@ -1,7 +1,7 @@
 # Three commands: `make demo`, `make quick` (the fast tests) and `make test` (all of them). Everything is put into .venv.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One worker more than cores: many tests wait for a server, a browser or a process of their own.
@@ -11,10 +11,10 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-re
 # Tests start many processes: none of them compiles the modules again that another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # Nothing is written outside of the checkout, downloads of pip among it.
-export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/pip-cache
+export PIP_CACHE_DIR ?= $(abspath $(VENV))/pip-cache
 # Pip asks rustc for its version, and rustup, if there is one, begins a folder in a home that has none.
 ifeq ($(wildcard $(HOME)/.rustup),)
-export RUSTUP_HOME ?= $(CURDIR)/$(VENV)/rustup
+export RUSTUP_HOME ?= $(abspath $(VENV))/rustup
 endif
 
 .PHONY: demo quick test check bench soak clean
@@ -66,12 +66,17 @@ $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/installed: $(VENV)/made pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e .
+# Nothing is installed whose hash is not listed; `python -m tools.lock` writes the lists from constraints.txt. What builds
+# a package is among them, so pip fetches nothing else on the way.
+HASHED = --require-hashes --no-build-isolation -r
+
+$(VENV)/installed: $(VENV)/made pyproject.toml requirements/run.txt
+	$(PIP) install $(HASHED) requirements/run.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
-	$(PIP) install -c constraints.txt -e '.[test]'
+$(VENV)/installed-test: $(VENV)/installed requirements/test.txt
+	$(PIP) install $(HASHED) requirements/test.txt
 	@touch $@
 
 # Most kernels, once: servers and executors of the tests would compile the same ones side by side.
@@ -79,6 +84,6 @@ $(VENV)/compiled: $(VENV)/installed-test $(shell find src -name '*.py')
 	$(BIN)/python -m tests.support.kernels
 	@touch $@
 
-$(VENV)/installed-bench: $(VENV)/installed
-	$(PIP) install -c constraints.txt -e '.[bench]'
+$(VENV)/installed-bench: $(VENV)/installed requirements/bench.txt
+	$(PIP) install $(HASHED) requirements/bench.txt
 	@touch $@
