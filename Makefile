@@ -1,7 +1,9 @@
 # Three commands: `make demo`, `make quick` (the fast tests) and `make test` (all of them). Everything is put into .venv.
+# In a checkout that cannot be written: make demo VENV=/some/place/venv DEMO=/some/place/demo
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-VENV ?= .venv
+VENV := .venv
+DEMO := queryveil-demo
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One worker more than cores: many tests wait for a server, a browser or a process of their own.
@@ -20,7 +22,7 @@ endif
 .PHONY: demo quick test check bench soak clean
 
 demo: $(VENV)/installed
-	$(BIN)/queryveil demo --force
+	$(BIN)/queryveil demo --force -o $(DEMO)
 
 # Fast tests wait for nobody; properties are tried on few examples.
 quick: WORKERS = $(shell getconf _NPROCESSORS_ONLN)
