@@ -7,7 +7,7 @@ from queryveil.attacks import attack
 from queryveil.checks import verify
 from queryveil.comparison.methods import METHODS, build_method
 from queryveil.data import Format
-from queryveil.errors import BadParameter, QueryveilError
+from queryveil.errors import BadParameter, MissingExtra, QueryveilError
 from queryveil.formats.read import read_bytes
 from queryveil.kernels import counter
 from queryveil.reports.inspection import inspect
@@ -43,7 +43,9 @@ def compile_all() -> int:
         inspect(read_bytes(data, name="log", format=format, columns=None))
     for done, name in enumerate(METHODS):
         progress.step(f"compiling for {name}", done / len(METHODS))
-        compile_for(name)
+        # What needs an extra that is not there will not be used.
+        with suppress(MissingExtra):
+            compile_for(name)
     n_compiled, n_kept = counter.n_compiled - n_compiled, counter.n_kept - n_kept
     if n_kept < n_compiled:
         allowed = "a folder that you can write: what was compiled can be kept nowhere"
