@@ -16,6 +16,7 @@ from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import NothingPromised
 from queryveil.formats import layout_for, read_log, write_log
 from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.settings import Representative, Unit, Weights
 from queryveil.release import ColumnPolicy, Release, read_release
 from queryveil.text.taxonomy import Taxonomy
 
@@ -51,16 +52,16 @@ METHODS: dict[str, Callable[[], Any]] = {
     "swap": lambda: Swap(k=3, columns=KEYED),
     "swap, fresh": lambda: Swap(k=3, l=2, drain="release"),
     "clump": lambda: Clump(k=3),
-    "clump of queries": lambda: Clump(k=3, unit="query", dedupe=True),
+    "clump of queries": lambda: Clump(k=3, unit=Unit.QUERY, dedupe=True),
     "partition": lambda: Partition(k=3),
-    "partition of queries": lambda: Partition(k=3, unit="query"),
+    "partition of queries": lambda: Partition(k=3, unit=Unit.QUERY),
     "plink": lambda: Plink(p=0.4),
     "plink, strict": lambda: Plink(p=0.4, strict=True),
-    "plink of counts": lambda: Plink(p=0.4, weights="count"),
-    "plink of counts, strict": lambda: Plink(p=0.4, weights="count", strict=True),
-    "plink, union": lambda: Plink(p=0.4, representative="union", strict=True),
-    "plink of counts, union": lambda: Plink(p=0.4, representative="union", weights="count"),
-    "plink, tfidf": lambda: Plink(p=0.4, weights="tfidf", strict=True),
+    "plink of counts": lambda: Plink(p=0.4, weights=Weights.COUNT),
+    "plink of counts, strict": lambda: Plink(p=0.4, weights=Weights.COUNT, strict=True),
+    "plink, union": lambda: Plink(p=0.4, representative=Representative.UNION, strict=True),
+    "plink of counts, union": lambda: Plink(p=0.4, representative=Representative.UNION, weights=Weights.COUNT),
+    "plink, tfidf": lambda: Plink(p=0.4, weights=Weights.TFIDF, strict=True),
     "dp": lambda: Dp(epsilon=8, delta=0.01),
     "dp with clicks": lambda: Dp(epsilon=8, delta=0.01, clicks=0.5, rounds=2),
     "pseudonymise": Pseudonymise,

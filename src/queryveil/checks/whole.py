@@ -290,8 +290,8 @@ def _texts(release: Release) -> Iterator[str]:
     elif isinstance(data, Groups) and release.manifest.parameters.get("items") is not True:
         terms = data.frame["terms"].explode(empty_as_null=False)
         rows = pl.int_range(0, data.n_groups, eager=True)
-        group = pl.DataFrame({"row": rows, "n": data.frame["terms"].list.len()}).select(pl.col("row").repeat_by("n"))
-        group = group["row"].explode(empty_as_null=False)
+        lists = pl.DataFrame({"row": rows, "n": data.frame["terms"].list.len()}).select(pl.col("row").repeat_by("n"))
+        group = lists["row"].explode(empty_as_null=False)
         # Written in two ways a term would be two, each held by half of those who have it.
         is_double = pl.DataFrame({"row": group, "term": folded_all(terms)}).is_duplicated()
         odd = group.filter(is_double | untidy(terms, promise, method=method))
