@@ -53,7 +53,7 @@ def document_of(report: Report) -> Document:
 
 def _badge(report: Report) -> str:
     verdict = report.judgement.verdict
-    if report.state is State.BROKEN and verdict is not None and not verdict.n_violations:
+    if report.state is State.BROKEN and verdict is not None and verdict.faults and not verdict.n_violations:
         return "Not what it should be"
     return _BADGES[report.state]
 
