@@ -1,7 +1,8 @@
 """Writes docs/reference/third-party.md from what is installed and pinned: python -m tools.third_party."""
 
 from collections.abc import Iterable
-from importlib.metadata import PackageMetadata, metadata
+from importlib.metadata import metadata
+from typing import Any
 
 from tools.lock import ROOT, asked, closure, pinned
 
@@ -47,7 +48,7 @@ psycopg-binary hold PostgreSQL's libpq and OpenSSL, those of confluent-kafka hol
 """
 
 
-def licence_of(found: PackageMetadata) -> str:
+def licence_of(found: Any) -> str:
     """Return the licence that a package states: as an expression, by classifiers or in a word."""
     expression = found.get("License-Expression")
     classifiers = [
@@ -55,15 +56,16 @@ def licence_of(found: PackageMetadata) -> str:
     ]
     stated = (found.get("License") or "").strip()
     # Some put the whole text there.
-    return expression or (" or ".join(classifiers)) or stated.splitlines()[0]
+    return str(expression or " or ".join(classifiers) or stated.splitlines()[0])
 
 
-def origin_of(found: PackageMetadata) -> str:
+def origin_of(found: Any) -> str:
     """Return where a package comes from: its source, else its home page."""
     links = dict(reversed([text.partition(", ")[::2] for text in found.get_all("Project-URL") or ()]))
     known = {name.lower(): link for name, link in links.items()}
     names = ("source", "source code", "source-code", "code", "github", "repository", "homepage", "home page")
-    return next((known[name] for name in names if name in known), found.get("Home-page") or next(iter(links.values())))
+    home = found.get("Home-page") or next(iter(links.values()))
+    return str(next((known[name] for name in names if name in known), home))
 
 
 def page() -> str:

@@ -1,8 +1,7 @@
 """How kernels are compiled: `njit` as Numba has it, and where nothing can be kept they are compiled for one run."""
 
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numba
 from numba import prange
@@ -12,8 +11,6 @@ from queryveil import progress
 
 __all__ = ["counter", "njit", "prange"]
 
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-
 ONCE = "compiling for this machine, once, about a minute; queryveil warm-up does it ahead"
 EACH_TIME = (
     "compiling for this run only, about a minute: what is compiled can be kept nowhere; "
@@ -21,23 +18,24 @@ EACH_TIME = (
 )
 
 
-class _CompiledAhead(caching.InTreeCacheLocator):  # type: ignore[misc]
+class _CompiledAhead(caching.InTreeCacheLocator):
     """What was compiled ahead beside the source or in NUMBA_CACHE_DIR by somebody who could write there."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
-        super().__init__(py_func, py_file)
-        if config.CACHE_DIR:
-            self._cache_path = caching.UserProvidedCacheLocator(py_func, py_file).get_cache_path()
+        super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]
+        if config.CACHE_DIR:  # type: ignore[attr-defined]
+            provided = caching.UserProvidedCacheLocator(py_func, py_file)  # type: ignore[no-untyped-call]
+            self._cache_path = provided.get_cache_path()  # type: ignore[no-untyped-call]
 
     def ensure_cache_path(self) -> None:
         """Accept a folder that cannot be written, or is not there."""
 
 
-class _Places(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class _Places(caching.CompileResultCacheImpl):
     _locator_classes = [*caching.CacheImpl._locator_classes, _CompiledAhead]  # noqa: RUF012
 
 
-class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+class _KernelCache(caching.FunctionCache):
     """Numba's cache, but that a folder which cannot be read or written costs time and no more."""
 
     _impl_class = _Places
@@ -49,16 +47,16 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         with suppress(OSError):
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if self.is_kept:
             with suppress(OSError):
-                super().save_overload(sig, data)
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
-class _Counter(event.Listener):  # type: ignore[misc]
+class _Counter(event.Listener):
     """Counts the kernels that are compiled, and tells of the first."""
 
     def __init__(self) -> None:
@@ -78,21 +76,24 @@ class _Counter(event.Listener):  # type: ignore[misc]
 
 
 counter = _Counter()
-event.register("numba:compile", counter)
+event.register("numba:compile", counter)  # type: ignore[no-untyped-call]
 
 
-def njit(*, cache: bool = True, **options: Any) -> Callable[[_Kernel], _Kernel]:
-    """Return the decorator of a kernel, as `numba.njit` does; with `cache` it is kept between runs if that can be."""
+if TYPE_CHECKING:
+    from numba import njit
+else:
 
-    def declare(function: _Kernel) -> _Kernel:
-        compiled: Any = numba.njit(**options)(function)
-        if cache:
-            # Numba would refuse to declare a kernel where it finds no folder to keep it in.
-            try:
-                compiled._cache = _KernelCache(function)
-            except (RuntimeError, OSError):
-                compiled._cache = caching.NullCache()
-        kernel: _Kernel = compiled
-        return kernel
+    def njit(*, cache: bool = True, **options: Any) -> Any:
+        """Return the decorator of a kernel, as `numba.njit` does; with `cache` it is kept between runs if it can be."""
 
-    return declare
+        def declare(function: Any) -> Any:
+            kernel = numba.njit(**options)(function)
+            if cache:
+                # Numba would refuse to declare a kernel where it finds no folder to keep it in.
+                try:
+                    kernel._cache = _KernelCache(function)
+                except (RuntimeError, OSError):
+                    kernel._cache = caching.NullCache()
+            return kernel
+
+        return declare
