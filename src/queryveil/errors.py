@@ -18,6 +18,7 @@ QueryveilError
 ├── BadRow            one row that cannot be read; readers collect these into BadRows
 ├── Unreachable       a server or disk does not answer for now; trying again may help
 ├── StoreBusy         another process uses the state of this stream
+├── OutputBusy        another run is writing to the same folder or file
 ├── ReleaseExists     the folder to write to is already there
 └── BadRelease        a release folder is damaged or incomplete
 
@@ -267,6 +268,18 @@ class StoreBusy(QueryveilError):
 
     def __init__(self, store: str) -> None:
         super().__init__(f"{store} is in use by another process; stop that one, or name another --store")
+
+
+class OutputBusy(QueryveilError):
+    """Another run is writing to the same folder or file.
+
+    >>> raise OutputBusy("out")
+    Traceback (most recent call last):
+    queryveil.errors.OutputBusy: another run is writing to out; wait until it has ended, or choose another name
+    """
+
+    def __init__(self, output: str) -> None:
+        super().__init__(f"another run is writing to {output}; wait until it has ended, or choose another name")
 
 
 class ReleaseExists(QueryveilError):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,11 +18,12 @@ import pytest
 
 from queryveil.checks import verify
 from queryveil.data import QueryLog
-from queryveil.errors import BadParameter, BadRelease, QueryveilError, ReleaseExists
+from queryveil.errors import BadParameter, BadRelease, OutputBusy, QueryveilError, ReleaseExists
 from queryveil.formats import Format, Layout, extension, layout_for, read_log, write_log
+from queryveil.formats.atomic_folders import whole
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Km
-from queryveil.release import MANIFEST, ColumnPolicy, Release, read_release
+from queryveil.release import MANIFEST, ColumnPolicy, Release, read_release, reserved
 from queryveil.testing import tiny_log
 
 TERMS = ("kestrel", "lantern", "mulberry", "nutmeg", "हिन्दी")
@@ -232,6 +234,38 @@ def test_force_replaces_a_release_and_leaves_nothing_of_it(folder: Path) -> None
     a_release(k=3).save(folder, force=True)
     assert read_release(folder).promise == KmAnonymity(k=3, m=2)
     assert names(folder.parent) == {"out", "out/log.parquet", f"out/{MANIFEST}"}
+
+
+def test_a_run_to_a_folder_that_another_is_about_to_write_is_told_so(tmp_path: Path) -> None:
+    with reserved(tmp_path / "out"), ThreadPoolExecutor() as others:
+        told = others.submit(a_release().save, tmp_path / "out").exception()
+        assert isinstance(told, OutputBusy)
+        a_release(k=3).save(tmp_path / "out")
+    assert read_release(tmp_path / "out").promise == KmAnonymity(k=3, m=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_release_that_appears_while_one_is_written_is_left_alone(tmp_path: Path) -> None:
+    a_release().save(tmp_path / "other")
+
+    def write_while_another_comes() -> None:
+        with whole(tmp_path / "out", force=False) as partial:
+            (partial / MANIFEST).write_bytes(b"{}")
+            (tmp_path / "other").rename(tmp_path / "out")
+
+    with pytest.raises(ReleaseExists):
+        write_while_another_comes()
+    assert read_release(tmp_path / "out").promise == KmAnonymity(k=2, m=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_force_exchanges_the_two_where_the_disk_can(folder: Path) -> None:
+    before = folder.stat().st_ino
+    with whole(folder, force=True) as partial:
+        (partial / MANIFEST).write_bytes((folder / MANIFEST).read_bytes())
+        made = partial.stat().st_ino
+    assert folder.stat().st_ino == made != before
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_force_fills_an_empty_folder(tmp_path: Path) -> None:

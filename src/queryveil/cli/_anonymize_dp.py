@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,7 +92,7 @@ def dp(
     """Make a release of noisy counts, and pay for it if there is a budget."""
     from queryveil import Dp
     from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
-    from queryveil.release import check_target
+    from queryveil.release import reserved
 
     with _as_typed():
         chosen = Dp(**values_of(method))
@@ -102,11 +102,11 @@ def dp(
     if not engine.is_local and synthesize is not None:
         raise NotYet("--synthesize on Spark", "rows are made up on one machine", instead="leave out --engine")
     spark, folder = engine.start(), Path(output.removeprefix("file://"))
-    check = check_target if spark is None else spark.check_target
-    check(output, force=force)
-    paid.check(chosen.promise, release=folder)
+    if spark is not None:
+        spark.check_target(output, force=force)
     n_clicks = None
-    with progress_bar():
+    with reserved(output, force=force) if spark is None else nullcontext(), progress_bar():
+        paid.check(chosen.promise, release=folder)
         # Whatever can go wrong should do so before anything is spent.
         if spark is None:
             data = reading.read(log)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from queryveil.cli import options
-from queryveil.cli._releases import make_release, print_manifest
+from queryveil.cli._releases import Target, make_release, print_manifest
 from queryveil.cli.output import echo, progress_bar
 from queryveil.errors import BadInput, MissingExtra
 from queryveil.methods.settings import PlinkSettings
@@ -41,23 +41,23 @@ def plink(
     """Make a release with plink."""
     from queryveil import Plink
     from queryveil.formats.aggregates import check_membership, written_membership
-    from queryveil.release import check_target
+    from queryveil.release import reserved
 
     chosen = Plink(**values_of(method))
     if not engine.is_local:
         engine.refuse(membership=membership, corpus=corpus, format=reading.file_format == "profiles")
-        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=engine)
+        target = Target(folder=output, force=force)
+        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=engine)
         return
-    check_target(output, force=force)
-    if membership is not None:
-        check_membership(membership, release=Path(output), inputs=log, force=force)
-    with progress_bar():
+    with reserved(output, force=force), progress_bar():
+        if membership is not None:
+            check_membership(membership, release=Path(output), inputs=log, force=force)
         data = reading.read_people(log)
         grouping = chosen.group(data)
         measured = chosen.strict or corpus is not None
         release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
-        with written_membership(grouping.membership, membership) if membership else nullcontext():
-            release.save(output, force=force)
+        with written_membership(grouping.membership, membership) if membership else nullcontext({}) as beside:
+            release.save(output, force=force, beside=beside)
     print_manifest(release.manifest, output, as_json=as_json)
     if membership is not None:
         echo(f"who is in which group: {membership}; it undoes the release, keep it to yourself", err=True)

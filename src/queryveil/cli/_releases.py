@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from queryveil.cli.options import Engine, Reading, key_beside
 from queryveil.cli.output import echo, print_facts, print_json, progress_bar
-from queryveil.errors import BadFile
+from queryveil.errors import BadFile, NotWritten
 
 if TYPE_CHECKING:
     from queryveil.comparison.methods import Method
@@ -21,46 +22,69 @@ _OWNER_ONLY = 0o600
 _N_BYTES = 32
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a release goes, whether it replaces one there, and the key that gets its name with it."""
+
+    folder: str
+    force: bool
+    key: Path | None = None
+
+    @property
+    def beside(self) -> dict[Path, Path]:
+        """What gets its name with the release: the file as it is called until then, and the name."""
+        return {} if self.key is None else {self.key: key_beside(Path(self.folder))}
+
+
 @contextmanager
 def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
     """Return a file with a new key, for the owner's eyes only, or None if none is wanted.
 
-    It gets its name when the block has ended well, and is gone if the block fails.
+    It is gone when the block ends, unless it got its name with the release.
     """
+    from queryveil.formats.atomic_folders import claimed, tidy
+
     if not wanted:
         yield None
         return
     path = key_beside(folder)
     partial = path.with_name(f".{path.name}.partial")
-    if os.path.lexists(path) and not (force and path.is_file()):
-        raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
+    with claimed(folder):
+        tidy(folder, path)
+        if os.path.lexists(path) and not (force and path.is_file()):
+            raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
+        try:
+            _write_key(partial)
+            yield partial
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _write_key(path: Path) -> None:
     try:
-        partial.unlink(missing_ok=True)
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(_N_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        yield partial
-        partial.rename(path)
     except OSError as error:
-        raise BadFile(str(path), f"the key could not be written: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+        raise NotWritten(str(path), error.strerror, so="nothing was released") from None
 
 
 def make_release(
-    method: Method, log: list[str], output: str, *, reading: Reading, force: bool, as_json: bool, engine: Engine | None
+    method: Method, log: list[str], target: Target, *, reading: Reading, as_json: bool, engine: Engine | None
 ) -> None:
     """Read the log, anonymize it, write the release and say what it is."""
-    from queryveil.release import check_target
+    from queryveil.release import reserved
 
+    output, force = target.folder, target.force
     spark = None if engine is None else engine.start(method=method)
     if spark is None:
-        check_target(output, force=force)
-        with progress_bar():
+        with reserved(output, force=force), progress_bar():
             release = method.anonymize(reading.read(log))
-            release.save(output, force=force)
+            release.save(output, force=force, beside=target.beside)
             manifest = release.as_written
     else:
         spark.check_target(output, force=force)

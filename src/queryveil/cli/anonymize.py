@@ -11,7 +11,7 @@ from queryveil.cli import options
 from queryveil.cli._anonymize_dp import dp
 from queryveil.cli._anonymize_plink import plink
 from queryveil.cli._commands import with_options
-from queryveil.cli._releases import fresh_key, make_release
+from queryveil.cli._releases import Target, fresh_key, make_release
 from queryveil.cli.output import echo
 from queryveil.errors import NotYet
 from queryveil.methods import settings
@@ -43,7 +43,8 @@ def anonymize(
 
     kind = getattr(methods, type(method).__name__.removesuffix("Settings"))
     made = kind(**values_of(method), **({} if columns is None else {"columns": columns.policy()}))
-    make_release(made, log, output, reading=reading, force=force, as_json=as_json, engine=engine)
+    target = Target(folder=output, force=force)
+    make_release(made, log, target, reading=reading, as_json=as_json, engine=engine)
 
 
 def swap(
@@ -74,7 +75,8 @@ def swap(
         classifier = tables.classifier(str(method.classifier))
         policy = replace(columns, key=made or columns.key).policy()
         chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
-        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
+        target = Target(folder=output, force=force, key=made)
+        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=None)
     if made is not None:
         echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
 
@@ -98,7 +100,8 @@ def token_hash(
         secret = made or columns.key
         policy = replace(columns, key=secret if columns.ids == "keyed" else None).policy()
         chosen = TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
-        make_release(chosen, log, output, reading=reading, force=force, as_json=as_json, engine=None)
+        target = Target(folder=output, force=force, key=made)
+        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=None)
     if made is not None:
         echo(f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
 

@@ -223,7 +223,7 @@ def measure(
                 key=options.key_of(release, key),
                 values=read_values(values) if values else None,
                 taxonomy=load_taxonomy(taxonomy),
-                membership=read_membership(membership) if membership else None,
+                membership=read_membership(membership, release=release.folder) if membership else None,
             )
     if as_json:
         print_json(found.to_dict())
@@ -299,7 +299,7 @@ def report(
             taxonomy=load_taxonomy(taxonomy),
             classifier=tables.own_classifier(),
             values=read_values(values) if values else None,
-            membership=read_membership(membership) if membership else None,
+            membership=read_membership(membership, release=release.folder) if membership else None,
             show=show,
             **attackers.read(reading, release),
         )

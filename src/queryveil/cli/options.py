@@ -62,8 +62,12 @@ def key_beside(folder: Path) -> Path:
 def key_of(release: queryveil.Release, key: Path | None) -> bytes | None:
     """Read the key of a release whose ids are keyed or whose terms are hashed: the one named, or that beside it."""
     is_keyed = release.manifest.columns.ids == "keyed" or release.manifest.method == "token_hash"
-    if key is None and is_keyed and release.folder is not None and key_beside(release.folder).is_file():
-        key = key_beside(release.folder)
+    if release.folder is not None and (key is None or key.absolute() == key_beside(release.folder)):
+        from queryveil.formats.atomic_folders import belonging
+
+        # A run that was killed may have left the key of a new release beside that of the old one.
+        beside = belonging(key_beside(release.folder), release.folder)
+        key = beside if key is not None or (is_keyed and beside.is_file()) else None
     return read_key(key)
 
 

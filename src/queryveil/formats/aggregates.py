@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,8 @@ import msgspec
 import polars as pl
 
 from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
-from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.errors import BadFile, BadInput, BadParameter, NotWritten
+from queryveil.formats.atomic_folders import belonging, claimed
 from queryveil.formats.layouts import extension, tabular_format
 from queryveil.formats.streams import Content
 from queryveil.formats.write import write_frame
@@ -95,34 +96,41 @@ def check_membership(path: Path, *, release: Path, inputs: Sequence[str] = (), f
 
 
 @contextmanager
-def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[None]:
-    """Write the membership with permissions for its owner only; remove it again if the block fails.
+def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[dict[Path, Path]]:
+    """Write the membership with permissions for its owner only, to be renamed with its release.
 
-    An earlier file is replaced when the block has ended without an error.
+    Yield the file as it is called until then, and its name. It is gone when the block ends, unless it was renamed.
     """
     partial = path.with_name(f".{path.name}.partial")
+    with claimed(path):
+        try:
+            _write_membership(membership, partial, suffix=path.suffix)
+            yield {partial: path}
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _write_membership(membership: pl.DataFrame, partial: Path, *, suffix: str) -> None:
     try:
         partial.unlink(missing_ok=True)
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
         with os.fdopen(handle, "wb") as file:
-            if path.suffix == ".parquet":
+            if suffix == ".parquet":
                 membership.write_parquet(file)
-            elif path.suffix == ".jsonl":
+            elif suffix == ".jsonl":
                 membership.write_ndjson(file)
             else:
                 membership.write_csv(file)
             file.flush()
             os.fsync(file.fileno())
-        yield
-        partial.rename(path)
     except OSError as error:
-        raise BadFile(str(path), f"the membership could not be written: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+        raise NotWritten(str(partial), error.strerror, so="nothing was released") from None
 
 
-def read_membership(path: Path) -> pl.DataFrame:
-    """Return the membership: the columns user (text) and group (number)."""
+def read_membership(path: Path, *, release: Path | None = None) -> pl.DataFrame:
+    """Return the membership: the columns user (text) and group (number); `release` is the folder that it belongs to."""
+    path = path if release is None else belonging(path, release)
     try:
         if path.suffix == ".parquet":
             frame = pl.read_parquet(path)

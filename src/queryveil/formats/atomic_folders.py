@@ -1,15 +1,24 @@
-"""Write a folder whole or not at all: build it beside its target, then rename it."""
+"""Write a folder whole or not at all: build it beside its target, then exchange the two in one step."""
 
+import ctypes
+import errno
 import fcntl
+import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from glob import escape
 from pathlib import Path
 
-from queryveil.errors import NotWritten, ReleaseExists
+from queryveil.errors import NotWritten, OutputBusy, ReleaseExists
+
+_NO_REPLACE, _EXCHANGE, _WORKING_FOLDER = 1, 2, -100
+_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
+_OWNER_ONLY = 0o600
+_CLAIMED: ContextVar[tuple[Path, ...]] = ContextVar("claimed", default=())
 
 
 def check_writable(path: Path) -> None:
@@ -23,42 +32,175 @@ def check_writable(path: Path) -> None:
 
 
 @contextmanager
-def whole(path: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a temporary folder that is renamed to the target when the block ends without an error."""
-    parent, mark = path.absolute().parent, secrets.token_hex(8)
-    _sweep(parent, f".{path.name}.partial-")
-    partial = parent / f".{path.name}.partial-{mark}"
+def claimed(path: Path) -> Iterator[None]:
+    """Keep other runs from writing to a target until the block ends; raise if another one is at it.
+
+    The block may claim the target again. Where the disk has no locks, the run that ends last finds what was written.
+    """
+    target = path.absolute()
+    if target in _CLAIMED.get():
+        yield
+        return
+    lock = target.with_name(f".{target.name}.lock")
+    handle = _take(lock, path)
+    token = _CLAIMED.set((*_CLAIMED.get(), target))
     try:
-        partial.mkdir()
-        with _locked(partial):
-            yield partial
-            for file in partial.iterdir():
-                sync_to_disk(file)
-            sync_to_disk(partial)
-            _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
-            sync_to_disk(parent)
-    except (OSError, NotWritten) as error:
-        why = error.why if isinstance(error, NotWritten) else error.strerror
-        raise NotWritten(str(path), why, so="nothing was released") from None
+        yield
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        _CLAIMED.reset(token)
+        # While it is locked: whoever waits for it must find another file, or none.
+        with suppress(OSError):
+            lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _take(lock: Path, path: Path) -> int:
+    """Return the descriptor of a lock file that this run has, and that is still there under its name."""
+    try:
+        while True:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(handle), lock.stat()):
+                    return handle
+            except BlockingIOError:
+                os.close(handle)
+                raise OutputBusy(str(path)) from None
+            except FileNotFoundError:
+                pass
+            except OSError:
+                # Some network disks have no locks.
+                return handle
+            os.close(handle)
+    except OSError as error:
+        raise NotWritten(str(path), error.strerror, so="nothing was released") from None
+
+
+@contextmanager
+def whole(path: Path, *, force: bool, beside: Mapping[Path, Path] | None = None) -> Iterator[Path]:
+    """Yield a temporary folder that gets the name of the target when the block ends without an error.
+
+    - `force`: whether a folder of that name is replaced.
+    - `beside`: files that belong to the folder and are kept outside, such as its key: what they are called until then,
+      and their names. They get them with the folder: see `belonging`.
+    """
+    parent, mark, files = path.absolute().parent, secrets.token_hex(8), dict(beside or {})
+    partial, label, is_put = parent / f".{path.name}.partial-{mark}", "", False
+    with claimed(path):
+        tidy(path, *files.values())
+        try:
+            partial.mkdir()
+            with _locked(partial):
+                yield partial
+                for file in partial.iterdir():
+                    sync_to_disk(file)
+                sync_to_disk(partial)
+                label = _label(partial) or "none"
+                for made, name in files.items():
+                    made.rename(_waiting(name, label))
+                    sync_to_disk(name.absolute().parent)
+                _put(partial, path, old=parent / f".{path.name}.old-{mark}", force=force)
+                is_put = True
+                sync_to_disk(parent)
+                for name in files.values():
+                    _waiting(name, label).replace(name)
+                    sync_to_disk(name.absolute().parent)
+        except (OSError, NotWritten) as error:
+            why = error.why if isinstance(error, NotWritten) else error.strerror
+            so = "it has its place, and a power cut may undo that" if is_put else "nothing was released"
+            raise NotWritten(str(path), why, so=so) from None
+        finally:
+            # Here too where it was interrupted: what is on disk says how far it came.
+            for name in files.values():
+                _settle(name, path, label=label)
+            _restore(path)
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _put(partial: Path, path: Path, *, old: Path, force: bool) -> None:
-    """Rename the finished folder to its name; an earlier one is removed only after that."""
-    if not os.path.lexists(path):
+    """Give the finished folder its name; an earlier one has that of the finished one then, or that of an old one."""
+    try:
+        if _rename(partial, path, _NO_REPLACE):
+            return
+        is_there = os.path.lexists(path)
+    except FileExistsError:
+        is_there = True
+    if not is_there:
         partial.rename(path)
     elif not force:
         # It was not there when the work began: somebody else has made it since.
         raise ReleaseExists(str(path))
-    else:
+    elif not _rename(partial, path, _EXCHANGE):
+        # Between these two there is none; whatever comes in between, `_restore` takes the old one back.
         path.rename(old)
-        try:
-            partial.rename(path)
-        except OSError:
-            old.rename(path)
-            raise
-    _sweep(path.absolute().parent, f".{path.name}.old-")
+        partial.rename(path)
+
+
+def _rename(source: Path, target: Path, flag: int) -> bool:
+    """Rename without replacing, or exchange two names, in one step; return False where the system or disk cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_WORKING_FOLDER, os.fsencode(source), _WORKING_FOLDER, os.fsencode(target), flag):
+        code = ctypes.get_errno()
+        if code not in _CANNOT:
+            raise OSError(code, os.strerror(code))
+        return False
+    return True
+
+
+def tidy(path: Path, *beside: Path) -> None:
+    """Finish or remove what killed runs left of a folder and of the files beside it; the target must be claimed."""
+    _restore(path)
+    for name in beside:
+        for waiting in name.absolute().parent.glob(f"{escape(_waiting(name, '').name)}*"):
+            _settle(name, path, label=waiting.name.rpartition("-")[2])
+    _sweep(path.absolute().parent, f".{path.name}.partial-")
+
+
+def _restore(path: Path) -> None:
+    """Take back an old folder that was moved aside for one that did not come, or remove it if that came."""
+    beginning = f".{path.name}.old-"
+    with suppress(OSError):
+        for old in path.absolute().parent.glob(f"{escape(beginning)}*"):
+            if not os.path.lexists(path):
+                old.rename(path)
+        _sweep(path.absolute().parent, beginning)
+
+
+def belonging(name: Path, folder: Path) -> Path:
+    """Return the file that belongs to a folder: the one of this name, or one that a killed run could not name yet.
+
+    A new file waits under a name with the checksum of the manifest that it belongs to. The folder gets its place in one
+    step, and from then on that name tells whose file it is, until it is renamed, here or there.
+    """
+    waiting = _waiting(name, _label(folder) or "none")
+    if not waiting.is_file():
+        return name
+    with suppress(OSError):
+        waiting.replace(name)
+    return waiting if waiting.is_file() else name
+
+
+def _settle(name: Path, folder: Path, *, label: str) -> None:
+    """Rename the file that waits for a folder if that is in its place, and remove it otherwise."""
+    with suppress(OSError):
+        if label and _label(folder) == label:
+            _waiting(name, label).replace(name)
+        elif label:
+            _waiting(name, label).unlink(missing_ok=True)
+
+
+def _waiting(name: Path, label: str) -> Path:
+    return name.with_name(f".{name.name}.for-{label}")
+
+
+def _label(folder: Path) -> str | None:
+    """Return what tells a release from every other: the checksum of its manifest, which has those of its files."""
+    try:
+        return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()[:32]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from queryveil.release.manifest import (
     sum_of_parts,
     versions,
 )
-from queryveil.release.release import Release, check_target, read_release
+from queryveil.release.release import Release, check_target, read_release, reserved
 
 __all__ = [
     "FORMAT_VERSION",
@@ -40,6 +40,7 @@ __all__ = [
     "ids_per_window",
     "keyed",
     "read_release",
+    "reserved",
     "sizes",
     "sum_of_parts",
     "versions",

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ import msgspec
 from queryveil import formats
 from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
-from queryveil.formats.atomic_folders import check_writable, whole
+from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whole
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
@@ -97,11 +98,14 @@ class Release:
         is_new = n_formulas > 0 and warning not in told
         return msgspec.structs.replace(self.manifest, warnings=(*told, warning)) if is_new else self.manifest
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the folder whole or not at all; an existing release is replaced only with `force`."""
+    def save(self, folder: str | Path, *, force: bool = False, beside: Mapping[Path, Path] | None = None) -> Path:
+        """Write the folder whole or not at all.
+
+        - `force`: replace an existing release.
+        - `beside`: files to be renamed with the folder, each with its name then, such as the key of the ids.
+        """
         path = Path(folder)
-        check_target(path, force=force)
-        with whole(path, force=force) as partial:
+        with reserved(path, force=force), whole(path, force=force, beside=beside) as partial:
             data, clicks = _write_data(self.data, partial)
             manifest = msgspec.structs.replace(self.as_written, data=data, clicks=clicks)
             text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
@@ -123,6 +127,18 @@ def check_target(folder: str | Path, *, force: bool = False) -> None:
             allowed = "a release folder or an empty one to be replaced with --force"
             raise BadParameter("output", str(folder), allowed=allowed)
     check_writable(path)
+
+
+@contextmanager
+def reserved(folder: str | Path, *, force: bool = False) -> Iterator[None]:
+    """Raise if a release may not be written there, and keep other runs from it until the block ends."""
+    check_target(folder, force=force)
+    with claimed(Path(folder)):
+        # What a killed run left may be the release that is to be kept.
+        tidy(Path(folder))
+        if not force and os.path.lexists(folder):
+            raise ReleaseExists(str(folder))
+        yield
 
 
 def read_release(folder: str | Path) -> Release:

@@ -288,9 +288,13 @@ class Service:
         if self._delivery.delivered > self._state.confirmed:
             self._commit(position=self._state.position)
         if isinstance(self._sink, ports.WritesManifest):
-            self._sink.finish(
-                settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
-            )
+            self._retry.run(self._finish_sink, what="the sink")
+
+    def _finish_sink(self) -> None:
+        assert isinstance(self._sink, ports.WritesManifest)
+        self._sink.finish(
+            settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
+        )
 
     def _close(self) -> None:
         self._stopping.set()
