@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats.aggregates import check_membership, read_membership, written_membership
+from queryveil.formats.atomic_folders import whole
 
 WHO = pl.DataFrame({"user": ["007", 'a "quoted", one', "größe"], "group": [2, 1, 2]})
 
@@ -17,11 +19,24 @@ WHO = pl.DataFrame({"user": ["007", 'a "quoted", one', "größe"], "group": [2, 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_membership_is_the_same_when_read_back_and_only_its_owner_can_read_it(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"who.{ending}"
-    with written_membership(WHO, path):
-        pass
+    with written_membership(WHO, path) as beside, whole(tmp_path / "out", force=False, beside=beside) as release:
+        (release / "manifest.json").write_bytes(b"{}")
+        assert not path.exists()
     assert read_membership(path).equals(WHO)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", path.name]
+
+
+def test_a_membership_that_a_killed_run_could_not_name_is_found_by_its_release(tmp_path: Path) -> None:
+    path, release = tmp_path / "who.csv", tmp_path / "out"
+    path.write_text("user,group\nold,1\n")
+    release.mkdir()
+    (release / "manifest.json").write_bytes(b"{}")
+    label = hashlib.sha256(b"{}").hexdigest()[:32]
+    for waits, user in ((label, "new"), ("of another release", "other")):
+        (tmp_path / f".who.csv.for-{waits}").write_text(f"user,group\n{user},1\n")
+    assert read_membership(path, release=release)["user"].to_list() == ["new"]
+    assert read_membership(path)["user"].to_list() == ["new"]
 
 
 def test_nothing_is_left_and_nothing_replaced_if_the_release_fails(tmp_path: Path) -> None:
