@@ -102,7 +102,7 @@ def trial(home: Path, kind: str) -> Trial:
             prepare=lambda: commit_and_deliver(home, last=N_BEFORE),
             work=lambda: commit_and_deliver(home, last=N_FAULTY),
             check=lambda ended: check_commits(home, ended),
-            modes={"kill": 30, "fail once": 20, "fail from then on": 10, "write half": 8, NO_MEMORY: 4},
+            modes={"kill": 16, "fail once": 10, "fail from then on": 6, "write half": 4, NO_MEMORY: 3},
         )
     beside = home.with_name("beside")
     beside.mkdir()

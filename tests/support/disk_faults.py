@@ -153,4 +153,6 @@ def _sample(places: list[int], *, most: int) -> list[int]:
     if len(places) <= most:
         return places
     # The first and the last calls are those that begin and end things.
-    return sorted({*places[: most // 8], *places[-most // 4 :], *random.Random(most).sample(places, most // 2)})
+    ends = {*places[: most // 8], *places[len(places) - most // 4 :]}
+    others = [place for place in places if place not in ends]
+    return sorted(ends.union(random.Random(most).sample(others, most - len(ends))))
