@@ -22,7 +22,7 @@ from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadFile, QueryveilError
 from queryveil.formats import atomic_folders
 from queryveil.guarantees import NoPromise
-from queryveil.release import ColumnReport, Counts, Manifest, Release, read_release
+from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, read_release
 
 _MODES = {"kill": 60, "fail once": 24, "fail from then on": 12, "write half": 4, NO_MEMORY: 6}
 
@@ -45,7 +45,7 @@ class Made:
             parameters={},
             counts=Counts(n_rows_before=40, n_rows_after=40, n_users_before=1, n_users_after=1),
             removed={},
-            columns=ColumnReport(ids="keyed", time="drop", kept=[], dropped=[], n_others_dropped=0),
+            columns=ColumnReport(ids=Ids.KEYED, time=TimeDetail.DROP, kept=(), dropped=(), n_others_dropped=0),
         )
         return Release(data=QueryLog(frame=frame, layout=Layout(format=Format.JSONL)), manifest=manifest)
 
@@ -76,7 +76,8 @@ def shown(folder: Path) -> str | None:
 
 def trial(home: Path, *, force: bool, exchanges: bool) -> Trial:
     """Return the trial of one release, with `force` over an older one; `exchanges` if two names can be exchanged."""
-    folder, before = home / "out", []
+    folder = home / "out"
+    before: list[str | None] = []
 
     def prepare() -> None:
         if force:
@@ -118,7 +119,7 @@ def names_of_errors(root: type[BaseException] = QueryveilError) -> set[str]:
 if __name__ == "__main__":
     place, how, *other = sys.argv[1:]
     if other:
-        atomic_folders._rename = lambda *_: False  # type: ignore[assignment]
+        atomic_folders._rename = lambda *_: False
     # What Numba loads before its first kernel; it starts no threads, which a fork would lose.
     cpu_target.target_context.refresh()
     for line in trial(Path(place), force=how == "force", exchanges=not other).run():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,7 +56,10 @@ def plink(
         grouping = chosen.group(data)
         measured = chosen.strict or corpus is not None
         release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
-        with written_membership(grouping.membership, membership) if membership else nullcontext({}) as beside:
+        writing: AbstractContextManager[dict[Path, Path]] = nullcontext({})
+        if membership is not None:
+            writing = written_membership(grouping.membership, membership)
+        with writing as beside:
             release.save(output, force=force, beside=beside)
     print_manifest(release.manifest, output, as_json=as_json)
     if membership is not None:
