@@ -152,8 +152,8 @@ def test_nothing_waits_for_a_pipe_and_a_release_that_was_not_read_has_no_signatu
 def test_openssl_comes_to_the_same_verdict(folder: Path, keys: tuple[Path, Path]) -> None:
     private, public = keys
     sign_release(folder, key=private)
-    check = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", folder / MANIFEST]
-    check += ["-sigfile", folder / SIGNATURE]
+    check = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", str(public), "-rawin", "-in", str(folder / MANIFEST)]
+    check += ["-sigfile", str(folder / SIGNATURE)]
     assert subprocess.run(check, capture_output=True, check=False).returncode == 0
     (folder / MANIFEST).write_bytes((folder / MANIFEST).read_bytes() + b" ")
     assert subprocess.run(check, capture_output=True, check=False).returncode != 0

@@ -44,6 +44,8 @@ def verify(
     as_json: options.Json = False,
 ) -> None:
     """Judge a release, its promise and all that lies in its folder: exit 0 if it holds, 1 if anything is wrong."""
+    from queryveil.formats.aggregates import read_membership
+
     is_other = tables.classifier_kind != "evidence"
     engine.refuse(
         show=show,
@@ -67,7 +69,7 @@ def verify(
                 taxonomy=load_taxonomy(taxonomy),
                 key=options.key_of(release, key),
                 classifier=tables.own_classifier(),
-                membership=membership,
+                membership=read_membership(membership, release=release.folder) if membership else None,
                 expect=expect,
                 signed_by=signed_by,
             )
