@@ -32,6 +32,7 @@ class Setting:
     - typed_none: what is typed for None where None is not the default: "none" or 0
     - typed_default: what the option has as its default, if it is not the field's: a word for what None stands for
     - metavar, panel: what the help shows for the value, and the box it stands in
+    - hidden: whether it is left out of the command's help; the page of options has it
     - recorded: whether manifests name it and plans may; a seed or a table is neither
     """
 
@@ -48,6 +49,7 @@ class Setting:
     typed_default: str | None = None
     metavar: str | None = None
     panel: str | None = None
+    hidden: bool = False
     recorded: bool = True
     name: str = ""
     kind: type = object

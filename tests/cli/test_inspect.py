@@ -67,7 +67,9 @@ def test_wrong_usage_is_one_line(refused: Refused, log_file: Path, tmp_path: Pat
 
 
 def test_several_files_are_one_log(run: Run, log_file: Path) -> None:
-    once, twice = (json.loads(run("inspect", *files, "--json").stdout) for files in ([log_file], [log_file, log_file]))
+    copy = log_file.with_name("copy.tsv")
+    copy.write_bytes(log_file.read_bytes())
+    once, twice = (json.loads(run("inspect", *files, "--json").stdout) for files in ([log_file], [log_file, copy]))
     assert twice["n_rows"] == 2 * once["n_rows"]
     assert twice["n_users"] == once["n_users"]
 

@@ -39,7 +39,7 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(method: str) -> None
 
 def test_what_means_something_in_markdown_means_itself() -> None:
     made = replace(made_up_report(), top_queries=(("a|b *c*\nd `e`", 3),))
-    assert r"| a\|b \*c\* d \`e\` | 3 |" in render_markdown(made)
+    assert r"| a\|b \*c\*\\u000ad \`e\` | 3 |" in render_markdown(made)
 
 
 def test_texts_give_no_orders_to_a_terminal_and_become_no_links() -> None:

@@ -63,7 +63,9 @@ def test_half_sent_heads_and_hostile_gzip_stop_neither_posts_nor_the_end(tmp_pat
             with suppress(OSError):
                 half.sendall(b"POST /events HTTP/1.1\r\nHost: localh")
         with httpx.Client(base_url=client.base_url, timeout=patience()) as another:
-            assert [post(another, number) for number in range(5)] == [200] * 5
+            # Whoever comes in the very seconds of a flood from the same address is told to come again.
+            for number in range(5):
+                until(lambda number=number: post(another, number) == 200, process=process)  # type: ignore[misc]
         head = "POST /events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
         head += f"Content-Encoding: gzip\r\nContent-Length: {len(EMPTY_MEMBERS)}\r\n\r\n"
         for _ in range(4):

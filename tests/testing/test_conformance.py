@@ -52,7 +52,11 @@ def test_a_method_that_promises_nothing_may_not_give_anybody_more_hashes_than_wo
     honest = TokenHash(key=b"0123456789abcdef")
     log = log_of({"persona1": ["kestrel lantern"], "persona2": ["kestrel"]})
     assert broken_by(Changed(does=honest, says=honest.promise), log) == set()
-    assert broken_by(Changed(does=honest, says=honest.promise, adds=" 77aa"), log) == {"no_term_is_invented"}
+    assert broken_by(Changed(does=honest, says=honest.promise, adds=" 77aa"), log) == {
+        "no_term_is_invented",
+        # It does not look like a hash either.
+        "the_written_files_keep_the_promise",
+    }
 
 
 @pytest.mark.parametrize("check", list(checks_for(Kdelta(k=2, mode="paper"))), ids=lambda check: check.name)

@@ -74,7 +74,9 @@ def _typed(about: Setting, default: Any) -> tuple[Any, Any]:
         elif kind is object:
             kind = Path if about.metavar in ("FILE", "PATH") else str
         kind = kind | None if default is None else kind
-    option = typer.Option(about.flag, help=about.help, metavar=about.metavar, rich_help_panel=about.panel)
+    option = typer.Option(
+        about.flag, help=about.help, metavar=about.metavar, rich_help_panel=about.panel, hidden=about.hidden
+    )
     return Annotated[kind, option], default
 
 

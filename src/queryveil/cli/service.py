@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from queryveil.service.stores.profiles import ProfileComparison, ProfileDatabase
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
-_ACCESS = "Access over HTTP"
+_ACCESS = _RUNNING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +100,7 @@ class Access(HttpLimits):
 
 
 def stream(
-    source: Annotated[
-        str, typer.Option(metavar="URL", help="-, FILE, redis://, kafka://, http://, @FILE, env:NAME.")
-    ] = "-",
+    source: Annotated[str, typer.Option(metavar="URL", help="-, FILE, redis://, kafka://, http://, @FILE.")] = "-",
     sink: Annotated[str, typer.Option(metavar="URL", help="The same, or DIR/: a release folder.")] = "-",
     *,
     live: LineSettings,

@@ -93,16 +93,19 @@ class Cost:
     average_level: float
 
 
-def cost(found: Clustering, items: Rows[np.int32], *, loss: Floats, level: Int32s) -> Cost:
-    """Measure what the clusters release against the items of the transactions."""
-    released, n_items = found.released, max(1, len(items.values))
+def cost(found: Clustering, items: Rows[np.int32], *, loss: Floats, level: Int32s, n_others: int = 0) -> Cost:
+    """Measure what the clusters release against the items of the transactions.
+
+    `n_others` are items of transactions that do not leave: they are lost.
+    """
+    released, n_items = found.released, len(items.values) + n_others
     size = np.bincount(found.cluster_of, minlength=released.n_rows)
     n_released = int(size @ released.lengths)
-    distortion = total_distortion(found.cluster_of, released, n_items=len(items.values), loss=loss)
+    distortion = total_distortion(found.cluster_of, released, n_items=n_items, loss=loss)
     levels = _sums(released, level[released.values].astype(np.float64))
     return Cost(
         distortion=distortion,
-        ncp=distortion / n_items,
+        ncp=distortion / max(1, n_items),
         average_length=n_released / max(1, items.n_rows),
         average_level=float(size @ levels) / max(1, n_released),
     )

@@ -205,7 +205,8 @@ def _release(
     kept = [layer for number, layer in enumerate(layers) if number == 0 or len(layer) >= method.k]
     nodes = bags.nodes.take(np.concatenate(kept)) if is_by_query and kept else bags.nodes
     clustering = _joined([cluster(bags.nodes.take(layer), taxonomy, rng) for layer in kept if len(layer)])
-    spent = cost(clustering, nodes, loss=taxonomy.loss, level=taxonomy.level)
+    n_others = len(bags.nodes.values) - len(nodes.values)
+    spent = cost(clustering, nodes, loss=taxonomy.loss, level=taxonomy.level, n_others=n_others)
     frame = _rows(clustering, taxonomy, rng)
     n_released = int(frame["items"].list.len().sum())
     n_users = data.n_users if isinstance(data, QueryLog) else data.n_transactions

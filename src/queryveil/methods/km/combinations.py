@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queryveil.data import Int8s, Int32s, Int64s
+from queryveil.data import Int8s, Int32s, Int64s, UInt64s
 from queryveil.data.rows import Rows, group, sort_in_place
 from queryveil.kernels import njit, prange
 
@@ -121,22 +121,33 @@ def _spread(
             fill[t] += 1
 
 
-@njit(cache=True, nogil=True)
 def first_alike(index: Index) -> Int32s:
     """Return for each term the first that exactly the same users have, which may be the term itself.
 
     A combination has the same users if its terms are replaced by these.
     """
+    keys = _sums_of_users(index)
+    return _first_of_same(index, keys, np.argsort(keys, kind="stable"))
+
+
+@njit(cache=True, nogil=True)
+def _sums_of_users(index: Index) -> UInt64s:
+    """Return the sum of the hashes of each term's users: terms of the same users have the same."""
     _, _, entry_user, posting_ptr, postings = index
     n_terms = len(posting_ptr) - 1
-    # Terms of the same users have the same sums of hashes; those with the same sum are compared.
     keys = np.zeros(n_terms, np.uint64)
     for t in range(n_terms):
         for place in postings[posting_ptr[t] : posting_ptr[t + 1]]:
             mixed = (np.uint64(entry_user[place]) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
             mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
             keys[t] += mixed ^ (mixed >> np.uint64(32))
-    order = np.argsort(keys, kind="mergesort")
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def _first_of_same(index: Index, keys: UInt64s, order: Int64s) -> Int32s:
+    """Compare the users of neighbours with the same sum."""
+    n_terms = len(keys)
     first = np.arange(n_terms).astype(np.int32)
     for i in range(1, n_terms):
         before, term = first[order[i - 1]], order[i]
