@@ -153,7 +153,7 @@ def test_a_file_that_the_manifest_does_not_list_is_named(tmp_path: Path, name: s
 def test_a_name_never_reaches_a_terminal_as_it_is(tmp_path: Path) -> None:
     folder = released(tmp_path)
     (folder / "a\x1b[2Jb").write_text("")
-    assert fault(folder) == "a\\x1b[2Jb is a file that manifest.json does not list"
+    assert fault(folder) == "a\\u001b[2Jb is a file that manifest.json does not list"
 
 
 def test_many_files_are_counted(tmp_path: Path) -> None:

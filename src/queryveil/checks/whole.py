@@ -18,6 +18,7 @@ from queryveil.checks.plink import odd_weights
 from queryveil.checks.tokens import number, terms_of
 from queryveil.checks.verdict import BESIDE
 from queryveil.data import Format, Groups, QueryLog, Transactions
+from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
 from queryveil.release import MANIFEST, SIGNATURE, Contents, Ids, Manifest, Release, TimeDetail
 
@@ -67,24 +68,24 @@ def notes_of(contents: Contents | None) -> list[str]:
     return [BESIDE + ", ".join(found)] if found else []
 
 
-def printable(name: str) -> str:
+def _named(name: str) -> str:
     r"""Return the name of a file or column for a message: in one line, and not too long.
 
-    >>> printable("a\x1b[2Jb"), len(printable("x" * 1000))
-    ('a\\x1b[2Jb', 63)
+    >>> _named("a\x1b[2Jb"), len(_named("x" * 1000))
+    ('a\\u001b[2Jb', 63)
     """
-    shown = name if name.isprintable() else ascii(name)[1:-1]
+    shown = printable(name)
     return shown if len(shown) <= 60 else f"{shown[:60]}..."
 
 
 def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
     strangers = [(name, kind) for name, kind in contents.others.items() if name not in _MAY_LIE_THERE or kind != "file"]
     for name, kind in strangers[:_N_NAMED]:
-        yield f"{printable(name)} is a {kind or 'file'} that {MANIFEST} does not list"
+        yield f"{_named(name)} is a {kind or 'file'} that {MANIFEST} does not list"
     if len(strangers) > _N_NAMED:
         yield f"the folder has {len(strangers) - _N_NAMED:,} more that {MANIFEST} does not list"
     if manifest.clicks is not None and manifest.data is not None and manifest.data.kind != "queries":
-        yield f"{MANIFEST} lists {printable(manifest.clicks.name)}, and such a release has no counts of clicks"
+        yield f"{MANIFEST} lists {_named(manifest.clicks.name)}, and such a release has no counts of clicks"
 
 
 def _keys(contents: Contents, manifest: Manifest) -> Iterator[str]:
@@ -96,7 +97,7 @@ def _keys(contents: Contents, manifest: Manifest) -> Iterator[str]:
 def _hidden(contents: Contents) -> Iterator[str]:
     for name, shape in contents.shapes.items():
         if shape.n_hidden:
-            yield f"{printable(name)} holds {_count(shape.n_hidden, 'value')} that no column has"
+            yield f"{_named(name)} holds {_count(shape.n_hidden, 'value')} that no column has"
 
 
 def _columns(release: Release) -> Iterator[str]:
@@ -137,9 +138,9 @@ def faults_of_columns(
 
 def _compared(file: str, there: set[str], expected: set[str]) -> Iterator[str]:
     for name in sorted(there - expected)[:_N_NAMED]:
-        yield f"{printable(file)} has a column that {MANIFEST} does not list: {printable(name)}"
+        yield f"{_named(file)} has a column that {MANIFEST} does not list: {_named(name)}"
     for name in sorted(expected - there)[:_N_NAMED]:
-        yield f"{printable(file)} has no column {printable(name)}, which {MANIFEST} states"
+        yield f"{_named(file)} has no column {_named(name)}, which {MANIFEST} states"
 
 
 def _plain_name(name: str) -> str:
@@ -244,7 +245,7 @@ def _settings(manifest: Manifest) -> Iterator[str]:
                 # Each text is a cluster of its own then, whatever was asked for.
                 said = 0.0
             if not _same(said, promised):
-                yield f"{MANIFEST} promises {name}={promised}, and its settings say {printable(str(said))}"
+                yield f"{MANIFEST} promises {name}={promised}, and its settings say {_named(str(said))}"
     if isinstance(promise, KmAnonymity) and parameters.get("taxonomy") not in (None, False) and not promise.items:
         yield f"{MANIFEST} promises terms, and its settings say that they are nodes of a taxonomy"
 

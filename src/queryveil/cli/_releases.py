@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from queryveil.cli.options import Engine, Reading, key_beside
 from queryveil.cli.output import echo, print_facts, print_json, progress_bar
-from queryveil.errors import BadFile, NotWritten
+from queryveil.errors import BadFile
 
 if TYPE_CHECKING:
     from queryveil.comparison.methods import Method
     from queryveil.release import ColumnReport, Manifest
 
-_OWNER_ONLY = 0o600
 _N_BYTES = 32
 
 
@@ -42,7 +41,7 @@ def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | Non
 
     It is gone when the block ends, unless it got its name with the release.
     """
-    from queryveil.formats.atomic_folders import claimed, tidy
+    from queryveil.formats.atomic_folders import claimed, new_file, tidy
 
     if not wanted:
         yield None
@@ -54,23 +53,12 @@ def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | Non
         if os.path.lexists(path) and not (force and path.is_file()):
             raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
         try:
-            _write_key(partial)
+            with new_file(partial, replace=True, so="nothing was released") as file:
+                file.write(secrets.token_bytes(_N_BYTES))
             yield partial
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
-
-
-def _write_key(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_N_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise NotWritten(str(path), error.strerror, so="nothing was released") from None
 
 
 def make_release(

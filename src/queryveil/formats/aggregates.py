@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 
 from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
-from queryveil.errors import BadFile, BadInput, BadParameter, NotWritten
-from queryveil.formats.atomic_folders import belonging, claimed
+from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.formats.atomic_folders import belonging, claimed, new_file
 from queryveil.formats.layouts import extension, tabular_format
 from queryveil.formats.streams import Content
 from queryveil.formats.write import write_frame
@@ -76,7 +76,6 @@ def _rows(file: Content) -> Iterator[tuple[object, ...]]:
         yield line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders
 
 
-_OWNER_ONLY = 0o600
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
@@ -104,28 +103,17 @@ def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[dict[Pa
     partial = path.with_name(f".{path.name}.partial")
     with claimed(path):
         try:
-            _write_membership(membership, partial, suffix=path.suffix)
+            with new_file(partial, replace=True, so="nothing was released") as file:
+                if path.suffix == ".parquet":
+                    membership.write_parquet(file)
+                elif path.suffix == ".jsonl":
+                    membership.write_ndjson(file)
+                else:
+                    membership.write_csv(file)
             yield {partial: path}
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
-
-
-def _write_membership(membership: pl.DataFrame, partial: Path, *, suffix: str) -> None:
-    try:
-        partial.unlink(missing_ok=True)
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        with os.fdopen(handle, "wb") as file:
-            if suffix == ".parquet":
-                membership.write_parquet(file)
-            elif suffix == ".jsonl":
-                membership.write_ndjson(file)
-            else:
-                membership.write_csv(file)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise NotWritten(str(partial), error.strerror, so="nothing was released") from None
 
 
 def read_membership(path: Path, *, release: Path | None = None) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from glob import escape
 from pathlib import Path
+from typing import BinaryIO
 
 from queryveil.errors import NotWritten, OutputBusy, ReleaseExists
 
@@ -29,6 +30,29 @@ def check_writable(path: Path) -> None:
         trial.rmdir()
     except OSError as error:
         raise NotWritten(str(path), error.strerror, so="nothing was released") from None
+
+
+@contextmanager
+def new_file(path: Path, *, mode: int = _OWNER_ONLY, replace: bool = False, so: str = "") -> Iterator[BinaryIO]:
+    """Open a file that is not there, for its owner only if not said otherwise; when the block ends it is on the disk.
+
+    `replace` removes what a killed run has left under that name; `so` is what follows if it cannot be written.
+    """
+    try:
+        if replace:
+            path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise NotWritten(str(path), error.strerror, so=so) from None
 
 
 @contextmanager

@@ -14,11 +14,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from queryveil.errors import BadFile, NotWritten
+from queryveil.formats.atomic_folders import new_file
 from queryveil.release.contents import SIGNATURE, Contents
 from queryveil.release.manifest import MANIFEST
 from queryveil.release.release import read_release
 
-_OWNER_ONLY, _FOR_ALL = 0o600, 0o644
+_FOR_ALL = 0o644
 _MOST_BYTES = 10_000
 _FEWEST_DISTINCT = 8
 _ODD = "this is no {kind} Ed25519 key; make a pair with: queryveil keygen NAME"
@@ -41,10 +42,12 @@ def make_keys(name: str | Path) -> tuple[Path, Path]:
             raise BadFile(str(path), "is already there; choose another name, since a lost key cannot be made again")
     key, pem = Ed25519PrivateKey.generate(), serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    _write_new(private, secret, mode=_OWNER_ONLY)
+    shown = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    with new_file(private) as file:
+        file.write(secret)
     try:
-        shown = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
-        _write_new(public, shown, mode=_FOR_ALL)
+        with new_file(public, mode=_FOR_ALL) as file:
+            file.write(shown)
     except BaseException:
         private.unlink(missing_ok=True)
         raise
@@ -58,8 +61,8 @@ def sign_release(folder: str | Path, *, key: str | Path) -> Path:
     assert contents is not None
     path = Path(folder) / SIGNATURE
     partial = path.with_name(f".{SIGNATURE}.partial")
-    partial.unlink(missing_ok=True)
-    _write_new(partial, private.sign(contents.manifest), mode=_FOR_ALL)
+    with new_file(partial, mode=_FOR_ALL, replace=True) as file:
+        file.write(private.sign(contents.manifest))
     try:
         partial.replace(path)
     except OSError as error:
@@ -117,19 +120,3 @@ def _read(path: Path, *, is_secret: bool = False) -> bytes:
             return file.read(_MOST_BYTES) or b""
     except OSError as error:
         raise BadFile(str(path), (error.strerror or type(error).__name__).lower()) from None
-
-
-def _write_new(path: Path, data: bytes, *, mode: int) -> None:
-    """Write a file that was not there, whole or not at all."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise NotWritten(str(path), str(error.strerror)) from None
