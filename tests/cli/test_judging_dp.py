@@ -84,7 +84,7 @@ def test_files_that_the_manifest_does_not_list_are_named(run: Run, noisy: Path) 
         (noisy / f"more\n{i}").touch()
     done = run("verify", noisy)
     assert "fault: the folder has 1 more that manifest.json does not list\n" in done.stdout
-    assert "fault: more\\n0 is a file" in done.stdout
+    assert "fault: more\\u000a0 is a file" in done.stdout
     assert run("report", noisy).returncode == 1
     assert "exact.csv is a file that manifest.json does not list" in (noisy / "report.html").read_text()
 
