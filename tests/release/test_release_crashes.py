@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import until
 
 from queryveil.checks import verify
 from queryveil.errors import OutputBusy
@@ -22,18 +21,19 @@ from queryveil.testing import tiny_log
 
 pytestmark = pytest.mark.slow
 
-# Saves a log large enough that the writing takes seconds.
-SAVE_LARGE = """
-import sys
-import polars as pl
-from queryveil.data.log import Format, Layout, QueryLog
+# Saves a release, and stops when the data is written and the manifest is about to be.
+SAVE_HALF = """
+import os, signal, sys
 from queryveil.methods import Km
-from queryveil.release import Release
 from queryveil.testing import tiny_log
-small = Km(k=2, m=1).anonymize(tiny_log())
-frame = pl.concat([small.data.frame] * int(sys.argv[2]))
-large = Release(data=QueryLog(frame=frame, layout=Layout(format=Format.JSONL)), manifest=small.manifest)
-large.save(sys.argv[1], force="force" in sys.argv)
+stopped = []
+def stop(event, arguments):
+    if event == "open" and os.path.basename(str(arguments[0])) == "manifest.json" and not stopped:
+        stopped.append(True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+release = Km(k=2, m=1).anonymize(tiny_log())
+sys.addaudithook(stop)
+release.save(sys.argv[1], force="force" in sys.argv)
 """
 
 # The system stops files from growing beyond a few bytes, as a full disk would.
@@ -66,6 +66,14 @@ def start(*arguments: object, code: str | None = None) -> subprocess.Popen[bytes
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def start_half(*arguments: object) -> subprocess.Popen[bytes]:
+    """Start a run, and return when it has stopped in the middle of its writing."""
+    process = start(*arguments, code=SAVE_HALF)
+    status = os.waitpid(process.pid, os.WUNTRACED)[1]
+    assert os.WIFSTOPPED(status), "it ended and should have stopped"
+    return process
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -84,21 +92,16 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_run_killed_while_it_writes_leaves_no_release_and_the_next_one_cleans_up(tmp_path: Path) -> None:
-    process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
-    until(lambda: partials(tmp_path), process=process)
-    kill(process)
-    assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
-    assert partials(tmp_path)
+    kill(start_half(tmp_path / "out", "force"))
+    assert [names(folder) for folder in partials(tmp_path)] == [{"log.parquet"}]
     assert names(tmp_path) == {".out.lock", *(path.name for path in partials(tmp_path))}
     save_small(tmp_path / "out")
     assert names(tmp_path) == {"out"}
 
 
 def test_a_second_run_is_told_of_the_first_and_disturbs_nothing(tmp_path: Path) -> None:
-    process = start(tmp_path / "out", 300_000, "force", code=SAVE_LARGE)
+    process = start_half(tmp_path / "out", "force")
     try:
-        until(lambda: any(any(folder.iterdir()) for folder in partials(tmp_path)), process=process)
-        process.send_signal(signal.SIGSTOP)
         before = names(tmp_path)
         with pytest.raises(OutputBusy, match="another run is writing to") as told:
             save_small(tmp_path / "out")
@@ -112,9 +115,7 @@ def test_a_second_run_is_told_of_the_first_and_disturbs_nothing(tmp_path: Path) 
 
 def test_without_force_a_release_made_by_others_in_the_meantime_stays(tmp_path: Path) -> None:
     save_small(tmp_path / "other")
-    process = start(tmp_path / "out", 100_000, code=SAVE_LARGE)
-    until(lambda: partials(tmp_path), process=process)
-    process.send_signal(signal.SIGSTOP)
+    process = start_half(tmp_path / "out")
     (tmp_path / "other").rename(tmp_path / "out")
     process.send_signal(signal.SIGCONT)
     assert process.wait() == 1
