@@ -41,6 +41,7 @@ def attacked(log: QueryLog, *, time: TimeDetail = TimeDetail.DAY, ids: Ids = Ids
     return AddedRows(seed=1).attack(pair, auxiliary=NOTHING)
 
 
+@pytest.mark.slow
 def test_rows_that_kdelta_makes_up_can_be_told_better_than_blindly_and_better_still_by_exact_times(
     made: QueryLog,
 ) -> None:
@@ -50,6 +51,7 @@ def test_rows_that_kdelta_makes_up_can_be_told_better_than_blindly_and_better_st
     assert exact.n_found > by_day.n_found
 
 
+@pytest.mark.slow
 def test_fresh_ids_are_judged_by_those_who_can_be_told(made: QueryLog) -> None:
     exact, estimated = attacked(made), attacked(made, ids=Ids.FRESH)
     assert estimated.beats_chance

@@ -53,6 +53,7 @@ def test_exact_times_undo_a_release_whatever_it_promises_of_terms(made: QueryLog
     assert Clock(seed=1).attack(pair, auxiliary=NOTHING).share > 0.5
 
 
+@pytest.mark.slow
 def test_days_tell_which_id_is_whose_even_where_queries_changed_hands(made: QueryLog) -> None:
     # Nothing is promised of times; a release without them is what helps.
     swapped, without = (

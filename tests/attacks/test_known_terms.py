@@ -112,6 +112,7 @@ def test_identical_transactions_are_never_named() -> None:
     assert KnownTerms(n_known=4, seed=1).attack(alone, auxiliary=NOTHING).n_targets == 2
 
 
+@pytest.mark.slow
 def test_a_clumped_log_names_nobody(made: QueryLog) -> None:
     pair = Pair(made, release=Clump(k=5, seed=1).anonymize(made))
     assert [found(pair, n_known=n) for n in (2, 4, 8)] == [0, 0, 0]

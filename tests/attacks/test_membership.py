@@ -59,6 +59,7 @@ def test_frequencies_alone_find_fewer_and_unweighted_ones_fewer_still(thirds: li
 ALIKE, FREQUENCIES = Membership(), Membership(by_candidate=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attacker", "method"),
     [

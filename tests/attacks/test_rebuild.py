@@ -82,17 +82,20 @@ def test_each_takes_its_own_kind_of_user(attacker: type[Rebuilding], users: list
         assert len(found) == 4
 
 
+@pytest.mark.slow
 def test_a_user_at_random_is_taken_as_often_as_waiting() -> None:
     first = [guessed(Rebuild1(k=4, seed=seed), one_pool("aaab"))[0][0] for seed in range(400)]
     assert 0.65 < first.count("a") / 400 < 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attacker", ATTACKERS[1:])
 def test_ties_are_drawn_and_each_user_is_as_likely(attacker: type[Rebuilding]) -> None:
     first = [guessed(attacker(k=4, seed=seed), one_pool("abab"))[0][0] for seed in range(400)]
     assert 0.4 < first.count("a") / 400 < 0.6
 
 
+@pytest.mark.slow
 def test_a_tie_in_rows_so_far_is_not_decided_by_places_in_the_pool() -> None:
     # a and b leave with the first two guesses; then a, with 2 rows so far, waits once and b, with 2, twice.
     drawn = []

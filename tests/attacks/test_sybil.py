@@ -62,6 +62,7 @@ def test_rows_that_are_made_up_do_not_hide_it_all(made: QueryLog) -> None:
     assert n_found > n_by_chance + 5
 
 
+@pytest.mark.slow
 def test_bags_of_generalised_items_give_less(made: QueryLog) -> None:
     n_found, n_by_chance = found(Clump(k=5, seed=1), made)
     assert n_by_chance < n_found < 25

@@ -166,6 +166,7 @@ def test_what_leaves_whoever_asked_is_all_by_chance_and_half_of_those_suspected_
     assert sum(query in left for query in planted["query"]) == 10
 
 
+@pytest.mark.slow
 def test_large_thresholds_are_tried_on_fewer_targets(made: QueryLog) -> None:
     def remake(_: QueryLog) -> Release:
         return released_tallies({}, threshold=20_000)

@@ -106,6 +106,7 @@ def test_a_log_whose_terms_are_mixed_up_finds_about_as_much_as_chance(
     assert found.n_found <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.skipif(not EXCITE.is_file(), reason="the Excite log is not beside the checkout")
 def test_halves_of_a_small_real_log_find_more_than_chance() -> None:

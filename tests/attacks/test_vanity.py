@@ -45,6 +45,7 @@ def planted(made: Synthetic) -> AuxiliaryData:
     return AuxiliaryData(people=[Person(name=each.name, town=each.town, user=each.user) for each in made.secrets])
 
 
+@pytest.mark.slow
 def test_everybody_planted_is_found_in_a_pseudonymised_log(made: Synthetic) -> None:
     for release in (Pseudonymise(columns=KEEP).anonymize(made.log), Pseudonymise(seed=1).anonymize(made.log)):
         exposure = Vanity().attack(Pair(made.log, release=release), auxiliary=planted(made))
@@ -53,6 +54,7 @@ def test_everybody_planted_is_found_in_a_pseudonymised_log(made: Synthetic) -> N
     assert exposure.knows == "a directory of people: names and towns"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [

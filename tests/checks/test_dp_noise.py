@@ -202,6 +202,7 @@ def test_the_largest_noise_to_expect_is_one_in_a_million_million(mechanism: str,
     assert most_of(noise("truncated-geometric", 1, scale, 13, top=12)) == 12
 
 
+@pytest.mark.slow
 def test_ten_thousand_counts_are_judged_at_once() -> None:
     for part in (
         noise("laplace", 10_000, 1e4, 400_000),

@@ -51,6 +51,7 @@ def test_groups_are_made_from_a_log_and_verified(run: Run, log_file: Path, tmp_p
     assert (judged.returncode, judged.stdout) == (0, "0.4-linkability holds for 12 users.\n")
 
 
+@pytest.mark.slow
 def test_strict_groups_carry_holders_and_say_what_was_dropped(run: Run, log_file: Path, tmp_path: Path) -> None:
     done = run("anonymize", "plink", log_file, "-o", tmp_path / "out", "--strict", "--json")
     manifest = json.loads(done.stdout)

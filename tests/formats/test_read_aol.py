@@ -139,6 +139,7 @@ def test_a_line_over_a_mebibyte_is_a_bad_row_and_the_next_line_is_read(tmp_path:
     assert log.reading.n_bad_rows_skipped == 1
 
 
+@pytest.mark.slow
 def test_a_line_of_100_megabytes_is_one_bad_row_whatever_blocks_it_spans(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     with path.open("wb") as file:

@@ -51,6 +51,7 @@ def is_unlike(drawn: np.ndarray, noise: Noise) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_items", [1, 5])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeded", [False, True], ids=["OpenDP", "seeded"])
@@ -76,6 +77,7 @@ def test_the_comparison_would_see_a_shift_that_is_left_out() -> None:
     assert is_unlike(draw(msgspec.structs.replace(plan, shift=0), N, rng=generator(5)), plan)
 
 
+@pytest.mark.slow
 def test_the_comparison_would_see_gaussian_noise_that_is_cut_off_at_four_scales() -> None:
     # At a scale of a quarter 1 is as far as that, and not rare: wide noise is beyond it once in 16,000 draws.
     plan = Noise(what="queries", mechanism="gaussian", max_items=1, scale=0.2499, threshold=2, epsilon=9, delta=0.1)

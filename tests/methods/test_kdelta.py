@@ -239,6 +239,7 @@ def test_copied_rows_bring_the_rest_of_the_row_and_that_is_said() -> None:
     assert any("rows that were made up, copies of other users' rows: 4" in text for text in release.manifest.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("like", ["aol", "web"])
 def test_better_centroids_save_edits_on_a_made_up_log(like: str) -> None:
     release = Kdelta(k=5, seed=1).anonymize(synthesize(users=300, like=like, seed=2).log)

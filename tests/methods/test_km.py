@@ -289,6 +289,7 @@ def test_windows_that_a_receiver_cannot_tell_apart_are_refused_or_warned_of() ->
     assert any("tell the windows apart" in warning for warning in without_times.anonymize(log).manifest.warnings)
 
 
+@pytest.mark.slow
 def test_identical_long_histories_are_quick_and_m_may_be_larger_than_any_history() -> None:
     long = " ".join(f"t{i}" for i in range(3000))
     log = log_of({"1": [long], "2": [long]})

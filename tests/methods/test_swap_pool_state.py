@@ -103,6 +103,7 @@ def test_the_memory_of_pairs_stays_the_same_size() -> None:
     assert sizes[-1] <= 2 * 50_000 * 12 / 8 + 128
 
 
+@pytest.mark.slow
 def test_what_was_issued_is_refused_for_as_long_as_it_is_remembered() -> None:
     """At least the last 100 events count, however they fall into generations."""
     for n_between in range(0, 100, 9):

@@ -74,6 +74,7 @@ def test_a_taxonomy_of_ones_own_must_be_given() -> None:
         ).identity
 
 
+@pytest.mark.slow
 @examples(40)
 @drawn(people=st.lists(st.lists(st.sampled_from(FOODS), min_size=1, max_size=4), min_size=4, max_size=12))
 def test_everybody_behind_a_bag_fits_it(people: list[list[str]]) -> None:

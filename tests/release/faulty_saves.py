@@ -24,7 +24,7 @@ from queryveil.formats import atomic_folders
 from queryveil.guarantees import NoPromise
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, read_release
 
-_MODES = {"kill": 60, "fail once": 24, "fail from then on": 12, "write half": 4, NO_MEMORY: 6}
+_MODES = {"kill": 32, "fail once": 16, "fail from then on": 8, "write half": 2, NO_MEMORY: 4}
 
 
 class Made:
@@ -107,7 +107,7 @@ def trial(home: Path, *, force: bool, exchanges: bool) -> Trial:
         assert not left, f"the next run left {left}"
 
     # The others differ from the first in when names change, so that being killed tells most of them.
-    modes = _MODES if force and exchanges else {"kill": 24}
+    modes = _MODES if force and exchanges else {"kill": 16}
     return Trial(home=home, prepare=prepare, work=lambda: write(folder, force=force), check=check, modes=modes)
 
 

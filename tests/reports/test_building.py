@@ -35,6 +35,7 @@ def broken() -> Release:
     return Release(data=release.data, manifest=manifest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALL)
 def test_every_method_can_be_reported_on_with_and_without_the_original(method: str) -> None:
     alone, beside = report(release_by(method)), report_on(method)
@@ -51,6 +52,7 @@ def test_every_method_can_be_reported_on_with_and_without_the_original(method: s
     assert json.loads(render(beside, format="json"))["state"] == str(beside.state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("form", ["html", "md", "json"])
 def test_no_report_holds_a_query_a_term_a_url_or_a_user_id_of_the_log_or_the_release(method: str, form: str) -> None:

@@ -29,6 +29,7 @@ def test_tables_stand_for_the_pictures() -> None:
     assert "| rank | before | after |" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALL)
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(method: str) -> None:
     text = render_markdown(report(release_by(method), original=made_up_log(), n_targets=5))

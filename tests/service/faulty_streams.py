@@ -102,7 +102,7 @@ def trial(home: Path, kind: str) -> Trial:
             prepare=lambda: commit_and_deliver(home, last=N_BEFORE),
             work=lambda: commit_and_deliver(home, last=N_FAULTY),
             check=lambda ended: check_commits(home, ended),
-            modes={"kill": 16, "fail once": 10, "fail from then on": 6, "write half": 4, NO_MEMORY: 3},
+            modes={"kill": 10, "fail once": 6, "fail from then on": 4, "write half": 2, NO_MEMORY: 2},
         )
     beside = home.with_name("beside")
     beside.mkdir()

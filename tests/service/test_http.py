@@ -273,6 +273,7 @@ def test_wrong_paths_methods_and_parameters_are_one_line_of_json(client: httpx.C
     assert post(client, b"{}\n", Idempotency_Key="x" * 256).status_code == 400
 
 
+@pytest.mark.slow
 def test_what_is_too_much_is_refused_with_a_hint_to_come_back_and_nothing_is_lost(
     echo: Echo, client: httpx.Client
 ) -> None:

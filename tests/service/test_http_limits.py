@@ -238,6 +238,7 @@ def unzip(data: bytes, *, part_bytes: int = 1 << 16, **limits: Any) -> bytes | P
     return unpacker.problem or found
 
 
+@pytest.mark.slow
 def test_gzip_has_a_limit_of_members_and_takes_time_in_proportion_to_its_size() -> None:
     # As many as fit into a body: with a copy of the rest for each, this takes minutes.
     found = unzip(EMPTY_MEMBER * 838_860, part_bytes=16 << 20, max_gzip_members=100_000)

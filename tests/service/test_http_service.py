@@ -210,7 +210,7 @@ class Senders:
 
 @pytest.mark.parametrize("seed", range(12 if SOAKS else 1))
 def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(tmp_path: Path, seed: int) -> None:
-    chance, events = random.Random(seed), made_up_events(6000, seed=seed + 10)
+    chance, events = random.Random(seed), made_up_events(6000 if SOAKS else 2500, seed=seed + 10)
     batches = [events[i : i + 50] for i in range(0, len(events), 50)]
     port = free_port()
     senders = Senders(port=port, batches=batches)
@@ -218,7 +218,7 @@ def test_nothing_is_lost_or_released_twice_however_often_the_service_is_killed(t
     for thread in threads:
         thread.start()
     try:
-        for _ in range(3):
+        for _ in range(3 if SOAKS else 2):
             with serving(tmp_path, port=port) as (process, _):
                 time.sleep(chance.uniform(0.05, 0.6))
                 process.kill()

@@ -118,7 +118,7 @@ def run_and_kill(server: RedisServer, folder: Path, *, after: float) -> None:
         time.sleep(after)
 
 
-@pytest.mark.parametrize("seed", range(1, 13 if SOAKS else 3))
+@pytest.mark.parametrize("seed", range(1, 13 if SOAKS else 2))
 def test_a_service_and_a_server_that_are_killed_lose_nothing_and_release_nothing_twice(
     tmp_path: Path, seed: int
 ) -> None:

@@ -138,6 +138,7 @@ def test_other_settings_are_refused_by_name_and_a_key_is_never_shown(make: Make)
     store.close()
 
 
+@pytest.mark.slow
 def test_only_the_last_100_000_keys_of_senders_are_remembered(make: Make) -> None:
     keys = [f"key {i}" for i in range(130_000)]
     store = make()

@@ -158,6 +158,7 @@ def test_queries_in_a_session_are_refined_word_by_word(web: Synthetic) -> None:
     assert kept["shared"].mean() > 0.4  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_words_of_a_topic_go_together(altavista: pl.DataFrame) -> None:
     topics = [[sub.split() for sub in topic] for topic in words()["topics"].values()]
     within = [users_with(altavista, topic[0][0], topic[0][1]) for topic in topics]

@@ -106,6 +106,7 @@ def test_no_queries_at_all_and_missing_ones_are_no_trouble() -> None:
     assert named(Classifier(), "soup") == Classifier().classify(pl.Series([None, "soup"])).names.to_list()[1:]
 
 
+@pytest.mark.slow
 def test_a_query_of_a_million_words_or_letters_is_answered() -> None:
     assert named(Classifier(), "guitar " * 1_000_000, "x" * 1_000_000) == ["Arts", named(Classifier(), "x" * 200)[0]]
 

@@ -150,6 +150,7 @@ def near_nouns(draw: st.DrawFn) -> str:
     return draw(st.sampled_from([joined, joined.upper(), f" {joined}\t"]))
 
 
+@pytest.mark.slow
 @examples(25)
 @given(st.lists(near_nouns() | st.text(alphabet="aesxmniéÉz -\n'_ful", max_size=8), max_size=30))
 @example(["-", " - ", "s-s", "men men", "mice-mice mice", "s\ns", "ful", "sful", "bases on balls"])

@@ -73,6 +73,7 @@ def test_a_log_with_rows_in_another_order_and_keyed_ids_loses_nothing() -> None:
     assert found.named("profile_distance") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -102,6 +103,7 @@ def test_every_method_is_measured_and_shares_lie_between_0_and_1(method: Km | Cl
     assert all(0 <= score.value <= 1 for score in found if score.is_share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["user", "query"])
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("dedupe", [False, True])

@@ -205,6 +205,7 @@ def precision_by_definition(
     return sum(sum(hits[: rank + 1]) / (rank + 1) for rank, hit in enumerate(hits) if hit) / 10
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_and_another_asks_other_queries() -> None:
     profiles = Profiles.from_dicts(
         {f"u{i}": dict.fromkeys(["music", "dog", "wine", "bank", "garden", "doctor", "ship"], 1.0) for i in range(8)}
