@@ -241,6 +241,23 @@ def write_lines(path: Path, *events: Mapping[str, object] | str) -> None:
     path.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in events))
 
 
+def test_a_python_process_that_starts_too_slowly_is_started_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Stands for one that needs more than the ten seconds which Spark waits for it.
+    python, seen = tmp_path / "python", tmp_path / "seen"
+    python.write_text(
+        f'case "$*" in *streaming*) [ -e "{seen}" ] || {{ touch "{seen}"; exec sleep 11; }};; esac\n'
+        f'exec "{sys.executable}" "$@"\n'
+    )
+    python.write_text("#!/bin/sh\n" + python.read_text())
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    write_lines(tmp_path / "in" / "1.jsonl", {"user": "ann", "query": "tennis racket"})
+    assert SwapStream(k=2, key=KEY).run(spark, **places_in(tmp_path)) == StreamCounts(n_read=1, n_waiting=1)
+    assert seen.exists()
+
+
 def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
     swap = SwapStream(k=2, key=KEY)
     where = places_in(tmp_path)

@@ -20,6 +20,8 @@ _SETTINGS = {
     # Privacy: the page of a running job is open to whoever reaches the port.
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # How long a Python process of a stream may take to start; 15 s are too few on a busy machine.
+    "spark.python.authenticate.socketTimeout": "3m",
 }
 
 

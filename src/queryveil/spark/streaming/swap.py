@@ -1,12 +1,15 @@
 """`SwapStream`: swap on Spark Structured Streaming."""
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import cast
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -40,6 +43,9 @@ def check_streaming_extra() -> None:
 
 _MOST_SHARDS = 4096
 _LOOK_SECONDS = 2
+_N_STARTS = 3
+# Spark gives a Python process of the driver ten seconds, and no setting changes that.
+_SLOW_START = re.compile("connect back|InitializationTimeout")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -169,7 +175,8 @@ class SwapStream(PoolRules):
         With `available_now` it ends when the files that are there have been read, else when somebody stops the query.
         The same call goes on where the last one ended, however it ended.
         """
-        query = self.start(
+        start = partial(
+            self.start,
             spark,
             source=source,
             sink=sink,
@@ -178,14 +185,17 @@ class SwapStream(PoolRules):
             files_per_batch=files_per_batch,
             available_now=available_now,
         )
-        folders = Folders(source=source, sink=sink, format=format)
-        with translate_spark_errors(so="the same call goes on from the checkpoint"), _stop_after(query):
+        folders, query = Folders(source=source, sink=sink, format=format), start()
+        with translate_spark_errors(so="the same call goes on from the checkpoint"):
             if available_now:
-                query.awaitTermination()
-            with spark_settings(spark, STATE_SETTINGS):
-                profiles = count_profiles(spark, folders=folders, checkpoint=checkpoint, available_now=available_now)
-            with _stop_after(profiles):
-                _wait(profiles if available_now else query, profiles=profiles)
+                _finish(query, start=start)
+            with _stop_after(query):
+                with spark_settings(spark, STATE_SETTINGS):
+                    profiles = count_profiles(
+                        spark, folders=folders, checkpoint=checkpoint, available_now=available_now
+                    )
+                with _stop_after(profiles):
+                    _wait(profiles if available_now else query, profiles=profiles)
         return read_counts(spark, checkpoint=checkpoint)
 
     @property
@@ -231,6 +241,20 @@ def _stop_after(query: StreamingQuery) -> Iterator[None]:
         yield
     finally:
         retry_py4j(query.stop)
+
+
+def _finish(query: StreamingQuery, *, start: Callable[[], StreamingQuery]) -> None:
+    """Wait for the end of a query; one whose Python process was too slow to start goes on from its checkpoint."""
+    for n_left in reversed(range(_N_STARTS)):
+        with _stop_after(query):
+            try:
+                query.awaitTermination()
+            except StreamingQueryException as error:
+                if not n_left or not _SLOW_START.search(str(error)):
+                    raise
+            else:
+                return
+        query = start()
 
 
 def _wait(query: StreamingQuery, *, profiles: StreamingQuery) -> None:
