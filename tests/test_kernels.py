@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
+from queryveil import progress
 from queryveil.kernels import EACH_TIME, ONCE
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "queryveil"
@@ -80,6 +82,17 @@ def test_every_kernel_is_declared_by_the_one_decorator_that_works_everywhere() -
             assert "numba import njit" not in text, path.name
             assert "nb.njit" not in text, path.name
             assert "numba.njit" not in text, path.name
+
+
+def test_a_process_that_another_started_leaves_the_telling_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_teller", [])
+    monkeypatch.setattr(progress, "_told", set())
+    with pytest.warns(RuntimeWarning, match="here"):
+        progress.tell("it is told here")
+    progress.leave_telling_to_parent()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        progress.tell("it is told elsewhere")
 
 
 def test_compiling_is_announced_in_a_line_that_names_the_way_out() -> None:

@@ -54,6 +54,11 @@ def tell(text: str, *, is_routine: bool = False) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
+def leave_telling_to_parent() -> None:
+    """Tell nothing in this process: the one that started it tells the same."""
+    _teller.append(lambda *_: None)
+
+
 @contextmanager
 def telling(teller: Teller) -> Iterator[None]:
     """Call `teller` with what is told inside the block, and with whether it is routine.

@@ -311,6 +311,7 @@ def _now(at_work: Sequence[Worker], n_done: int, n_all: int) -> str:
 
 
 def _serve(pipe: connection.Connection) -> None:
+    progress.leave_telling_to_parent()
     pipe.send(_READY)
     try:
         ground: Ground = pipe.recv()

@@ -12,6 +12,7 @@ from threading import Thread
 import numpy as np
 import polars as pl
 
+from queryveil import progress
 from queryveil.data import Int64s, Layout
 from queryveil.methods.swap.preparing import prepare
 from queryveil.service.lines import MAX_EVENT_BYTES, hide_kept, parse
@@ -146,6 +147,7 @@ def _begin(settings: StreamSettings) -> None:
     global _worker  # noqa: PLW0603 - the one place where a process keeps what it was started with
     # Ctrl-C goes to the whole group, and is for the parent, which ends its workers when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    progress.leave_telling_to_parent()
     Thread(target=_end_with_parent, daemon=True).start()
     _worker = InProcess(settings)
 
