@@ -86,3 +86,17 @@ def test_latin1_is_what_is_not_utf8(data: bytes) -> None:
     ((_, flag, _, cells),) = _records([data], LINES)
     assert cells == [expected]
     assert (flag == fields.LATIN1) == (expected.encode() != data)
+
+
+def test_a_wide_table_of_many_lines_is_split_in_parts_with_exact_lines() -> None:
+    # Places for all fields of all lines at once would take 160 MB for these 60 kB.
+    n_columns, n_lines = 2000, 20_000
+    data = b'a\n\n"b\nc",d\n' * (n_lines // 4) + b"," * (n_columns - 1) + b"\n"
+    parts = list(split(iter([data]), dialect=COMMA, n_columns=n_columns))
+    assert len(parts) > 1
+    assert all(part.starts.size <= 1 << 24 for part in parts)
+    lines = np.concatenate([part.lines for part in parts])
+    assert lines.tolist() == [*(line for i in range(0, n_lines, 4) for line in (i + 1, i + 3)), n_lines + 1]
+    counts = np.concatenate([part.counts for part in parts])
+    assert set(counts[:-1].tolist()) == {1, 2}
+    assert counts[-1] == n_columns

@@ -117,6 +117,17 @@ def test_a_stray_quote_spoils_its_own_line_only() -> None:
     assert parsed.n_read == 6
 
 
+def test_stray_quotes_in_a_wide_table_of_many_lines_spoil_their_own_lines_only() -> None:
+    n_columns = 900
+    good = b"u,q" + b"," * (n_columns - 2) + b"\n"
+    header = b"user,query," + b",".join(b"c%d" % i for i in range(n_columns - 2)) + b"\n"
+    # More lines than are split at once, and stray quotes where the first part of them ends.
+    data = header + good + b"x\n" * 18_600 + b'"x\n' * 100 + b"x\n" * 1300 + good
+    parsed, _ = read(data)
+    assert parsed.frame.rows() == [("u", "q")] * 2
+    assert parsed.bad_lines.tolist() == list(range(3, 20_003))
+
+
 def test_lines_that_cannot_be_read_are_named_by_number() -> None:
     row = b"u1\tred kite\t2006-03-01 07:17:12\t\t\n"
     bad = [b"\x00" + row, b"one\n", b"\t" + row[2:], row.replace(b"2006", b"20o6"), b"x" * (1 << 20) + row]

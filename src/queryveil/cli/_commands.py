@@ -108,8 +108,10 @@ def read_values(path: Path) -> pl.DataFrame:
     """Read a table of term values."""
     import polars as pl
 
+    from queryveil.data.frames import read_parquet
+
     try:
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+        return read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
     except OSError as error:
         raise BadFile(
             str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}"

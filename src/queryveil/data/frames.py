@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -37,6 +39,33 @@ def to_frame(data: Any, *, what: str) -> pl.DataFrame:
     if isinstance(frame, pl.DataFrame):
         return frame
     raise BadInput(f"{what} is a Polars, pandas or Arrow frame or a dict of columns, not {type(data).__name__}")
+
+
+def sound_frame(table: Any) -> pl.DataFrame:
+    """Return an Arrow table as a frame; raise an error of Arrow or `ValueError` if offsets or UTF-8 in it are wrong.
+
+    Polars trusts them: a text that is not UTF-8 would end the process somewhere else.
+    """
+    table.validate(full=True)
+    # Names are made texts of Python's here, which must be UTF-8, too.
+    _ = table.schema.names
+    try:
+        return pl.DataFrame(table)
+    except pl.exceptions.PanicException:
+        raise ValueError("a type or a name that Polars does not know") from None
+
+
+def read_parquet(source: Path | BytesIO) -> pl.DataFrame:
+    """Read a Parquet file with Arrow: Polars panics at a damaged one, or takes what memory it asks for."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only where there is such a file
+
+    try:
+        return sound_frame(pq.ParquetFile(source).read())
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if getattr(error, "errno", None):
+            raise
+        # Privacy: the cause may quote values, so it is dropped.
+        raise pl.exceptions.ComputeError("this is not a whole Parquet file") from None
 
 
 def with_own_texts(frame: pl.DataFrame, *, but: str | None = None) -> pl.DataFrame:

@@ -133,6 +133,7 @@ def _split_one(
 @njit(cache=True)
 def split_records(
     data: Bytes,
+    begin: int,
     delimiter: int,
     quote: int,
     is_last: bool,
@@ -144,21 +145,22 @@ def split_records(
     counts: Int32s,
     flags: Bytes,
 ) -> tuple[int, int, int, bool]:
-    """Fill in the records of a block; return their number, the bytes used, newlines, and `skipping` for the next block.
+    """Fill in the records of a block from `begin` on, as many as there is room for.
 
+    Returns their number, where the rest of the block begins, newlines, and `skipping` for the next block.
     Blank lines are no records. A record whose quote does not close properly ends with its first line, so that the
     lines behind it are not swallowed. `skipping` means that the block begins inside a line that is too long. The last
     block must end with a newline.
     """
     n = data.size
-    at, line, row = 0, 0, 0
+    at, line, row = begin, 0, 0
     if skipping:
-        at = _line_end(data, 0)
+        at = _line_end(data, begin)
         if at == n:
             return 0, n, 0, True
         at += 1
         line += 1
-    while at < n:
+    while at < n and row < lines.size:
         if data[at] == _NEWLINE or (data[at] == _RETURN and at + 1 < n and data[at + 1] == _NEWLINE):
             at += 1 if data[at] == _NEWLINE else 2
             line += 1

@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
+from queryveil.data.frames import read_parquet
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats.atomic_folders import belonging, claimed, new_file
 from queryveil.formats.layouts import extension, tabular_format
@@ -121,7 +122,7 @@ def read_membership(path: Path, *, release: Path | None = None) -> pl.DataFrame:
     path = path if release is None else belonging(path, release)
     try:
         if path.suffix == ".parquet":
-            frame = pl.read_parquet(path)
+            frame = read_parquet(path)
         elif path.suffix == ".jsonl":
             frame = pl.read_ndjson(path, schema={"user": pl.String, "group": pl.Int64})
         else:
@@ -171,7 +172,7 @@ def _read(file: Content, schema: Mapping[str, pl.DataType], *, format: Format) -
     try:
         match format:
             case Format.PARQUET:
-                return pl.read_parquet(data).select(pl.col(name).cast(kind) for name, kind in wanted.items())
+                return read_parquet(data).select(pl.col(name).cast(kind) for name, kind in wanted.items())
             case Format.JSONL:
                 if not file.data.strip():
                     return pl.DataFrame(schema=wanted)

@@ -9,7 +9,7 @@ import polars as pl
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Reader, Records, first_record, split
-from queryveil.formats.roles import assign_roles, frame_names, in_role_order
+from queryveil.formats.roles import assign_roles, check_width, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import COMPACT, REASONS, SECONDS, merge_formats, time_formats, type_columns
 
@@ -112,6 +112,7 @@ def detect_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]
     found = first_record(stream, dialect=dialect)
     if not found:
         raise BadFile(stream.name, "it has no header that can be read; its first line must name its columns")
+    check_width(found, file=stream.name)
     names = assign_roles(found, file=stream.name, columns=columns, is_surely_header=False)
     inside = frame_names(found, names=names)
     layout = Layout(format=format, names=names, columns=tuple(found), compression=stream.compression)

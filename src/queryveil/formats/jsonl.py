@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
 from queryveil.formats.records import Reader, Records, line_records
-from queryveil.formats.roles import add_roles, assign_roles, carried_names, in_role_order
+from queryveil.formats.roles import add_roles, assign_roles, carried_names, check_width, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
 
@@ -90,6 +90,7 @@ def add_keys(
         if not one.keys() <= found.keys():
             add_roles(names, [key for key in one if key not in found], columns=columns)
             found.update(dict.fromkeys(one))
+    check_width(found, file=file)
     assign_roles(list(found), file=file, columns=columns, is_surely_header=False, may_lack=True)
 
 
@@ -139,7 +140,7 @@ class JsonlReader(Reader):
         carried = carried_names(list(self.found), names=self.names)
         typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
         for name, inside in carried.items():
-            typed.columns[inside] = _typed_series([one.get(name) for one in objects])
+            typed.columns[inside] = _typed_series([one.get(name) for one in objects], wrong=typed.wrong)
         wrong[wrong == 0] = typed.wrong
         self.time_formats |= time_formats(typed.time_kinds)
         self.frames.append(typed.frame())
@@ -167,9 +168,28 @@ class JsonlReader(Reader):
         return pl.concat([pl.DataFrame(schema=settled), *parts], how="diagonal", rechunk=False).select(inside), layout
 
 
+TOO_DEEP = "nested too deeply"
+"""In place of lists in lists that could be read just so, but cannot be written again; a row with it is bad."""
+
+
 def as_text(value: object) -> str | None:
     """Return text as it is, anything else as its JSON; null stays missing."""
-    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if value is None or isinstance(value, str) else json_text(value)
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON, or `TOO_DEEP`."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except RecursionError:
+        return TOO_DEEP
+
+
+def note_too_deep(texts: Iterable[str | None], *, wrong: Bytes) -> None:
+    """Note rows with a text that is `TOO_DEEP` as bad."""
+    for i, text in enumerate(texts):
+        if text is TOO_DEEP:
+            wrong[i] = NOT_JSON
 
 
 def scalar_as_text(value: object) -> str | None:
@@ -177,7 +197,7 @@ def scalar_as_text(value: object) -> str | None:
     return None if isinstance(value, bool | list | dict) else as_text(value)
 
 
-def _typed_series(values: list[Any]) -> pl.Series:
+def _typed_series(values: list[Any], *, wrong: Bytes) -> pl.Series:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {str}:
         return pl.Series(values, dtype=pl.String)
@@ -186,7 +206,9 @@ def _typed_series(values: list[Any]) -> pl.Series:
             return pl.Series(values, dtype=_SCALARS[next(iter(kinds))] if kinds else pl.Null())
     except (OverflowError, TypeError, pl.exceptions.PolarsError):
         pass
-    return pl.Series([as_text(value) for value in values], dtype=pl.String)
+    texts = [as_text(value) for value in values]
+    note_too_deep(texts, wrong=wrong)
+    return pl.Series(texts, dtype=pl.String)
 
 
 def _common(types: set[pl.DataType]) -> pl.DataType:

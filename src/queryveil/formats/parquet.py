@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout
+from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile
 from queryveil.formats._time_kernels import FIRST_MICROS, LAST_MICROS
 from queryveil.formats.records import Reader
@@ -52,7 +53,7 @@ class ParquetReader(Reader):
             n_before = 0
             for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                frame = pl.DataFrame(table)
+                frame = sound_frame(table)
                 self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
                 n_before += frame.height
 

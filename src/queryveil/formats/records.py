@@ -16,6 +16,8 @@ from queryveil.formats import _field_kernels as fields
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
 
 MAX_RECORD_BYTES = 1 << 20
+_MOST_FIELDS = 1 << 24
+"""Places for fields at once: each line might be a record, and a header may name thousands of columns."""
 _WRONG_COUNT = 100
 _FLAG_REASONS = {
     fields.TOO_LONG: f"the line is longer than {MAX_RECORD_BYTES >> 20} MiB",
@@ -59,6 +61,7 @@ class Records:
     - `lines`: the line number of each record in its file, from 1.
     - `counts`: the number of fields of each record.
     - `flags`: the flags of each record, as in `_field_kernels`.
+    - `end_line`: the number of the line behind the last record.
     """
 
     data: Bytes
@@ -68,6 +71,7 @@ class Records:
     lines: Int64s
     counts: Int32s
     flags: Bytes
+    end_line: int = 0
 
     @property
     def is_latin1(self) -> Bools:
@@ -113,11 +117,16 @@ def split(
         data = carry + block
         if is_last and not data.endswith(b"\n"):
             data += b"\n"
-        records, n_used, n_lines, skipping = splitter.split(data, is_last=is_last, skipping=skipping, line=line)
-        carry, line = data[n_used:], line + n_lines
-        if len(records.lines):
-            yield records.only(np.arange(1, len(records.lines))) if has_header else records
-            has_header = False
+        begin, n_line_ends, is_full = 0, data.count(b"\n"), True
+        while is_full:
+            records, begin, skipping = splitter.split(
+                data, begin=begin, n_line_ends=n_line_ends, is_last=is_last, skipping=skipping, line=line
+            )
+            line, is_full = records.end_line, len(records.lines) == splitter.most_records
+            if len(records.lines):
+                yield records.only(np.arange(1, len(records.lines))) if has_header else records
+                has_header = False
+        carry = data[begin:]
 
 
 def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
@@ -126,11 +135,11 @@ def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
         return []
     data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
     # A header is looked for in the head alone, so this is the end of it.
-    counted, *_ = _Splitter(dialect=dialect, n_columns=1).split(data, is_last=True, skipping=False, line=1)
+    counted, *_ = _Splitter(dialect=dialect, n_columns=1).split(data)
     if not len(counted.lines):
         return []
     n_columns = int(counted.counts[0])
-    records, *_ = _Splitter(dialect=dialect, n_columns=n_columns).split(data, is_last=True, skipping=False, line=1)
+    records, *_ = _Splitter(dialect=dialect, n_columns=n_columns).split(data)
     header = records.only(np.arange(1))
     if int(header.flags[0]) & ~fields.LATIN1:
         return []
@@ -151,15 +160,33 @@ class _Splitter:
     n_columns: int
     max_bytes: int = MAX_RECORD_BYTES
 
-    def split(self, data: bytes, *, is_last: bool, skipping: bool, line: int) -> tuple[Records, int, int, bool]:
-        capacity = data.count(b"\n") + 1
+    @property
+    def most_records(self) -> int:
+        """How many records are split at once."""
+        return max(1, _MOST_FIELDS // max(1, self.n_columns))
+
+    def split(
+        self,
+        data: bytes,
+        *,
+        begin: int = 0,
+        n_line_ends: int = 0,
+        is_last: bool = True,
+        skipping: bool = False,
+        line: int = 1,
+    ) -> tuple[Records, int, bool]:
+        """Return the records from `begin` on, where the rest begins, and whether that is inside a line too long.
+
+        There are as many as fit into the places, and at most one more than there are line ends.
+        """
+        capacity = min(n_line_ends + 1, self.most_records)
         starts, ends = (np.empty((capacity, self.n_columns), dtype=np.int32) for _ in range(2))
         lines, counts = (np.empty(capacity, dtype=np.int32) for _ in range(2))
         flags = np.empty(capacity, dtype=np.uint8)
         array = np.frombuffer(data, dtype=np.uint8)
         delimiter, quote = ord(self.dialect.delimiter), self.dialect.quote
-        n, n_used, n_lines, skipping = fields.split_records(
-            array, delimiter, quote, is_last, skipping, self.max_bytes, starts, ends, lines, counts, flags
+        n, rest, n_lines, skipping = fields.split_records(
+            array, begin, delimiter, quote, is_last, skipping, self.max_bytes, starts, ends, lines, counts, flags
         )
         records = Records(
             data=array,
@@ -169,8 +196,9 @@ class _Splitter:
             lines=lines[:n].astype(np.int64) + line,
             counts=counts[:n],
             flags=flags[:n],
+            end_line=line + n_lines,
         )
-        return records, n_used, n_lines, skipping
+        return records, rest, skipping
 
 
 class BadRowPolicy(StrEnum):

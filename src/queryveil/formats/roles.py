@@ -1,6 +1,6 @@
 """Assign the roles (user, query, time, rank, url) to the columns of a file, and name the other columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 
 from queryveil.data import ROLES
 from queryveil.errors import BadFile, BadParameter, MissingColumn
@@ -24,6 +24,15 @@ KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
 """Column names recognised for each role, the most likely first, compared without case."""
 
 _REQUIRED = ("user", "query")
+_MOST_COLUMNS = 1000
+"""Each takes a place in every row, whether a row has it or not."""
+
+
+def check_width(found: Sized, *, file: str) -> None:
+    """Raise if a text file has more columns than a log can have."""
+    if len(found) > _MOST_COLUMNS:
+        reason = f"it has {len(found):,} columns, and {_MOST_COLUMNS:,} are read; leave out those that nobody needs"
+        raise BadFile(file, reason)
 
 
 def check_roles(columns: Mapping[str, str] | None) -> dict[str, str]:

@@ -111,6 +111,9 @@ def _end_of_zstd(data: bytes, place: int) -> int:
 
 def _of_parquet(data: bytes) -> Shape:
     file = pq.ParquetFile(BytesIO(data))
+    for number in range(file.metadata.num_row_groups):
+        # A column that contradicts itself is an error here; where its metadata are asked for, it ends the process.
+        next(file.iter_batches(batch_size=1, row_groups=[number]), None)
     told = [key.decode("utf-8", errors="replace") for key in file.metadata.metadata or {}]
     return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_foreign(told) + _n_gaps(file.metadata, len(data)))
 
@@ -192,7 +195,7 @@ def _of_objects(objects: Iterable[tuple[dict[str, Any], int]], *, is_ubi: bool) 
     n_hidden, documents = 0, _Documents()
     for value, n_twice in objects:
         n_hidden += n_twice + (0 if not is_ubi else documents.hides(value))
-        if value.keys() - columns.keys():
+        if not value.keys() <= columns.keys():
             columns.update(dict.fromkeys(value))
     return () if is_ubi else tuple(columns), n_hidden
 

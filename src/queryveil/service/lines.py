@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
-from queryveil.errors import BadFile, MissingColumn
+from queryveil.errors import BadFile, BadInput
 from queryveil.formats import delimited, jsonl, layouts, write
 from queryveil.formats.records import LINES, Records, split
 from queryveil.formats.roles import carried_names, frame_names
@@ -53,10 +53,11 @@ def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes)
     events = jsonl.decode_lines(records, wrong=wrong, decoder=_decoder(keys))
     values = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
     typed = jsonl.type_roles(dict(zip(roles, values, strict=False)))
-    wrong[wrong == 0] = typed.wrong
     for name, column in zip(others, values[len(roles) :], strict=True):
-        text = [None if value is None else _encode(value).decode() for value in column]
+        text = [None if value is None else jsonl.json_text(value) for value in column]
+        jsonl.note_too_deep(text, wrong=typed.wrong)
         typed.columns[name] = pl.Series(text, dtype=pl.String)
+    wrong[wrong == 0] = typed.wrong
     return typed
 
 
@@ -72,7 +73,7 @@ def one_line_each(records: Records) -> Records:
     if not is_long.any():
         return records
     parts = [records.only(np.flatnonzero(~is_long))]
-    bounds = np.append(records.lines, len(line_ends) + 1)
+    bounds = np.append(records.lines, records.end_line)
     for i in np.flatnonzero(is_long).tolist():
         for line in range(int(bounds[i]), int(bounds[i + 1])):
             begin = int(line_ends[line - 2]) + 1 if line > 1 else 0
@@ -157,7 +158,7 @@ def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certa
     try:
         if objects:
             jsonl.add_keys(objects[:_N_LOOKED_AT], found=found, names=roles, columns=names, file=source)
-    except MissingColumn:
+    except BadInput:
         if is_certain:
             raise
         return None

@@ -20,6 +20,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from queryveil.data import Bools, Bytes, Float32s, Int8s, Int32s, Int64s
+from queryveil.data.frames import read_parquet
 from queryveil.errors import BadFile
 from queryveil.text.classifier import _word_kernels
 from queryveil.text.classifier._unit_kernels import Units, match_units
@@ -88,7 +89,7 @@ def _read(path: str | Path | None, *, default: str, columns: Mapping[str, type[p
 def _load(path: Path) -> pl.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
-            return pl.read_parquet(path)
+            return read_parquet(path)
         return pl.read_csv(path, infer_schema=False)
     except OSError as error:
         raise BadFile(path.name, f"cannot be opened ({error.strerror or 'not a file'}); check the path") from None
