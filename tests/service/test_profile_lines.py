@@ -48,6 +48,15 @@ def test_rows_are_those_that_dicts_would_give(before: dict[str, list[int]], rows
     assert n_new == len(wanted) - len(before)
 
 
+@pytest.mark.parametrize("count", [b"-5", b"1.5", b"", b"9" * 30, b"5-"])
+def test_a_count_that_is_none_is_told_and_ends(count: bytes) -> None:
+    assert added(b'["a",1,%s,3,4]' % count, [("a", 1, 1)])[2] == (-1 if count else 0)
+
+
+def test_a_sum_that_fits_no_number_is_told() -> None:
+    assert added(b'["a",1,2,3,4]', [("a", 1, 2**63 - 1)])[2] == -1
+
+
 @pytest.mark.parametrize(
     "text", [b'["a",1,2', b"nonsense", b'["a"]', b'["a",1,2,3,4],\n["b",', b"]]]]]]]]", b'["b",1,2,3,4', b"[" * 40]
 )

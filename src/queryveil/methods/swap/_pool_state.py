@@ -71,7 +71,7 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
             data = unseal(data)
         try:
             state = msgspec.msgpack.decode(data, type=PoolState)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise damaged() from None
         if state.version != _VERSION:
             raise BadInput("the state of the pools is from another version of queryveil; go on with that one")
@@ -93,7 +93,10 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
                 # Polars trusts offsets and lengths; Arrow looks at every one.
                 pa.ipc.open_stream(data).read_all().validate(full=True)
             users, queries = pl.read_ipc_stream(self.users), pl.read_ipc_stream(self.queries)
-        except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError):
+        except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise damaged() from None
+        except (OSError, MemoryError, ValueError):
+            # A name that is not UTF-8 among them.
             raise damaged() from None
         is_sound = (
             users.height == queries.height

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
 
-from queryveil.errors import BadFile
+from queryveil.errors import BadFile, BadInput
 from queryveil.formats.records import MAX_RECORD_BYTES
 from queryveil.formats.streams import ByteStream
 
@@ -25,7 +25,7 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     file: str
-    offset: int
+    offset: Annotated[int, msgspec.Meta(ge=0)]
     fingerprint: str
     inode: int = 0
     is_skipping: bool = False
@@ -37,7 +37,10 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_text(cls, text: str) -> Self | None:
         """Read a position; an empty one is none."""
-        return msgspec.json.decode(text, type=cls) if text else None
+        try:
+            return msgspec.json.decode(text, type=cls) if text else None
+        except (msgspec.MsgspecError, RecursionError):
+            raise BadInput("the state is of another source than a file; name another --store") from None
 
     def matches(self, descriptor: int) -> bool:
         """Return whether an open file has the same bytes around the place."""

@@ -149,7 +149,11 @@ def _is_from_elsewhere(headers: Headers, *, host: str) -> bool:
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return True
     origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    except ValueError:
+        # No page has such an address, so none of ours has sent it.
+        return True
 
 
 TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")

@@ -43,7 +43,7 @@ def unpack(
     """Return what `pack` was given."""
     try:
         packed = msgspec.msgpack.decode(data, type=_Packed)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise BadInput(_DAMAGED) from None
     if packed.version != _VERSION:
         raise BadInput("the state of this stream was written by a newer queryveil; update queryveil")

@@ -22,10 +22,13 @@ import polars as pl
 from queryveil.data import Bytes, Int64s
 from queryveil.errors import BadFile
 from queryveil.kernels import njit
-from queryveil.service.stores._sql import checksum, is_whole
+from queryveil.service.stores._sql import checksum, has_types, is_whole
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 _BETWEEN_JSON_ROWS: Final = "],\n["
+_MOST_COUNT: Final = 1 << 53
+_MOST: Final = {"category": len(CATEGORIES)}
+"""The largest number of a column, where it is none that was counted."""
 _SPECIAL: Final = r'["\\,\]\x00-\x1f]'
 
 
@@ -48,7 +51,10 @@ def unquote(users: pl.Series) -> pl.Series:
     ['ann', 'b,"']
     """
     if users.str.contains("\\", literal=True).any():
-        return pl.Series(users.name, [msgspec.json.decode(user) for user in users], dtype=pl.String)
+        try:
+            return pl.Series(users.name, [msgspec.json.decode(user, type=str) for user in users], dtype=pl.String)
+        except msgspec.MsgspecError:
+            raise damaged() from None
     return users.str.strip_chars('"')
 
 
@@ -74,10 +80,17 @@ def read_rows(texts: list[str], *, schema: pl.Schema) -> pl.DataFrame:
     if not lines:
         return pl.DataFrame(schema=schema)
     try:
-        return pl.read_csv(lines.encode(), has_header=False, schema=schema, quote_char=None)
+        rows = pl.read_csv(lines.encode(errors="replace"), has_header=False, schema=schema, quote_char=None)
     except pl.exceptions.PolarsError:
         # Privacy: the cause would quote a row, so it is dropped.
         raise damaged() from None
+    # Kernels index arrays by these numbers.
+    is_sound = pl.all_horizontal(
+        pl.col(name).is_between(0, _MOST.get(name, _MOST_COUNT)) for name in schema.names()[1:]
+    )
+    if not rows.select((is_sound & pl.first().is_not_null()).fill_null(False).all()).item():
+        raise damaged()
+    return rows
 
 
 def damaged() -> BadFile:
@@ -121,11 +134,13 @@ def _write_row(out: Bytes, at: int, key: Bytes, first: int, last: int, counts: I
 
 @njit(cache=True)
 def _read_counts(text: Bytes, at: int, counts: Int64s) -> int:
-    """Read the counts from the comma after the user on; return the position after the row."""
+    """Read the counts from the comma after the user on; return the position after the row, -1 if one is no number."""
     for i in range(len(counts)):
         at += 1
         counts[i] = 0
         while at < len(text) and text[at] != _COMMA and text[at] != _CLOSE:
+            if not _ZERO <= text[at] <= _ZERO + 9 or counts[i] > _MOST_COUNT:
+                return -1
             counts[i] = counts[i] * 10 + (text[at] - _ZERO)
             at += 1
     return at + 1
@@ -169,7 +184,7 @@ def add_to_lines(
             continue
         if order == 0:
             here = _read_counts(text, comma, counts) + 2
-            if here > len(text) + 2 or text[here - 3] != _CLOSE:
+            if here < 3 or here > len(text) + 2 or text[here - 3] != _CLOSE:
                 return out[:0], starts[:0], -1
         else:
             counts[:] = 0
@@ -180,6 +195,9 @@ def add_to_lines(
         while c < n and _compare(keys, ends[c - 1], ends[c], keys, first, last) == 0:
             counts[places[c]] += adds[c]
             c += 1
+        if counts.min() < 0:
+            # More than fits into a number.
+            return out[:0], starts[:0], -1
         at = _write_row(out, at, keys, first, last, counts)
     return out[:at], starts[:n_rows], n_new
 
@@ -218,7 +236,10 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     n_blocks = -(-n_users // _MOST_USERS)
     ends = np.append(starts, len(after))
     for start, end in pairwise(n_users * i // n_blocks for i in range(n_blocks + 1)):
-        rows = after[ends[start] : ends[end] - len(_BETWEEN)].tobytes().decode()
+        try:
+            rows = after[ends[start] : ends[end] - len(_BETWEEN)].tobytes().decode()
+        except UnicodeDecodeError:
+            raise damaged() from None
         first_user = rows[1 : rows.index(",")]
         block = (first_user, end - start, f"[{rows}]")
         connection.execute("INSERT INTO profile_blocks VALUES (?, ?, ?, ?)", (*block, checksum(*block)))
@@ -230,7 +251,7 @@ def _blocks(connection: sqlite3.Connection, users: str, values: tuple[str, ...])
     columns = f"{_checksum_of(connection)}, first_user, n_users, CAST(counts AS BLOB)"
     question = f"SELECT {columns} FROM profile_blocks WHERE first_user {users} ORDER BY first_user"
     for row in connection.execute(question, values):
-        if not is_whole(*row):
+        if not is_whole(*row) or not has_types(row[1:], str, int, bytes):
             raise damaged()
         yield row[3]
 
@@ -311,11 +332,11 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
     """Read from the journal what is still to go into the blocks."""
     stored = _checksum_of(connection)
     progress = connection.execute(f"SELECT {stored}, last, user, n_users FROM profile_progress").fetchone()
-    if progress is None or not is_whole(*progress):
+    if progress is None or not is_whole(*progress) or not has_types(progress[1:], int, str, int):
         raise damaged()
     _, run_last, user, n_users = progress
     entries = connection.execute(f"SELECT {stored}, id, changes FROM profile_journal ORDER BY id").fetchall()
-    if not all(is_whole(*entry) for entry in entries):
+    if not all(is_whole(*entry) and has_types(entry[1:], int, str) for entry in entries):
         raise damaged()
     journal = [(number, changes) for _, number, changes in entries]
     run = _in_order([read_rows([text for number, text in journal if number <= run_last], schema=_CHANGE_SCHEMA)])

@@ -8,8 +8,9 @@ row has a checksum, which is compared when it is read; rows that were written be
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from types import UnionType
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -45,6 +46,15 @@ def checksum(*fields: str | int | bytes | None) -> bytes:
 def is_whole(stored: bytes | None, *fields: str | int | bytes | None) -> bool:
     """Return whether a row is as it was written, as far as it has a checksum."""
     return stored is None or stored == checksum(*fields)
+
+
+def has_types(row: Sequence[Any], *kinds: type | UnionType) -> bool:
+    """Return whether the fields of a row are what they were written as: a damaged file may hold anything.
+
+    >>> has_types(("ann", None), str, int | None), has_types(("ann", b"3"), str, int | None)
+    (True, False)
+    """
+    return all(isinstance(field, kind) for field, kind in zip(row, kinds, strict=True))
 
 
 class SqlStore(ABC):
@@ -125,9 +135,9 @@ class SqlStore(ABC):
             return Saved()
         check_settings(settings, before=before.replace("\0", ""))
         pools = self._execute("SELECT data, checksum FROM pools").fetchone()
-        self._check(pools is not None and is_whole(pools[1], pools[0]))
+        self._check(pools is not None and is_whole(pools[1], pools[0]) and has_types(pools[:1], bytes))
         keys = self._execute("SELECT key, checksum FROM sent_keys ORDER BY id").fetchall()
-        self._check(all(is_whole(stored, key) for key, stored in keys))
+        self._check(all(is_whole(stored, key) and has_types((key,), str) for key, stored in keys))
         try:
             counted = msgspec.json.decode(counts, type=dict[str, int])
         except msgspec.MsgspecError:
@@ -153,6 +163,7 @@ class SqlStore(ABC):
         if row is None:
             return None
         stored, *fields = row
+        self._check(has_types(fields, str, int, str | None, int, int, int, str))
         _, number, _, generation, delivered, n_bytes_out, _ = fields
         self._check(is_whole(stored, *fields) and min(number, generation, delivered, n_bytes_out) >= 0)
         return tuple(fields)
@@ -172,6 +183,7 @@ class SqlStore(ABC):
         ).fetchall()
         for expected, (number, start, data, n_rows, stored) in enumerate(rows, start=delivered + 1):
             self._check(is_whole(stored, number, start, data, n_rows))
+            self._check(has_types((number, start, data, n_rows), int, int, bytes, int))
             self._check(number == expected and start >= 0 and n_rows >= 0)
             is_last = number == delivered + len(rows) and stored is not None
             self._check(not is_last or start + len(data) == n_bytes_out)
@@ -198,6 +210,7 @@ class SqlStore(ABC):
             if row is None:
                 return
             number, made_in, hashes, stored = row
+            self._check(has_types((number, made_in, hashes), int, int, bytes))
             self._check(is_whole(stored, number, made_in, hashes) and len(hashes) % _HASH_BYTES == 0)
             self._check(after in (0, number - 1) and made_in <= generation)
             after = number
