@@ -145,12 +145,14 @@ def _is_odd(
     total, n_all = sum(weights) * members, slack * members * len(weights)
     if not is_binary:
         return total < size - n_all
+    if any(weight > 1 + slack for weight in weights):
+        return True
     # A share is that of a whole number of members, as far as six digits tell.
     parts = [weight * members for weight in weights]
     is_whole = all(
         abs(part - round(part)) <= slack * members and part > 0.5 for part in parts if slack * members < 0.25
     )
-    return not is_whole or abs(total - size) > n_all or any(weight > 1 + slack for weight in weights)
+    return not is_whole or abs(total - size) > n_all
 
 
 def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | Profiles | None) -> Found:

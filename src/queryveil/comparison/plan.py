@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from queryveil.methods.dp._noise import has_extra
 
 ORIGINAL = "original"
 """The log itself with nothing but its ids changed; it is attacked beside all runs."""
+_MOST_RUNS = 1000
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +154,8 @@ def read_plan(path: str | Path) -> Plan:
         raise BadFile(str(path), "the plan is not written in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise BadFile(str(path), f"the plan is not TOML: {str(error).lower()}") from None
+    except (ValueError, RecursionError):
+        raise BadFile(str(path), "the plan has a number too long or lists too deep to be read; shorten them") from None
     try:
         return _plan(content)
     except BadParameter as error:
@@ -188,6 +192,9 @@ def _runs(table: dict[str, Any]) -> list[Run]:
     for each in many:
         if any(isinstance(value, list | dict) for value in settings[each]):
             raise BadParameter(f"{method}: {each}", "a list of lists", allowed="one value, or a list of values")
+    n_runs = prod(len(settings[each]) for each in many)
+    if n_runs > _MOST_RUNS:
+        raise BadParameter(f"{method}: lists of values", f"{n_runs:,} runs", allowed=f"{_MOST_RUNS:,} runs or fewer")
     runs = []
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))

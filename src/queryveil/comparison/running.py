@@ -53,7 +53,7 @@ class Folder:
         """Read a result, if it is there, whole, of the same log and settings, and no failure."""
         try:
             judged = msgspec.json.decode(self._file(run).read_bytes(), type=Judged)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, QueryveilError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
             return None
         is_same = judged.fingerprint == fingerprint and not judged.failed
         # The name may have changed; what was done is the same.
