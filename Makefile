@@ -58,7 +58,9 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.spark --users 50000,100000
 
 soak: $(VENV)/installed-test
-	QUERYVEIL_SOAK=1 $(PYTEST) tests/text tests/methods tests/checks tests/formats tests/release tests/service tests/spark
+	QUERYVEIL_SOAK=1 $(PYTEST) tests/text tests/methods tests/checks tests/formats tests/release tests/service tests/spark \
+	  tests/attacks tests/pairing tests/utility
+	$(BIN)/python -m tests.fuzzing --minutes 30
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .test-home
