@@ -35,6 +35,7 @@ class Kettle:
     [
         ({"litres": 0}, "litres must be above 0 and at most 3, got 0"),
         ({"litres": float("nan")}, "litres must be above 0 and at most 3, got nan"),
+        ({"cups": 10**400}, f"cups must be 1 or more, or none for a bowl, got {10**400}"),
         ({"litres": "much"}, "litres must be a number, got 'much'"),
         ({"cups": 0}, "cups must be 1 or more, or none for a bowl, got 0"),
         ({"cups": 2.0}, "cups must be 1 or more, or none for a bowl, got 2.0"),

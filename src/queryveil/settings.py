@@ -109,7 +109,7 @@ class Setting:
         if self.kind not in (int, float):
             return True
         return (
-            isfinite(value)
+            _is_finite(value)
             and (self.at_least is None or value >= self.at_least)
             and (self.above is None or value > self.above)
             and (self.at_most is None or value <= self.at_most)
@@ -186,6 +186,14 @@ def values_of(settings: object) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, StrEnum) else value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:
+        # A whole number that no float can hold.
+        return False
 
 
 def is_number(value: object) -> bool:

@@ -62,6 +62,15 @@ def not_utf8_packed() -> Iterator[bytes]:
     yield TARGETS["pools.packed"].seeds()[0].replace(b"query", b"\xff\xff\xff\xff\xff")
 
 
+def not_utf8_schema() -> Iterator[bytes]:
+    """Return stores in whose schema a letter is none; SQLite quotes it."""
+    whole = TARGETS["store.file"].seeds()[0]
+    for word in (b"CREATE TABLE state", b"CREATE VIEW profiles", b"settings TEXT", b"INTEGER PRIMARY"):
+        place = whole.index(word)
+        for i in (place, place + 7, place + len(word) - 1):
+            yield whole[:i] + b"\xff" + whole[i + 1 :]
+
+
 FOUND: list[tuple[str, str, Callable[[], Iterator[bytes]]]] = [
     ("plan", "a number too long", lambda: iter([b"limit = " + b"9" * 5000])),
     ("plan", "lists too deep", lambda: nested(b"limit = ", b"")),
@@ -100,6 +109,8 @@ FOUND: list[tuple[str, str, Callable[[], Iterator[bytes]]]] = [
     ("store.row", "a category that is none", lambda: iter([b'profile_journal.changes=[["pseudonym 7",99,1]]'])),
     ("store.row", "a row without its numbers", lambda: iter([b'profile_journal.changes=[",,18'])),
     ("store.row", "a user that is no text", lambda: iter([b"profile_blocks.counts=\xff\xff\\u\xff"])),
+    ("store.file", "a schema that is not UTF-8", not_utf8_schema),
+    ("values.csv", "a worth that overflows", lambda: iter([b"term,bid\njaguar,1e308\n"])),
     ("pools.state", "a state too deep", nested_state),
     ("pools.packed", "a name that is not UTF-8", not_utf8_packed),
     (

@@ -175,6 +175,10 @@ ENGLISH: Final = frozenset(_WORDS.split())
 """The 33 English stop words of Lucene's StandardAnalyzer."""
 
 
+_MOST_WORTH = 1e200
+_ODD_VALUES = f"the table of term values has values that are negative or not numbers up to {_MOST_WORTH:g}"
+
+
 def worth_of_terms(vocabulary: pl.Series, *, values: pl.DataFrame, columns: Sequence[str]) -> tuple[Floats, int]:
     """Return the product of the columns of a table of term values for each term, and how many terms have none.
 
@@ -186,7 +190,7 @@ def worth_of_terms(vocabulary: pl.Series, *, values: pl.DataFrame, columns: Sequ
     try:
         numbers = values.select(pl.col(name).cast(pl.Float64) for name in columns)
     except pl.exceptions.PolarsError:
-        raise BadInput("the table of term values has values that are negative or not numbers") from None
+        raise BadInput(_ODD_VALUES) from None
     table = numbers.with_columns(normalize(values["term"].cast(pl.String)).alias("term"))
     n_twice = table.height - table["term"].n_unique()
     if n_twice:
@@ -195,7 +199,8 @@ def worth_of_terms(vocabulary: pl.Series, *, values: pl.DataFrame, columns: Sequ
     for name in columns:
         worth = worth * pl.col(name)
     table = table.select("term", worth=worth)
-    if table.filter((pl.col("worth") < 0) | ~pl.col("worth").is_finite()).height:
-        raise BadInput("the table of term values has values that are negative or not numbers")
+    # What many people ask for is worth a multiple of it.
+    if not table["worth"].drop_nulls().is_between(0, _MOST_WORTH).all():
+        raise BadInput(_ODD_VALUES)
     found = vocabulary.to_frame("term").join(table, on="term", how="left", maintain_order="left")["worth"]
     return found.fill_null(0.0).to_numpy(), found.null_count()

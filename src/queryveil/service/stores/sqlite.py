@@ -271,6 +271,9 @@ def translate_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         # Privacy: the message of the library may quote a value, so only its kind is told.
         raise _translate(error, path) from None
+    except UnicodeDecodeError:
+        # The library quotes what it cannot read.
+        raise BadFile(path.name, DAMAGED) from None
 
 
 def _translate(error: sqlite3.Error, path: Path) -> QueryveilError:
