@@ -1,8 +1,11 @@
 from datetime import UTC, date, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from queryveil.errors import BadFile, BadRows, MissingColumn
@@ -121,3 +124,19 @@ def test_a_number_beyond_those_years_is_one_too(tmp_path: Path, value: float) ->
     path = _file(tmp_path, {"user": ["7"] * 3, "query": ["a"] * 3, "time": [1714558830250.0, float(value), None]})
     with pytest.raises(BadRows, match="line 2: the time cannot be read as a time\\n1 row cannot be read"):
         read_log(path)
+
+
+def test_a_damaged_file_is_refused_where_arrow_reads_on(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    table = pa.table({"user": ["u1", "u2", "u3"], "query": ["tea", "rye", "caf#"]})
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    whole = path.read_bytes()
+    not_text = whole.replace(b"caf#", b"caf\xe9")
+    # A page of a kind that is not known is passed over, and its rows with it.
+    page_lost = whole[:5] + bytes([whole[5] ^ 1]) + whole[6:]
+    assert sum(batch.num_rows for batch in pq.ParquetFile(BytesIO(page_lost)).iter_batches()) == 0
+    for damaged in (not_text, page_lost):
+        path.write_bytes(damaged)
+        for policy in ("fail", "skip"):
+            with pytest.raises(BadFile, match="this is not a whole Parquet file"):
+                read_log(path, bad_rows=policy)

@@ -235,6 +235,15 @@ def test_a_sniffed_table_needs_no_ending(tmp_path: Path) -> None:
         assert rows(read_transactions(put(tmp_path, "t", data))) == [("1", ["a", "b"])]
 
 
+def test_lines_that_end_in_a_return_alone_are_not_one_transaction(tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_bytes(b"milk tea\rtea rye\r")
+    for read in (lambda path: read_log(path, format="transactions"), read_transactions):
+        with pytest.raises(BadFile, match="its lines end in CR alone; convert them to LF"):
+            read(tmp_path / "items.txt")
+    (tmp_path / "one.txt").write_bytes(b"milk tea\r")
+    assert read_transactions(tmp_path / "one.txt").n_transactions == 1
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_click_streams_of_a_shop_are_read_whole(tmp_path: Path) -> None:

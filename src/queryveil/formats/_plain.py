@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Format, Layout
+from queryveil.errors import BadFile
 from queryveil.formats.records import Reader, line_records
 from queryveil.formats.streams import ByteStream
 
@@ -24,6 +25,9 @@ class PlainReader(Reader):
     n_lines: int = 0
 
     def add(self, stream: ByteStream) -> None:
+        if b"\n" not in stream.head and b"\r" in stream.head.rstrip(b"\r"):
+            # They would all be one transaction.
+            raise BadFile(stream.name, "its lines end in CR alone; convert them to LF")
         n_before = self.n_lines
         for records, wrong in line_records(stream, tally=self.tally, reasons={}):
             good = records.only(np.flatnonzero(wrong == 0))

@@ -181,6 +181,6 @@ def _read(file: Content, schema: Mapping[str, pl.DataType], *, format: Format) -
                 return pl.read_csv(data, schema=wanted)
             case _:
                 return pl.read_csv(data, schema=wanted, separator="\t", quote_char=None)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError):
         # Privacy: the cause would quote a row, so it is dropped.
         raise BadFile(file.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None

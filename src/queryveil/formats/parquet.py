@@ -32,6 +32,16 @@ def open_parquet(stream: ByteStream, *, otherwise: str) -> Iterator[pq.ParquetFi
         raise BadFile(stream.name, otherwise) from None
 
 
+def tables_of(file: pq.ParquetFile, *, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """Yield the rows in batches; raise where a damaged file has other rows than it says."""
+    n_rows = 0
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+        n_rows += batch.num_rows
+        yield pa.Table.from_batches([batch])
+    if n_rows != file.metadata.num_rows:
+        raise pa.ArrowInvalid("rows are missing")
+
+
 @dataclass(slots=True, kw_only=True)
 class ParquetReader(Reader):
     """Reads Parquet files; bad rows are named by their number in the file.
@@ -51,8 +61,7 @@ class ParquetReader(Reader):
             self.layout = self.layout or Layout(format=Format.PARQUET, names=names, columns=tuple(found))
             renamed = frame_names(found, names=names)
             n_before = 0
-            for batch in [*file.iter_batches(batch_size=_BATCH_ROWS), file.schema_arrow.empty_table()]:
-                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            for table in [*tables_of(file), file.schema_arrow.empty_table()]:
                 frame = sound_frame(table)
                 self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
                 n_before += frame.height

@@ -110,8 +110,8 @@ class RowReader(Reader):
             if not set(TRANSACTIONS_SCHEMA) <= set(file.schema_arrow.names):
                 raise BadFile(stream.name, _NO_COLUMNS)
             n_before = 0
-            for batch in file.iter_batches(columns=list(TRANSACTIONS_SCHEMA)):
-                frame = sound_frame(pa.Table.from_batches([batch]))
+            for table in parquet.tables_of(file, columns=list(TRANSACTIONS_SCHEMA)):
+                frame = sound_frame(table)
                 wrong = self._take(frame["id"].cast(pl.String), frame["items"].cast(TRANSACTIONS_SCHEMA["items"]))
                 bad = np.flatnonzero(wrong)
                 reasons = [REASONS[code] for code in wrong[bad].tolist()]
