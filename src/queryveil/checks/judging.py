@@ -1,7 +1,7 @@
 """Verify any release: choose the checker by the type of its promise, and read the original that it needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,12 +10,13 @@ import polars as pl
 from queryveil import guarantees
 from queryveil.checks import dp, kdelta, km, plink, swap, transactions, whole
 from queryveil.checks._dp_manifest import claims_broken
+from queryveil.checks._statements import other_before
 from queryveil.checks.arrivals import Classifier, arrivals_of
 from queryveil.checks.expected import Expectation
 from queryveil.checks.invented import Tree, invented
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict
-from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import ROLES, Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
 from queryveil.formats.aggregates import read_membership
@@ -64,6 +65,8 @@ def verify(
     if signed_by is not None:
         faults += _unsigned(release, signed_by)
     try:
+        given = replace(given, original=_read_original(original, release.promise))
+        faults += _other_before(release, given.original)
         verdict = _judged(release, given)
     except (BadInput, BadRelease, NothingPromised):
         # What is wrong with the folder is said, whether or not the promise can be judged.
@@ -83,6 +86,28 @@ class _Given:
     key: bytes | None
     classifier: Classifier | None
     membership: pl.DataFrame | Path | str | None
+
+
+def _read_original(original: Original | None, promise: Guarantee) -> Original | None:
+    """Return the original, read from its file, if it is one, as the promise needs it."""
+    if original is None or not isinstance(original, Path | str) or promise.promises_nothing:
+        return original
+    if isinstance(promise, guarantees.TransactionAnonymity):
+        return read_transactions(original)
+    return _as_people(original) if isinstance(promise, guarantees.Linkability) else read_log(original)
+
+
+def _other_before(release: Release, original: Original | None) -> list[str]:
+    """Return where the manifest states other sizes of the original than it has."""
+    if release.contents is None or release.promise.is_noisy or release.promise.promises_nothing:
+        return []
+    if isinstance(original, QueryLog):
+        n_others = sum(name not in ROLES for name in original.columns)
+        return list(other_before(release.manifest, n_rows=original.n_rows, n_users=original.n_users, n_others=n_others))
+    if isinstance(original, Profiles):
+        n_users = original.n_users
+        return list(other_before(release.manifest, n_rows=n_users, n_users=n_users, n_others=None))
+    return []
 
 
 def _unsigned(release: Release, public: Path | str) -> list[str]:

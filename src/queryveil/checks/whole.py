@@ -6,6 +6,7 @@ text or an id of a user.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,10 +15,11 @@ import polars as pl
 
 from queryveil.checks._clusters import folded_all
 from queryveil.checks._dp_manifest import n_overlooked
+from queryveil.checks._statements import statements
 from queryveil.checks.plink import odd_weights
 from queryveil.checks.tokens import number, terms_of
 from queryveil.checks.verdict import BESIDE
-from queryveil.data import Format, Groups, QueryLog, Transactions
+from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
 from queryveil.release import MANIFEST, SIGNATURE, Contents, Ids, Manifest, Release, TimeDetail
@@ -25,7 +27,7 @@ from queryveil.release import MANIFEST, SIGNATURE, Contents, Ids, Manifest, Rele
 REPORTS = ("report.html", "report.md", "report.json")
 """What `report` writes into a release folder."""
 _MAY_LIE_THERE = (*REPORTS, SIGNATURE)
-_N_NAMED = 10
+_N_NAMED, _SIGNATURE_BYTES = 10, 64
 _FIXED = (Format.AOL, Format.EXCITE, Format.UBI)
 """Formats that have all their columns always, empty where the release has none."""
 _KEYED, _HASHES = "^[0-9a-f]{32}$", "^[0-9a-f]{16}( [0-9a-f]{16})*$"
@@ -59,7 +61,7 @@ def faults_beside(contents: Contents, manifest: Manifest) -> list[str]:
     found = [*_files(contents, manifest), *_hidden(contents)]
     if isinstance(manifest.promise, DifferentialPrivacy):
         return found
-    return [*found, *_keys(contents, manifest), *_settings(manifest)]
+    return [*found, *_keys(contents, manifest), *_settings(manifest), *statements(manifest)]
 
 
 def notes_of(contents: Contents | None) -> list[str]:
@@ -84,6 +86,8 @@ def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
         yield f"{_named(name)} is a {kind or 'file'} that {MANIFEST} does not list"
     if len(strangers) > _N_NAMED:
         yield f"the folder has {len(strangers) - _N_NAMED:,} more that {MANIFEST} does not list"
+    if contents.signature is not None and len(contents.signature) != _SIGNATURE_BYTES:
+        yield f"{SIGNATURE} is no signature, which has {_SIGNATURE_BYTES} bytes"
     if manifest.clicks is not None and manifest.data is not None and manifest.data.kind != "queries":
         yield f"{MANIFEST} lists {_named(manifest.clicks.name)}, and such a release has no counts of clicks"
 
@@ -106,7 +110,7 @@ def _columns(release: Release) -> Iterator[str]:
     if isinstance(release.data, QueryLog):
         frame, file = release.data.frame, release.manifest.data.name
         said, extra = faults_of_columns(release.contents, release.manifest, frame.columns, has_rows=frame.height > 0)
-        yield from said
+        yield from [*said, *_other_header(release.contents, release.manifest)]
         for name in extra:
             yield from _rows(frame[name].is_not_null(), f"{file}: column {name} should be empty, and is not in")
         return
@@ -114,7 +118,7 @@ def _columns(release: Release) -> Iterator[str]:
     for name, shape in release.contents.shapes.items():
         kind = "clicks" if name == clicks else release.manifest.data.kind
         expected = _COLUMNS.get(kind, set(shape.columns)) if shape.columns else set()
-        yield from _compared(name, set(shape.columns), expected)
+        yield from _compared(name, Counter(shape.columns), Counter(expected))
 
 
 def faults_of_columns(
@@ -122,21 +126,38 @@ def faults_of_columns(
 ) -> tuple[list[str], list[str]]:
     """Return what is wrong with the columns of a log, and those that must be empty as its format has them always."""
     assert manifest.data is not None
-    file, expected = manifest.data.name, {"user", "query", *map(_plain_name, manifest.columns.kept)}
+    file, kept = manifest.data.name, manifest.columns.kept
+    roles = {"user", "query", *(name for name in kept if name in ROLES)}
     if manifest.columns.time is not TimeDetail.DROP:
-        expected.add("time")
-    there = {_plain_name(name) for name in columns}
-    if _covers_urls(manifest) and "url" in there:
-        expected.add("url")
+        roles.add("time")
+    if _covers_urls(manifest) and "url" in columns:
+        roles.add("url")
+    there = {name for name in columns if name in ROLES}
     if manifest.data.format in _FIXED:
-        return [], sorted(there - expected)
-    absent = sorted(role for role in contents.absent if role not in expected)
+        absent = sorted({*roles, *kept} - {*columns, "time"}) if has_rows else []
+        return [f"{file} has no column {_named(name)}, which {MANIFEST} states" for name in absent], sorted(
+            there - roles
+        )
+    absent = sorted(role for role in contents.absent if role not in roles)
     # A file without rows need not tell its columns.
-    compared = _compared(file, there, expected if has_rows else expected & there)
-    return [*(f"{file} has no column {name}, which {MANIFEST} names" for name in absent), *compared], []
+    compared = _compared(file, Counter(there), Counter(roles if has_rows else roles & there))
+    # Only the names of others may have been changed, or a column could pass for one of a role that no rule looks at.
+    others = Counter(_plain_name(name) for name in columns if name not in ROLES)
+    named = Counter(_plain_name(name) for name in kept if name not in ROLES)
+    more = _compared(file, others, named if has_rows else named & others)
+    return [*(f"{file} has no column {name}, which {MANIFEST} names" for name in absent), *compared, *more], []
 
 
-def _compared(file: str, there: set[str], expected: set[str]) -> Iterator[str]:
+def _other_header(contents: Contents, manifest: Manifest) -> Iterator[str]:
+    """Compare what is said of the header of an AOL file, which need not have one, with the file."""
+    data = manifest.data
+    if data is None or data.format is not Format.AOL or data.name not in contents.shapes:
+        return
+    if bool(contents.shapes[data.name].columns) is not data.has_header:
+        yield f"{MANIFEST} says of {_named(data.name)} that it has {'a' if data.has_header else 'no'} header"
+
+
+def _compared(file: str, there: Counter[str], expected: Counter[str]) -> Iterator[str]:
     for name in sorted(there - expected)[:_N_NAMED]:
         yield f"{_named(file)} has a column that {MANIFEST} does not list: {_named(name)}"
     for name in sorted(expected - there)[:_N_NAMED]:
@@ -211,14 +232,25 @@ def _counts(release: Release) -> Iterator[str]:
         yield from other_sizes(manifest, row=data.n_rows, user=data.n_users)
     elif isinstance(data, Groups):
         yield from other_sizes(manifest, group=data.n_groups, member=data.n_members)
-        n_said = manifest.measures.get("groups", data.n_groups)
-        if n_said != data.n_groups:
-            yield f"{MANIFEST} measures {n_said:g} groups, and there are {data.n_groups:,} in the files"
+        yield from _other_measure(manifest, "groups", data.n_groups)
+        yield from _other_measure(manifest, "average_group_size", data.n_members / max(1, data.n_groups))
     elif isinstance(data, Transactions):
         # Of queries a person can have several, and the files do not tell whose they are.
         n, n_said = data.n_transactions, manifest.counts.n_users_after
         n_users = min(n, n_said) if manifest.parameters.get("unit") == "query" else n
         yield from other_sizes(manifest, transaction=n, user=n_users)
+        n_items = int(data.frame["items"].list.len().sum())
+        yield from _other_measure(manifest, "average_length", n_items / max(1, n))
+
+
+_ROUNDED = 0.001
+"""How far a measure may be from what is counted."""
+
+
+def _other_measure(manifest: Manifest, name: str, there: float) -> Iterator[str]:
+    said = manifest.measures.get(name, there)
+    if not abs(said - there) <= _ROUNDED:
+        yield f"{MANIFEST} measures {said:g} {name.replace('_', ' ')}, and there are {there:,.6g} in the files"
 
 
 def other_sizes(manifest: Manifest, **there: int) -> list[str]:

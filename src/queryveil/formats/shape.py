@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from queryveil.data import Format
 from queryveil.errors import BadFile
+from queryveil.formats.delimited import is_aol_header
 from queryveil.formats.streams import ByteStream, Content
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -39,7 +41,7 @@ class Shape:
 
 
 def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
-    """Return the shape of a file; where it cannot be told, because no reader can read it either, that of nothing.
+    """Return the shape of a file; where it cannot be told, as when no reader can read it either, all of it is hidden.
 
     >>> shape_of(Content("log.jsonl", b'{"user": "1", "query": "x", "user": "2"}'), format=Format.JSONL)
     Shape(columns=('user', 'query'), n_hidden=1)
@@ -55,8 +57,11 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
             return Shape(columns=columns, n_hidden=n_hidden + n_packed)
         with ByteStream(Path(file.name), data=file.data) as stream:
             names = _header(stream.head, separator=_SEPARATORS[format]) if format in _SEPARATORS else ()
+            if format is Format.AOL:
+                found = _header(stream.head, separator="\t")
+                names = found if is_aol_header(list(found)) else ()
     except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
-        return Shape()
+        return Shape(n_hidden=1)
     return Shape(columns=names, n_hidden=n_packed)
 
 
@@ -115,7 +120,33 @@ def _of_parquet(data: bytes) -> Shape:
         # A column that contradicts itself is an error here; where its metadata are asked for, it ends the process.
         next(file.iter_batches(batch_size=1, row_groups=[number]), None)
     told = [key.decode("utf-8", errors="replace") for key in file.metadata.metadata or {}]
-    return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_foreign(told) + _n_gaps(file.metadata, len(data)))
+    n_hidden = n_foreign(told) + _n_gaps(file.metadata, len(data)) + _n_odd_statistics(file)
+    return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_hidden)
+
+
+def _n_odd_statistics(file: pq.ParquetFile) -> int:
+    """Count the columns of which a Parquet file states a least or largest text that no value of theirs begins with."""
+    metadata, found = file.metadata, 0
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            try:
+                found += _is_odd(file, group, metadata.row_group(group).column(number))
+            except (pa.ArrowException, ValueError):
+                # What cannot be compared, or is no text, is not of the column either.
+                found += 1
+    return found
+
+
+def _is_odd(file: pq.ParquetFile, group: int, column: Any) -> bool:
+    stated = column.statistics
+    if stated is None or not stated.has_min_max or not isinstance(stated.min, str | bytes):
+        return False
+    values = file.read_row_group(group, columns=[column.path_in_schema]).column(0)
+    while pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        values = pc.list_flatten(values)
+    # A long text may be cut; the largest may then end with a letter further on, so that it still is the largest.
+    begins = [stated.min, stated.max if stated.max == stated.min else stated.max[:-1]]
+    return not all(pc.any(pc.starts_with(values, begin)).as_py() for begin in begins)
 
 
 def _n_gaps(metadata: Any, n_bytes: int) -> int:

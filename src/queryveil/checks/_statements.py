@@ -1,0 +1,276 @@
+"""Check what a manifest states beside its promise: settings, counts, versions and warnings that a release can have.
+
+What is stated of the files is compared with them in `checks.whole`, and all of a dp release in `checks._dp_manifest`,
+whose rules are stricter. Of a method that is not one of ours, names of settings and counts and texts of warnings are
+its own.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from queryveil.data import ROLES, Format
+from queryveil.errors import printable
+from queryveil.guarantees import (
+    DifferentialPrivacy,
+    Guarantee,
+    KdeltaAnonymity,
+    KmAnonymity,
+    Linkability,
+    NoPromise,
+    SwapAnonymity,
+    TransactionAnonymity,
+)
+from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
+
+_MOST = 2**53
+"""No log has as many rows."""
+_Fits = Callable[[Any], bool]
+
+
+def _whole(least: int, most: int = _MOST, *, or_none: bool = False) -> _Fits:
+    return lambda value: (or_none and value is None) or (type(value) is int and least <= value <= most)
+
+
+def _number(least: float, most: float = float(_MOST)) -> _Fits:
+    return lambda value: type(value) in (int, float) and least <= value <= most
+
+
+def _one_of(*values: object) -> _Fits:
+    return lambda value: any(value == each and type(value) is type(each) for each in values)
+
+
+_YES_OR_NO = _one_of(True, False)
+_BOTS = {"bot_threshold": _whole(1, or_none=True)}
+_UNIT = {"unit": _one_of("user", "query")}
+
+
+_SOURCE = _one_of("wordnet", "own")
+
+
+_SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
+    "km": {
+        "k": _whole(2),
+        "m": _whole(1, or_none=True),
+        "target": _one_of("log_size", "users", "bid", "clicks", "impressions", "revenue", "random", "fis"),
+        "restore": _YES_OR_NO,
+        "taxonomy": _one_of(None, "wordnet", "own"),
+        "window": lambda value: value is None or isinstance(value, str),
+        **_BOTS,
+    },
+    "kdelta": {
+        "k": _whole(2),
+        "delta": _number(0, 1),
+        "mode": _one_of("exact", "paper"),
+        "additions": _YES_OR_NO,
+        "same_texts": _YES_OR_NO,
+        "centroids": _one_of("best", "paper"),
+        "min_cluster_users": _whole(1),
+        "min_query_users": _whole(1),
+        **_BOTS,
+    },
+    "plink": {
+        "p": _number(0, 1),
+        "a": _whole(0, 3),
+        "strict": _YES_OR_NO,
+        "weights": _one_of("binary", "count", "tfidf", "given"),
+        "representative": _one_of("centroid", "union"),
+        "taxonomy": _SOURCE,
+        "items": _one_of(True),
+        **_BOTS,
+    },
+    "clump": {
+        "k": _whole(2),
+        "r": _whole(1),
+        "distinct": _YES_OR_NO,
+        "dedupe": _YES_OR_NO,
+        "paper": _YES_OR_NO,
+        "taxonomy": _SOURCE,
+        **_UNIT,
+    },
+    "partition": {"k": _whole(2), "taxonomy": _SOURCE, **_UNIT},
+    "swap": {
+        "k": _whole(2),
+        "l": _whole(2),
+        "growth": _number(1),
+        "max_pool": _whole(1),
+        "drain": _one_of("suppress", "release"),
+        "unclassified": _one_of("pool", "drop"),
+        "order": _one_of("time", "file"),
+        "times": _one_of("of release"),
+        "classifier": _one_of("evidence", "paper", "own tables"),
+    },
+}
+"""The settings of each method, and whether a value is one that they can have."""
+_PROMISES: Mapping[str, type[Guarantee] | None] = {
+    "km": KmAnonymity,
+    "kdelta": KdeltaAnonymity,
+    "plink": Linkability,
+    "clump": TransactionAnonymity,
+    "partition": TransactionAnonymity,
+    "swap": SwapAnonymity,
+    "dp": DifferentialPrivacy,
+    "pseudonymise": None,
+    "query_threshold": None,
+    "token_hash": None,
+}
+_AMOUNTS = re.compile(
+    # Removed.
+    r"bad_rows_skipped|bot_(users|rows)|rows_without_(query|terms_before|terms_left)|rows_of_(identifiers|rare_queries|"
+    r"rare_clusters)|rows_(unclassified|suppressed|still_waiting)|users_(left_empty|without_terms)|distinct_queries|"
+    r"identifiers(_(of|by)_[a-z0-9_,' -]{1,60})?|terms(_dropped|_written_in_two_ways)?|term_occurrences(_dropped|"
+    r"_outside_the_taxonomy)?|stop_word_occurrences|words_outside_the_taxonomy|duplicate_items|items_suppressed|"
+    r"transactions_(without_items|of_too_few_people)|"
+    # Changed.
+    r"rows_added|queries_exchanged|term_occurrences_(moved_up|hashed)|"
+    # Measured.
+    r"shards|loss|ggd|ncp|average_(length|level)|groups|largest_group|(additions|suppressions)_(per_user|"
+    r"paper_centroids)|share_of_distinct_(queries|urls)_lost|top_50_(queries|urls)_kept|queries_of_one_user|"
+    r"average_group_size|largest_share(_before_dropping)?|(average|largest)_linkability|mean_similarity_to_group|"
+    r"categorised|largest_k"
+)
+_WARNINGS = re.compile(
+    r"user ids are (the original ones: whoever knows an id knows the person's rows|the same in every release under "
+    r"this key: releases can be joined by them|fresh: who got whose query cannot be verified; with --ids keyed it can)|"
+    r"times are exact: whoever knows when a person searched finds the person's rows|"
+    r"made with a seed: whoever knows it can undo the shuffling of (users and rows|users and queries|groups|rows)|"
+    r"the log has no times, so programs could not be told from people|"
+    r"rows that were not UTF-8 and were read as Latin-1: [\d,]+|"
+    r"documents of indexes that are none of UBI, left out: [\d,]+|"
+    r"terms without a value in the table, worth nothing to the target: [\d,]+|"
+    r"terms that the taxonomy does not know, kept or deleted as they are: [\d,]+|"
+    r"without times nobody can tell the windows apart: only the log as a whole can be verified|"
+    r"rows that were made up, copies of other users' rows: [\d,]+|"
+    r"made-up rows can be recognised: their exact times are those of other rows of the same user|"
+    r"copied rows may be recognised by the columns that were kept|"
+    r"no clicks: queries are alike only if their texts are the same|"
+    r"released queries that only one user asked: [\d,]+; the promise lets them through, --min-query-users 2 drops them"
+    r"(, --same-texts shares them)?|"
+    r"columns that were kept go with the query to its new user|"
+    r"rows suppressed as no pool of k events and l users set them free: [\d,]+ of [\d,]+|"
+    r"in (1 group|[\d,]+ groups) a term is shared by more than p of the members; --strict drops such terms|"
+    r"the weight of a term is the share of its group's members that have it|"
+    r"a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show|"
+    r"events were still waiting when this was written; a later run releases them|"
+    r"the number of users before is an estimate: a stream does not remember who was there|"
+    r"cells that a spreadsheet would take for formulas: [\d,]+; import the file as text"
+)
+_PACKAGE, _VERSION = re.compile("[A-Za-z][A-Za-z0-9._-]{0,40}"), re.compile(r"\d[0-9A-Za-z.+-]{0,40}")
+_ESTIMATED = "the number of users before is an estimate: a stream does not remember who was there"
+
+
+def statements(manifest: Manifest) -> Iterator[str]:
+    """Yield what a manifest states that no release of its method has, in one line each."""
+    if isinstance(manifest.promise, NoPromise):
+        return
+    for rule in (_method, _settings, _amounts, _rows, _parts, _versions, _warnings, _columns, _file):
+        yield from rule(manifest)
+
+
+def _method(manifest: Manifest) -> Iterator[str]:
+    expected = _PROMISES.get(manifest.method, type(manifest.promise))
+    if not manifest.method or expected is not type(manifest.promise):
+        yield f"{MANIFEST} names a method that makes another promise"
+
+
+def _settings(manifest: Manifest) -> Iterator[str]:
+    known = _SETTINGS.get(manifest.method)
+    if known is not None:
+        odd = [name for name, value in manifest.parameters.items() if name not in known or not known[name](value)]
+        if odd:
+            yield f"{MANIFEST} has {len(odd)} settings that {manifest.method} does not have, or not with such a value"
+
+
+def _amounts(manifest: Manifest) -> Iterator[str]:
+    counts = manifest.counts
+    sizes = [counts.n_rows_before, counts.n_rows_after, counts.n_users_before, counts.n_users_after]
+    amounts = [*manifest.removed.items(), *manifest.changed.items(), *manifest.measures.items()]
+    values = [*sizes, manifest.columns.n_others_dropped, *(value for _, value in amounts)]
+    if not all(0 <= value <= _MOST for value in values):
+        yield f"{MANIFEST} has a count or a measure that is negative or too large"
+    if manifest.method in _PROMISES and not all(_AMOUNTS.fullmatch(name) for name, _ in amounts):
+        yield f"{MANIFEST} counts or measures what no release of {manifest.method} does"
+
+
+def _rows(manifest: Manifest) -> Iterator[str]:
+    """Rows that were released, removed and made up account for each other."""
+    counts = manifest.counts
+    if manifest.promise.window is None and counts.n_users_after > counts.n_users_before:
+        yield f"{MANIFEST} counts more users than there were before"
+    if manifest.data is None or manifest.data.kind != "log":
+        return
+    n_removed = sum(n for name, n in manifest.removed.items() if "rows" in name and name != "bad_rows_skipped")
+    n_added = manifest.changed.get("rows_added", 0)
+    if counts.n_rows_before - n_removed + n_added != counts.n_rows_after or n_added > counts.n_rows_after:
+        yield f"{MANIFEST} counts rows before, removed, made up and released that do not add up"
+
+
+def _parts(manifest: Manifest) -> Iterator[str]:
+    promise = manifest.promise
+    has_clusters = isinstance(promise, KdeltaAnonymity) and not promise.same_texts
+    if (manifest.query_clusters and not has_clusters) or manifest.noise:
+        yield f"{MANIFEST} has clusters of queries or noise, which no such release has"
+
+
+def _versions(manifest: Manifest) -> Iterator[str]:
+    pairs = manifest.versions.items()
+    if not all(_PACKAGE.fullmatch(name) and _VERSION.fullmatch(text) for name, text in pairs):
+        yield f"{MANIFEST} has versions that are none"
+
+
+def _warnings(manifest: Manifest) -> Iterator[str]:
+    if manifest.method in _PROMISES:
+        of_columns = {f"column {name} was kept and is not covered by the promise" for name in manifest.columns.kept}
+        n_odd = sum(each not in of_columns and _WARNINGS.fullmatch(each) is None for each in manifest.warnings)
+        if n_odd or len(set(manifest.warnings)) < len(manifest.warnings):
+            yield f"{MANIFEST} has warnings that no release of {manifest.method} has"
+
+
+def _columns(manifest: Manifest) -> Iterator[str]:
+    kept, dropped = manifest.columns.kept, manifest.columns.dropped
+    named = [*kept, *dropped]
+    if len(set(named)) < len(named) or not set(dropped) <= set(ROLES) - {"user", "query"}:
+        yield f"{MANIFEST} names columns that were dropped and are none"
+    data = manifest.data
+    if data is not None and data.format not in _USUAL_NAMES and set(dropped) & set(data.names):
+        yield f"{MANIFEST} says of a column that it was dropped, and {printable(data.name)} has it"
+    if data is not None and data.kind != "log":
+        report = manifest.columns
+        if report.ids is not Ids.FRESH or report.time is not TimeDetail.DROP or kept:
+            yield f"{MANIFEST} says what became of ids, times or columns, and such a release has none"
+
+
+_USUAL_NAMES = {
+    Format.AOL: {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"},
+    **{each: {role: role for role in ROLES} for each in (Format.EXCITE, Format.UBI, Format.TRANSACTIONS)},
+}
+_OF_TRANSACTIONS = (Format.CSV, Format.TSV, Format.JSONL, Format.PARQUET)
+
+
+def _file(manifest: Manifest) -> Iterator[str]:
+    """The file is described as all of its kind are."""
+    data = manifest.data
+    if data is None:
+        return
+    formats = {"groups": (Format.JSONL,), "transactions": _OF_TRANSACTIONS}.get(data.kind, tuple(Format))
+    if data.kind == "clicks" or data.format not in formats:
+        yield f"{MANIFEST} describes {printable(data.name)} as no such file is"
+    usual = _USUAL_NAMES.get(data.format, {}) if data.kind == "log" else {}
+    is_named = data.format not in _USUAL_NAMES and data.kind == "log"
+    if not set(data.names) <= set(ROLES) or (not is_named and not data.names.items() <= usual.items()):
+        yield f"{MANIFEST} names columns of {printable(data.name)} that such a file does not have"
+    has_none = data.kind == "groups" or data.format in (Format.EXCITE, Format.TRANSACTIONS)
+    if data.format is not Format.AOL and data.has_header is has_none:
+        yield f"{MANIFEST} says of {printable(data.name)} that it has {'a' if has_none else 'no'} header"
+
+
+def other_before(manifest: Manifest, *, n_rows: int, n_users: int, n_others: int | None) -> Iterator[str]:
+    """Yield where the manifest states other sizes of the original than it has; other columns where they are known."""
+    counts = manifest.counts
+    if counts.n_rows_before != n_rows:
+        yield f"{MANIFEST} says {counts.n_rows_before:,} rows before, and the original has {n_rows:,}"
+    if counts.n_users_before != n_users and _ESTIMATED not in manifest.warnings:
+        yield f"{MANIFEST} says {counts.n_users_before:,} users before, and the original has {n_users:,}"
+    n_dropped = manifest.columns.n_others_dropped
+    if n_others is not None and n_dropped > n_others:
+        yield f"{MANIFEST} says that {n_dropped:,} other columns were dropped, and the original has {n_others:,}"
