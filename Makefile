@@ -59,7 +59,7 @@ bench: $(VENV)/installed-bench
 
 soak: $(VENV)/installed-test
 	QUERYVEIL_SOAK=1 $(PYTEST) tests/text tests/methods tests/checks tests/formats tests/release tests/service tests/spark \
-	  tests/attacks tests/pairing tests/utility
+	  tests/attacks tests/pairing tests/utility tests/hostile
 	$(BIN)/python -m tests.fuzzing --minutes 30
 
 clean:

@@ -19,7 +19,9 @@ LOG = QueryLog.from_frame({"user": ["1", "2", "3"], "query": ["red kettle", "ket
 
 
 def release_of(log: QueryLog, promise: KmAnonymity, *, time: TimeDetail = TimeDetail.DROP) -> Release:
-    counts = Counts(n_rows_before=0, n_rows_after=log.n_rows, n_users_before=0, n_users_after=log.n_users)
+    counts = Counts(
+        n_rows_before=log.n_rows, n_rows_after=log.n_rows, n_users_before=log.n_users, n_users_after=log.n_users
+    )
     columns = ColumnReport(ids=Ids.FRESH, time=time)
     manifest = Manifest(
         method="by hand", promise=promise, parameters={}, counts=counts, removed={}, columns=columns, warnings=()

@@ -249,7 +249,8 @@ def release_of(
     parameters: dict[str, str | int | float | bool | None] | None = None,
 ) -> Release:
     log = log_of(rows)
-    counts = Counts(n_rows_before=9, n_rows_after=log.n_rows, n_users_before=9, n_users_after=log.n_users)
+    n_rows, n_users = log.n_rows, log.n_users
+    counts = Counts(n_rows_before=n_rows, n_rows_after=n_rows, n_users_before=n_users, n_users_after=n_users)
     manifest = Manifest(
         method="by hand",
         promise=promise,

@@ -26,12 +26,23 @@ METHODS: dict[str, Callable[[], Any]] = {
 }
 
 
+_NOISE: dict[str, Any] = {
+    "what": "queries",
+    "mechanism": "laplace",
+    "max_items": 1,
+    "scale": 1.0,
+    "threshold": 9,
+    "epsilon": 1.0,
+    "delta": 0.1,
+}
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda said: said.update(method="pseudonymise"), "names a method that makes another promise"),
-        (lambda said: said["parameters"].update(name="quince"), "has 1 settings that"),
+        (lambda said: said["parameters"].update(name="quince"), "has 1 setting that"),
         (lambda said: said["removed"].update(bad_rows_skipped=-1), "is negative or too large"),
         (lambda said: said["removed"].update(quince=1), "counts or measures what no release of"),
         (lambda said: said["measures"].update(quince=1.0), "counts or measures what no release of"),
@@ -51,29 +62,16 @@ def test_what_no_release_of_a_method_states_is_a_fault(tmp_path: Path, method: s
     assert not any("quince" in each for each in found)
 
 
-_NOISE = {
-    "what": "queries",
-    "mechanism": "laplace",
-    "max_items": 1,
-    "scale": 1.0,
-    "threshold": 9,
-    "epsilon": 1.0,
-    "delta": 0.1,
-}
-
-
 @pytest.mark.parametrize("name", ["query_in_file", "time_in_log", "user_in_file_in_file"])
 @pytest.mark.parametrize("layout", [CSV, JSONL, Layout(format=Format.PARQUET)], ids=lambda layout: layout.format)
 def test_no_column_passes_for_one_of_a_role(tmp_path: Path, layout: Layout, name: str) -> None:
     folder = released(tmp_path, layout)
 
     def with_column(data: bytes) -> bytes:
-        frame = {Format.CSV: pl.read_csv, Format.JSONL: pl.read_ndjson}.get(layout.format, pl.read_parquet)(
-            io.BytesIO(data)
-        )
+        read = {Format.CSV: pl.read_csv, Format.JSONL: pl.read_ndjson}.get(layout.format, pl.read_parquet)
+        frame: pl.DataFrame = read(io.BytesIO(data))
         frame, out = frame.with_columns(pl.lit("persona00").alias(name)), io.BytesIO()
-        write = {Format.CSV: frame.write_csv, Format.JSONL: frame.write_ndjson}.get(layout.format, frame.write_parquet)
-        write(out)
+        {Format.CSV: frame.write_csv, Format.JSONL: frame.write_ndjson}.get(layout.format, frame.write_parquet)(out)
         return out.getvalue()
 
     forge(folder, data=with_column)

@@ -44,8 +44,8 @@ def release_of(
         method="by hand",
         promise=SwapAnonymity(k=k, l=2, remembered=remembered),
         parameters={"classifier": "evidence", **parameters},
-        counts=Counts(n_rows_before=9, n_rows_after=log.n_rows, n_users_before=9, n_users_after=log.n_users),
-        removed={},
+        counts=Counts(n_rows_before=5, n_rows_after=log.n_rows, n_users_before=4, n_users_after=log.n_users),
+        removed={"rows_suppressed": 5 - log.n_rows},
         columns=ColumnReport(ids=ids, time=time),
     )
     return Release(data=log, manifest=manifest)

@@ -126,7 +126,7 @@ def test_ids_that_were_kept_are_not_taken_for_others(tmp_path: Path, stated: str
 def test_counts_must_be_those_of_the_files(tmp_path: Path, name: str, said: str) -> None:
     folder = released(tmp_path)
     forge(folder, manifest=lambda manifest: manifest["counts"].update({name: 7}))
-    assert fault(folder) == said
+    assert said in verify(folder).faults
 
 
 def test_the_promise_must_be_that_of_the_settings(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_whatever_has_more_below_some_node_is_found(after: list[list[str]], befo
 
 
 def release_of(data: QueryLog | Transactions, promise: Guarantee) -> Release:
-    counts = Counts(n_rows_before=0, n_rows_after=data.n_rows, n_users_before=0, n_users_after=data.n_rows)
+    counts = Counts(n_rows_before=0, n_rows_after=data.n_rows, n_users_before=data.n_rows, n_users_after=data.n_rows)
     columns = ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP)
     manifest = Manifest(method="by hand", promise=promise, parameters={}, counts=counts, removed={}, columns=columns)
     return Release(data=data, manifest=manifest)

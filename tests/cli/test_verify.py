@@ -27,7 +27,10 @@ def put_in(release: Path, line: str) -> None:
     said = json.loads(manifest.read_text())
     said["data"]["sha256"] = hashlib.sha256(data.read_bytes()).hexdigest()
     rows = data.read_text().splitlines()[1:]
-    said["counts"] |= {"n_rows_after": len(rows), "n_users_after": len({row.split("\t")[0] for row in rows})}
+    n_users, counts = len({row.split("\t")[0] for row in rows}), said["counts"]
+    n_before = counts["n_rows_before"] + len(rows) - counts["n_rows_after"]
+    counts |= {"n_rows_before": n_before, "n_rows_after": len(rows), "n_users_after": n_users}
+    counts["n_users_before"] = max(counts["n_users_before"], n_users)
     manifest.write_text(json.dumps(said))
 
 
@@ -113,8 +116,8 @@ def save_by_hand(data: QueryLog | Groups, promise: Guarantee, folder: Path, *, c
     manifest = Manifest(
         method="by hand",
         promise=promise,
-        parameters={},
-        counts=Counts(n_rows_before=9, n_rows_after=data.n_rows, n_users_before=9, n_users_after=2),
+        parameters={"weights": "given"} if data.kind == "groups" else {},
+        counts=Counts(n_rows_before=data.n_rows, n_rows_after=data.n_rows, n_users_before=2, n_users_after=2),
         removed={},
         columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP, kept=("url",) if data.kind == "log" else ()),
         query_clusters=clusters,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from math import isclose
 from typing import Any, Literal
 
 import msgspec
@@ -49,7 +50,7 @@ _SETTINGS = frozenset(
 )
 _MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _CHOICES = ("random", "frequent")
-_MOST_ITEMS = 1000
+_MOST_ITEMS, _ROUNDING = 1000, 1e-9
 _MADE_UP = "synthesized"
 _VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp", "pyspark"))
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc)\d{1,3})?(\.post\d{1,3})?(\.dev\d{1,4})?(\+[a-z0-9.]{0,20})?")
@@ -184,6 +185,11 @@ def _clicks(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
     asked = in_units(manifest.parameters.get("clicks")) > 0
     if isinstance(data, Tallies) and (data.clicks is not None) != asked:
         yield _whole("other_clicks", found=data.n_clicks, needed=int(asked))
+    share, promise = manifest.parameters.get("clicks"), manifest.promise
+    if asked and isinstance(share, int | float) and isinstance(promise, DifferentialPrivacy):
+        spent = sum(part.epsilon for part in manifest.noise if part.what == "clicks")
+        if not isclose(spent, share * promise.epsilon, rel_tol=_ROUNDING):
+            yield _whole("other_promise", found=in_units(share * promise.epsilon), needed=in_units(spent))
 
 
 def _order(_: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:

@@ -178,7 +178,8 @@ def _settings(manifest: Manifest) -> Iterator[str]:
     if known is not None:
         odd = [name for name, value in manifest.parameters.items() if name not in known or not known[name](value)]
         if odd:
-            yield f"{MANIFEST} has {len(odd)} settings that {manifest.method} does not have, or not with such a value"
+            count = f"{len(odd)} setting{'' if len(odd) == 1 else 's'}"
+            yield f"{MANIFEST} has {count} that {manifest.method} does not have, or not with such a value"
 
 
 def _amounts(manifest: Manifest) -> Iterator[str]:
@@ -257,17 +258,19 @@ def _file(manifest: Manifest) -> Iterator[str]:
         yield f"{MANIFEST} describes {printable(data.name)} as no such file is"
     usual = _USUAL_NAMES.get(data.format, {}) if data.kind == "log" else {}
     is_named = data.format not in _USUAL_NAMES and data.kind == "log"
-    if not set(data.names) <= set(ROLES) or (not is_named and not data.names.items() <= usual.items()):
+    if not set(data.names) <= set(ROLES) or (
+        not is_named and not all(name in (role, usual.get(role)) for role, name in data.names.items())
+    ):
         yield f"{MANIFEST} names columns of {printable(data.name)} that such a file does not have"
     has_none = data.kind == "groups" or data.format in (Format.EXCITE, Format.TRANSACTIONS)
     if data.format is not Format.AOL and data.has_header is has_none:
         yield f"{MANIFEST} says of {printable(data.name)} that it has {'a' if has_none else 'no'} header"
 
 
-def other_before(manifest: Manifest, *, n_rows: int, n_users: int, n_others: int | None) -> Iterator[str]:
-    """Yield where the manifest states other sizes of the original than it has; other columns where they are known."""
+def other_before(manifest: Manifest, *, n_rows: int | None, n_users: int, n_others: int | None) -> Iterator[str]:
+    """Yield where the manifest states other sizes of the original; rows and columns are compared where known."""
     counts = manifest.counts
-    if counts.n_rows_before != n_rows:
+    if n_rows is not None and counts.n_rows_before != n_rows:
         yield f"{MANIFEST} says {counts.n_rows_before:,} rows before, and the original has {n_rows:,}"
     if counts.n_users_before != n_users and _ESTIMATED not in manifest.warnings:
         yield f"{MANIFEST} says {counts.n_users_before:,} users before, and the original has {n_users:,}"

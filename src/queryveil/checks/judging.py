@@ -101,12 +101,15 @@ def _other_before(release: Release, original: Original | None) -> list[str]:
     """Return where the manifest states other sizes of the original than it has."""
     if release.contents is None or release.promise.is_noisy or release.promise.promises_nothing:
         return []
+    manifest = release.manifest
     if isinstance(original, QueryLog):
-        n_others = sum(name not in ROLES for name in original.columns)
-        return list(other_before(release.manifest, n_rows=original.n_rows, n_users=original.n_users, n_others=n_others))
+        # Of profiles that were made from this log only the people are the same.
+        n_rows = None if manifest.parameters.get("weights") == "given" else original.n_rows
+        n_others = None if n_rows is None else sum(name not in ROLES for name in original.columns)
+        return list(other_before(manifest, n_rows=n_rows, n_users=original.n_users, n_others=n_others))
     if isinstance(original, Profiles):
-        n_users = original.n_users
-        return list(other_before(release.manifest, n_rows=n_users, n_users=n_users, n_others=None))
+        n_rows = original.n_users if manifest.parameters.get("weights") == "given" else None
+        return list(other_before(manifest, n_rows=n_rows, n_users=original.n_users, n_others=None))
     return []
 
 

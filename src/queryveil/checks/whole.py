@@ -110,7 +110,7 @@ def _columns(release: Release) -> Iterator[str]:
     if isinstance(release.data, QueryLog):
         frame, file = release.data.frame, release.manifest.data.name
         said, extra = faults_of_columns(release.contents, release.manifest, frame.columns, has_rows=frame.height > 0)
-        yield from [*said, *_other_header(release.contents, release.manifest)]
+        yield from [*said, *(_other_header(release.contents, release.manifest) if frame.height else ())]
         for name in extra:
             yield from _rows(frame[name].is_not_null(), f"{file}: column {name} should be empty, and is not in")
         return

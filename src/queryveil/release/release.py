@@ -164,7 +164,7 @@ def read_release(folder: str | Path) -> Release:
     shapes = {
         file.name: formats.shape_of(file, format=manifest.data.format) for file in [*files, *filter(None, [clicks])]
     }
-    absent = _absent(manifest.data, shapes)
+    absent = _absent(manifest.data, {file.name: shapes[file.name] for file in files})
     return Release(
         data=_read_data(files, manifest.data, clicks=clicks, absent=absent),
         manifest=manifest,
