@@ -246,11 +246,8 @@ def test_a_python_process_that_starts_too_slowly_is_started_again(
 ) -> None:
     # Stands for one that needs more than the ten seconds which Spark waits for it.
     python, seen = tmp_path / "python", tmp_path / "seen"
-    python.write_text(
-        f'case "$*" in *streaming*) [ -e "{seen}" ] || {{ touch "{seen}"; exec sleep 11; }};; esac\n'
-        f'exec "{sys.executable}" "$@"\n'
-    )
-    python.write_text("#!/bin/sh\n" + python.read_text())
+    first = f'case "$*" in *streaming*) [ -e "{seen}" ] || {{ touch "{seen}"; exec sleep 11; }};; esac'
+    python.write_text(f'#!/bin/sh\n{first}\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
     write_lines(tmp_path / "in" / "1.jsonl", {"user": "ann", "query": "tennis racket"})
