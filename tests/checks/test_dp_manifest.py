@@ -224,7 +224,7 @@ def test_the_settings_have_the_epsilon_and_delta_of_the_promise(settings: dict[s
 def test_there_is_a_part_of_the_noise_for_each_round_and_for_clicks() -> None:
     assert kinds(with_manifest(TWICE, noise=TWICE.manifest.noise[1:])) == ["other_parts"]
     assert kinds(with_settings(TWICE, rounds=1)) == ["other_parts"]
-    assert kinds(with_settings(PLAIN, clicks=0.5)) == ["other_clicks", "other_parts"]
+    assert kinds(with_settings(PLAIN, clicks=0.5)) == ["other_clicks", "other_parts", "other_promise"]
     assert kinds(with_settings(CLICKED, clicks=0.0)) == ["other_clicks", "other_parts"]
 
 

@@ -255,7 +255,7 @@ def test_a_verdict_holds_no_term_unless_it_is_asked_to_show_it() -> None:
 
 def release_of(rows: list[Group], *, p: float, strict: bool = False) -> Release:
     n_members = sum(row[0] for row in rows)
-    counts = Counts(n_rows_before=9, n_rows_after=len(rows), n_users_before=n_members, n_users_after=n_members)
+    counts = Counts(n_rows_before=n_members, n_rows_after=len(rows), n_users_before=n_members, n_users_after=n_members)
     manifest = Manifest(
         method="by hand",
         promise=Linkability(p=p, strict=strict),

@@ -113,11 +113,12 @@ def test_the_exit_codes_are_those_of_a_real_process(run_apart: Run, release: Pat
 
 
 def save_by_hand(data: QueryLog | Groups, promise: Guarantee, folder: Path, *, clusters: str = "") -> Path:
+    n_before = 2 if data.kind == "groups" else data.n_rows
     manifest = Manifest(
         method="by hand",
         promise=promise,
         parameters={"weights": "given"} if data.kind == "groups" else {},
-        counts=Counts(n_rows_before=data.n_rows, n_rows_after=data.n_rows, n_users_before=2, n_users_after=2),
+        counts=Counts(n_rows_before=n_before, n_rows_after=data.n_rows, n_users_before=2, n_users_after=2),
         removed={},
         columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP, kept=("url",) if data.kind == "log" else ()),
         query_clusters=clusters,

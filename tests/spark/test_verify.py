@@ -127,7 +127,7 @@ def test_everything_in_the_folder_is_judged_as_on_one_machine(engine: Spark, tmp
         assert not there.holds
         said = {fault.partition(" (the first")[0] for fault in here.faults}
         assert set(there.faults) == said | {"k=2 is promised, and k=3 or more is expected"}
-        assert len(said) == 5
+        assert len(said) == 6
     forge(good := released(tmp_path, JSONL), data=lambda data: data.replace(b"{", b'{"user": "persona00", ', 1))
     assert engine.verify(str(good)).faults == ("log.jsonl holds 1 value that no column has",)
     (good / "log.jsonl").unlink()

@@ -127,7 +127,7 @@ _AMOUNTS = re.compile(
     r"shards|loss|ggd|ncp|average_(length|level)|groups|largest_group|(additions|suppressions)_(per_user|"
     r"paper_centroids)|share_of_distinct_(queries|urls)_lost|top_50_(queries|urls)_kept|queries_of_one_user|"
     r"average_group_size|largest_share(_before_dropping)?|(average|largest)_linkability|mean_similarity_to_group|"
-    r"categorised|largest_k"
+    r"average_precision_at_10(_[a-z_]{1,40})?|categorised|largest_k"
 )
 _WARNINGS = re.compile(
     r"user ids are (the original ones: whoever knows an id knows the person's rows|the same in every release under "
@@ -150,6 +150,8 @@ _WARNINGS = re.compile(
     r"rows suppressed as no pool of k events and l users set them free: [\d,]+ of [\d,]+|"
     r"in (1 group|[\d,]+ groups) a term is shared by more than p of the members; --strict drops such terms|"
     r"the weight of a term is the share of its group's members that have it|"
+    r"search with these profiles was less precise than without any|"
+    r"what strictness costs in precision was not measured: [\w ,.;:'()\[\]-]{1,200}|"
     r"a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show|"
     r"events were still waiting when this was written; a later run releases them|"
     r"the number of users before is an estimate: a stream does not remember who was there|"
