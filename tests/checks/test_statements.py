@@ -68,10 +68,10 @@ def test_no_column_passes_for_one_of_a_role(tmp_path: Path, layout: Layout, name
     folder = released(tmp_path, layout)
 
     def with_column(data: bytes) -> bytes:
-        read = {Format.CSV: pl.read_csv, Format.JSONL: pl.read_ndjson}.get(layout.format, pl.read_parquet)
-        frame: pl.DataFrame = read(io.BytesIO(data))
+        kind = {Format.CSV: "csv", Format.JSONL: "ndjson"}.get(layout.format, "parquet")
+        frame: pl.DataFrame = getattr(pl, f"read_{kind}")(io.BytesIO(data))
         frame, out = frame.with_columns(pl.lit("persona00").alias(name)), io.BytesIO()
-        {Format.CSV: frame.write_csv, Format.JSONL: frame.write_ndjson}.get(layout.format, frame.write_parquet)(out)
+        getattr(frame, f"write_{kind}")(out)
         return out.getvalue()
 
     forge(folder, data=with_column)

@@ -19,7 +19,7 @@ from queryveil import verify
 from queryveil.comparison.methods import method_of
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.methods import Dp, Kdelta, Km, Partition, Plink, Swap
-from queryveil.release import MANIFEST, SIGNATURE, ColumnPolicy, read_release, sizes
+from queryveil.release import MANIFEST, SIGNATURE, ColumnPolicy, Ids, read_release, sizes
 from queryveil.release.signing import make_keys, sign_release
 from queryveil.testing import food
 
@@ -44,7 +44,7 @@ def a_log(layout: Layout) -> QueryLog:
 
 
 def _methods() -> dict[str, Callable[[QueryLog], object]]:
-    keyed = ColumnPolicy(ids="keyed", key=_KEY)
+    keyed = ColumnPolicy(ids=Ids.KEYED, key=_KEY)
     return {
         "km": Km(k=2, m=2, seed=1).anonymize,
         "kdelta": Kdelta(k=2, seed=1).anonymize,

@@ -19,7 +19,7 @@ from tests.fuzzing.logs import LOGS, text
 from tests.fuzzing.mutation import SECRET
 
 from queryveil.data import Format
-from queryveil.release import ColumnPolicy
+from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.connectors.file_sources import FilesSource, FollowedFile
 from queryveil.service.connectors.redis import _lines, _position
 from queryveil.service.http._app import AppState, build_app
@@ -47,7 +47,7 @@ def _stream(data: bytes, *, format: Format) -> object:  # noqa: A002
         parsed = parse(batch, layout=layout, keep=others)
         assert len(parsed.bad_lines) <= parsed.n_read
         if layout is not None:
-            columns = ColumnPolicy(ids="keep", keep=others)
+            columns = ColumnPolicy(ids=Ids.KEEP, keep=others)
             write_lines(parsed.frame, layout=layout, columns=columns, now=_NOW, has_header=True)
     return None
 

@@ -19,7 +19,7 @@ from queryveil.cli._commands import read_values
 from queryveil.comparison.plan import read_plan
 from queryveil.comparison.running import Folder
 from queryveil.formats.aggregates import read_membership
-from queryveil.methods import Km
+from queryveil.methods import Km, settings
 from queryveil.methods.dp.budget import read_ledger
 from queryveil.testing import tiny_log
 from queryveil.text.classifier import units
@@ -67,7 +67,7 @@ def _classified(path: Path) -> object:
 
 
 def _valued(path: Path) -> object:
-    return Km(k=2, m=1, target="bid", values=read_values(path), seed=1).anonymize(tiny_log())
+    return Km(k=2, m=1, target=settings.Target.BID, values=read_values(path), seed=1).anonymize(tiny_log())
 
 
 def _planned(path: Path) -> object:
