@@ -6,15 +6,8 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations
 
-from queryveil.checks._clusters import (
-    cluster_numbers,
-    folded,
-    more_users,
-    pair_witness,
-    urls_of,
-    wide_witness,
-    widest_allowed,
-)
+from queryveil.checks.kdelta import cluster_numbers, urls_of, widest_allowed
+from queryveil.checks.tokens import folded
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import KdeltaAnonymity
@@ -40,7 +33,8 @@ def verify_kdelta_by_force(
     )
     found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, k=promise.k)
     if original is not None:
-        found += more_users(log, original=original)
+        if log.n_users > original.n_users:
+            found.append(Witness(kind="invented", support=log.n_users, needed=original.n_users))
         found += _invented(objects, _objects(original), additions=additions)
     return Verdict(
         promise=promise,
@@ -71,7 +65,8 @@ def _wide(objects: list[tuple[str, str, str]], cluster_of: dict[str, int], *, de
             distance = 1 - Fraction(len(both), len(either)) if either else Fraction(1)
             if distance > widest_allowed(delta):
                 rows = (first_row[x], first_row[y])
-                witnesses.append(wide_witness(len(queries), n_shared=len(both), n_together=len(either), rows=rows))
+                counts = {"size": len(queries), "support": len(both), "needed": len(either)}
+                witnesses.append(Witness(kind="wide_cluster", rows=rows, **counts))
                 break
     return witnesses
 
@@ -106,7 +101,7 @@ def _invented(
     before = Counter((folded(query), url) for _, query, url in original)
     now = [(folded(query), url) for _, query, url in objects]
     return [
-        pair_witness(n, n_before=before[pair], row=now.index(pair) + 1)
+        Witness(kind="invented_pair", size=1, support=n, needed=before[pair], rows=(now.index(pair) + 1,))
         for pair, n in Counter(now).items()
         if (before[pair] == 0 if additions else n > before[pair])
     ]

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import NamedTuple
 
-from queryveil.checks.km import linked_witness, why_windows_blur
+from queryveil.checks.km import why_windows_blur
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import QueryLog
@@ -57,7 +57,11 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
         n_checked_users=sum(1 for history in histories.values() if history),
         notes=(blur,) if blur else (),
     )
-    linked = [linked_witness(len(rows), first_rows=rows) for rows in first_rows.values() if len(rows) > 1]
+    linked = [
+        Witness(kind="linked_windows", support=len(rows), needed=1, rows=tuple(rows[:2]))
+        for rows in first_rows.values()
+        if len(rows) > 1
+    ]
     return verdict.joined(witnesses=linked, n_violations=len(linked))
 
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
 
-from queryveil.checks._clusters import folded
-from queryveil.checks.tokens import terms_of
+from queryveil.checks.tokens import folded, terms_of
 from queryveil.checks.verdict import Verdict, Witness
 from queryveil.data import Groups, Profiles, QueryLog
 from queryveil.guarantees import Linkability

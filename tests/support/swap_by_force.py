@@ -6,10 +6,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from queryveil.checks._clusters import folded
 from queryveil.checks.arrivals import FINEST, Arrivals
-from queryveil.checks.swap import NO_TIMES, full_pools, swap_witness
-from queryveil.checks.verdict import Verdict, Witness
+from queryveil.checks.swap import NO_TIMES, full_pools
+from queryveil.checks.tokens import folded
+from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 
@@ -50,7 +50,7 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
         found += _broken(row, came[: now + 1], before, promise)
         issues = [j for j, event in enumerate(came) if _pair(event) == _pair(row)]
         if _is_own(issues, range(now, latest + 1), remembered=promise.remembered):
-            found.append(swap_witness("own_query", row=place + 1, there=len(issues), needed=0))
+            found.append(_witness("own_query", row=place + 1, there=len(issues), needed=0))
     left_over = Counter(event.category for event in came)
     left_over.subtract(row.category for row in left if row.category is not None)
     return Verdict(
@@ -90,19 +90,19 @@ def _broken(row: _Event, came: list[_Event], before: list[_Event], promise: Swap
     n_released = 1 + sum(other.query == row.query for other in before)
     found = []
     if n_released > n_issued:
-        found.append(swap_witness("surplus_query", row=number, there=n_released, needed=n_issued))
+        found.append(_witness("surplus_query", row=number, there=n_released, needed=n_issued))
     if row.category is None:
         return found
     asked = Counter(event.user for event in came if event.category == row.category)
     given = Counter(other.user for other in before if other.category == row.category)
     if given[row.user] >= asked[row.user]:
-        found.append(swap_witness("surplus_row", row=number, there=given[row.user] + 1, needed=asked[row.user]))
+        found.append(_witness("surplus_row", row=number, there=given[row.user] + 1, needed=asked[row.user]))
     n_waiting = asked.total() - given.total()
     if n_waiting < promise.k:
-        found.append(swap_witness("small_pool", row=number, there=max(0, n_waiting), needed=promise.k))
+        found.append(_witness("small_pool", row=number, there=max(0, n_waiting), needed=promise.k))
     n_users = len(asked - given)
     if n_users < promise.l:
-        found.append(swap_witness("few_users", row=number, there=n_users, needed=promise.l))
+        found.append(_witness("few_users", row=number, there=n_users, needed=promise.l))
     return found
 
 
@@ -115,3 +115,7 @@ def _is_own(issues: list[int], moments: range, *, remembered: int | None) -> boo
     if remembered is None:
         return bool(issues)
     return all(any(t - remembered < j <= t for j in issues) for t in moments)
+
+
+def _witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
+    return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,))

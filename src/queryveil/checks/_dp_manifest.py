@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from queryveil.checks.verdict import Kind, Witness, in_units
+from queryveil.checks.verdict import Witness, in_units
 from queryveil.data import Layout, QueryLog, Tallies
 from queryveil.formats import extension
 from queryveil.guarantees import DifferentialPrivacy
@@ -76,11 +76,7 @@ def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, text: bytes |
     claims: tuple[_Claim, ...] = (_made_up, _promised, _rounds, _bounds, _sizes, _clicks, _order)
     found = [witness for claim in claims for witness in claim(manifest, data)]
     n_told = _n_told(manifest, data) + (0 if text is None else n_overlooked(text, manifest))
-    return [_whole("exact_count", found=n_told, needed=0), *found] if n_told else found
-
-
-def _whole(kind: Kind, *, found: int, needed: int, rows: tuple[int, ...] = ()) -> Witness:
-    return Witness(kind=kind, support=found, needed=needed, rows=rows)
+    return [Witness(kind="exact_count", support=n_told, needed=0), *found] if n_told else found
 
 
 def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
@@ -137,7 +133,7 @@ def _made_up(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
     if isinstance(data, QueryLog):
         added = manifest.changed.get("rows_added")
         if manifest.parameters.get(_MADE_UP) is not True or added != data.n_rows:
-            yield _whole("not_made_up", found=data.n_rows, needed=0)
+            yield Witness(kind="not_made_up", support=data.n_rows, needed=0)
 
 
 def _promised(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
@@ -147,7 +143,7 @@ def _promised(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
         for name, promised in (("epsilon", promise.epsilon), ("delta", promise.delta)):
             said = manifest.parameters.get(name)
             if isinstance(said, bool) or said != promised:
-                yield _whole("other_promise", found=in_units(said), needed=in_units(promised))
+                yield Witness(kind="other_promise", support=in_units(said), needed=in_units(promised))
 
 
 def _rounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
@@ -157,7 +153,7 @@ def _rounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
     has_clicks = in_units(clicks) > 0
     expected = rounds + has_clicks if type(rounds) is int else 0
     if whats.count("queries") != rounds or whats.count("clicks") != has_clicks:
-        yield _whole("other_parts", found=len(whats), needed=expected)
+        yield Witness(kind="other_parts", support=len(whats), needed=expected)
 
 
 def _bounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
@@ -165,7 +161,9 @@ def _bounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
     for part, noise in enumerate(manifest.noise, start=1):
         most = manifest.parameters.get(f"max_{noise.what}")
         if noise.max_items != most:
-            yield _whole("other_items", found=noise.max_items, needed=most if type(most) is int else 0, rows=(part,))
+            yield Witness(
+                kind="other_items", support=noise.max_items, needed=most if type(most) is int else 0, rows=(part,)
+            )
 
 
 def _sizes(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
@@ -177,19 +175,19 @@ def _sizes(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
         sizes = [(n_rows, data.n_queries)]
     for said, there in sizes:
         if said != there:
-            yield _whole("other_size", found=said, needed=there)
+            yield Witness(kind="other_size", support=said, needed=there)
 
 
 def _clicks(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
     """There are counts of clicks if, and only if, a part of the budget is for them."""
     asked = in_units(manifest.parameters.get("clicks")) > 0
     if isinstance(data, Tallies) and (data.clicks is not None) != asked:
-        yield _whole("other_clicks", found=data.n_clicks, needed=int(asked))
+        yield Witness(kind="other_clicks", support=data.n_clicks, needed=int(asked))
     share, promise = manifest.parameters.get("clicks"), manifest.promise
     if asked and isinstance(share, int | float) and isinstance(promise, DifferentialPrivacy):
         spent = sum(part.epsilon for part in manifest.noise if part.what == "clicks")
         if not isclose(spent, share * promise.epsilon, rel_tol=_ROUNDING):
-            yield _whole("other_promise", found=in_units(share * promise.epsilon), needed=in_units(spent))
+            yield Witness(kind="other_promise", support=in_units(share * promise.epsilon), needed=in_units(spent))
 
 
 def _order(_: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
@@ -203,4 +201,4 @@ def _order(_: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
         by_count = frame.sort("count", *texts, descending=[True, *(False for _ in texts)])
         n_moved = int((frame.hash_rows() != by_count.hash_rows()).sum())
         if n_moved:
-            yield _whole("other_order", found=n_moved, needed=0)
+            yield Witness(kind="other_order", support=n_moved, needed=0)

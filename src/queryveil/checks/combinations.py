@@ -7,12 +7,9 @@ Items are numbered by rising support, so that the first, longest tails are few.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from queryveil.checks.tokens import Codes, Ints
 from queryveil.kernels import njit, prange
-
-Ints = npt.NDArray[np.int64]
-Line = npt.NDArray[np.int32]
 
 N_KEPT = 10
 N_SHARES = 16
@@ -23,7 +20,7 @@ _FREE = np.iinfo(np.int64).max
 
 @njit(cache=True, parallel=True)
 def rare_combinations(
-    line: Line, tails: Ints, tail_starts: Ints, firsts: Ints, size: int, k: int
+    line: Codes, tails: Ints, tail_starts: Ints, firsts: Ints, size: int, k: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Count the combinations of `size` (2 or more) items with fewer than `k` users, among those that start in `firsts`.
 
@@ -50,7 +47,7 @@ def rare_combinations(
 
 @njit(cache=True)
 def _search(
-    line: Line,
+    line: Codes,
     first: Ints,
     bounds: Ints,
     tails: Ints,
@@ -88,7 +85,7 @@ def _search(
 
 
 @njit(cache=True)
-def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
+def _split(line: Codes, tails: Ints, n_missing: int, k: int, counts: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the items that can come next and the tails after each; none if no combination can be rare."""
     nexts = _count(line, tails, counts)
     if _all_common(counts, nexts, tails.size, n_missing, k):
@@ -110,7 +107,7 @@ def _split(line: Line, tails: Ints, n_missing: int, k: int, counts: Ints) -> tup
 
 
 @njit(cache=True)
-def _count(line: Line, tails: Ints, counts: Ints) -> Ints:
+def _count(line: Codes, tails: Ints, counts: Ints) -> Ints:
     """Count the items of the tails into `counts`, and return the items."""
     n_nexts = 0
     for tail in tails:
@@ -156,7 +153,7 @@ def _all_common(counts: Ints, nexts: Ints, n_users: int, n_missing: int, k: int)
 
 @njit(cache=True)
 def _count_last(
-    line: Line, tails: Ints, prefix: Ints, k: int, counts: Ints, supports: Ints, items: Ints, places: Ints
+    line: Codes, tails: Ints, prefix: Ints, k: int, counts: Ints, supports: Ints, items: Ints, places: Ints
 ) -> int:
     """Return the number of last items that make `prefix` rare, and keep the rarest combinations."""
     for tail in tails:

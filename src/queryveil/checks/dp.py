@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from queryveil.checks._clusters import folded_all
 from queryveil.checks._dp_noise import delta_of, is_known, most_of
-from queryveil.checks.tokens import number
+from queryveil.checks.tokens import folded_all, number
 from queryveil.checks.verdict import Kind, Verdict, Witness, in_units
 from queryveil.data import QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy

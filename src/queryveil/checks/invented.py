@@ -3,9 +3,6 @@
 A node is written as one word between angle brackets, `<body_of_water>`; a leaf may be written without them.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Protocol
 from unicodedata import category
 
@@ -117,28 +114,27 @@ def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonom
     checked. The original is split at blanks only if its terms are items.
     """
     by_blanks = promise.items and original.terms_are_items
-    released = _counted(log, window=None, by_blanks=promise.items)
-    before = _counted(original, window=promise.window, by_blanks=by_blanks)
-    totals = [(released.n_owners, before.n_owners), (log.n_rows, original.n_rows)]
+    after, released = _counted(log, window=None, by_blanks=promise.items)
+    before, known = _counted(original, window=promise.window, by_blanks=by_blanks)
+    totals = [(after.starts.size - 1, before.starts.size - 1), (log.n_rows, original.n_rows)]
     found = [Witness(kind="invented", support=now, needed=then) for now, then in totals if now > then]
-    n_totals = len(found)
-    more = _more(released, before)
+    more = _more(released, known)
     if more.height and not by_blanks:
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
-        other = _counted(without_unknown(original), window=promise.window, by_blanks=False)
+        _, other = _counted(without_unknown(original), window=promise.window, by_blanks=False)
         more = more.join(_more(released, other).select("term"), on="term", how="semi", maintain_order="left")
     if promise.items and taxonomy is not None:
-        more = more.filter(~accounted_for(more, before=before.histories, tree=taxonomy))
+        more = more.filter(~accounted_for(more, before=before, tree=taxonomy))
     elif promise.items:
         more = more.filter(~(pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")))
-    found += [_term_witness(row, released.histories) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
-    return more.height + n_totals, found
+    terms = [_term_witness(row, after) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
+    return len(found) + more.height, found + terms
 
 
-def _more(released: _Counted, before: _Counted) -> pl.DataFrame:
+def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """Return the terms that have more users or occurrences in the release than before."""
     return (
-        released.terms.join(before.terms, on="term", how="left", suffix="_before")
+        released.join(before, on="term", how="left", suffix="_before")
         .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
         .filter(
             (pl.col("n_users") > pl.col("n_users_before")) | (pl.col("n_occurrences") > pl.col("n_occurrences_before"))
@@ -155,16 +151,8 @@ def without_unknown(log: QueryLog) -> QueryLog:
     return log.with_frame(log.frame.with_columns(query=queries.replace(strange, pl.Series(blanked, dtype=pl.String))))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Counted:
-    """A log's histories, and for each term (column `term`) `n_users`, `n_occurrences` and its `item`."""
-
-    histories: Histories
-    terms: pl.DataFrame
-    n_owners: int
-
-
-def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> _Counted:
+def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> tuple[Histories, pl.DataFrame]:
+    """Return a log's histories, and for each term (column `term`) `n_users`, `n_occurrences` and its `item`."""
     windows = window_column(log, window) if window and "time" in log.columns else None
     histories = read_histories(log, windows=windows, by_blanks=by_blanks)
     n_words = len(histories.words)
@@ -174,7 +162,7 @@ def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> _Counted:
     item = np.zeros(n_words, np.int64)
     item[histories.word_of_item] = np.arange(histories.support.size)
     columns = {"term": histories.words, "n_users": n_users, "n_occurrences": histories.n_occurrences, "item": item}
-    return _Counted(histories=histories, terms=pl.DataFrame(columns), n_owners=histories.starts.size - 1)
+    return histories, pl.DataFrame(columns)
 
 
 def _term_witness(row: dict[str, int], histories: Histories) -> Witness:

@@ -11,7 +11,7 @@ import polars as pl
 from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.combinations import rare_combinations
 from queryveil.checks.tokens import Ints
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness
+from queryveil.checks.verdict import Found, Kind, Verdict, found_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
@@ -43,29 +43,19 @@ def window_column(log: QueryLog, window: str) -> pl.Series:
     return (log.frame["time"].dt.epoch("us") // length_us).alias("window")
 
 
-def linked_windows(log: QueryLog, windows: pl.Series) -> Found:
+def _linked_windows(log: QueryLog, windows: pl.Series) -> Found:
     """Return the number and witnesses of user ids that occur in more than one window."""
-    first_rows = (
+    linked = (
         pl.DataFrame({"user": log.frame["user"], "window": windows})
         .with_row_index("row", offset=1)
         .group_by("user", "window")
         .agg(pl.col("row").min())
+        .group_by("user")
+        .agg(rows=pl.col("row").bottom_k(2).sort(), support=pl.len())
+        .filter(pl.col("support") > 1)
+        .with_columns(size=pl.lit(0), needed=pl.lit(1))
     )
-    linked = (
-        first_rows.group_by("user")
-        .agg(pl.len().alias("n_windows"), pl.col("row").bottom_k(2).sort().alias("rows"))
-        .filter(pl.col("n_windows") > 1)
-        .sort("n_windows", pl.col("rows").list.first())
-    )
-    kept = linked.head(Verdict.N_KEPT)
-    return linked.height, [
-        linked_witness(n_windows, first_rows=rows) for n_windows, rows in kept.select("n_windows", "rows").iter_rows()
-    ]
-
-
-def linked_witness(n_windows: int, *, first_rows: list[int]) -> Witness:
-    """Return the witness of a user id that occurs in several windows."""
-    return Witness(kind="linked_windows", support=n_windows, needed=1, rows=tuple(first_rows[:2]))
+    return found_in(linked, kind="linked_windows", by=["support", pl.col("rows").list.first()])
 
 
 _N_STEPS = 20
@@ -100,7 +90,7 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
     verdict = verdict.joined(witnesses=witnesses, n_violations=n_rare, notes=(blur,) if blur else ())
     if windows is None:
         return verdict
-    n_linked, linked = linked_windows(log, windows)
+    n_linked, linked = _linked_windows(log, windows)
     return verdict.joined(witnesses=linked, n_violations=n_linked)
 
 

@@ -6,11 +6,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from queryveil.checks._clusters import folded
 from queryveil.checks._histories import read_histories
 from queryveil.checks.invented import without_unknown
-from queryveil.checks.tokens import tokenise
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness
+from queryveil.checks.tokens import folded, tokenise
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import Groups, Profiles, QueryLog
 from queryveil.errors import BadInput
 from queryveil.guarantees import Linkability
@@ -21,67 +20,56 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
 
     A group that has a term has at least one holder of it; with `strict` as many as it states.
     """
-    n_users = original.n_users
-    released = _released(groups, strict=strict, any_case=isinstance(original, Profiles))
+    terms = _by_term(_numbered(groups), any_case=isinstance(original, Profiles))
+    at_least = pl.col("holders").fill_null(1).clip(lower_bound=1) if strict else pl.lit(1)
+    released = terms.with_columns(support=at_least.cast(pl.Int128)).group_by("term", maintain_order=True)
+    released = released.agg(pl.col("support").sum(), pl.first("row", "position"))
     more = _more(released, _holders(original))
     if more.height and isinstance(original, QueryLog):
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
         other = _more(released, _holders(without_unknown(original)))
         more = more.join(other.select("term"), on="term", how="semi")
+    n, found = found_in(more, kind="invented_term", by=["support", "row", "position"])
     n_members = sum(groups.frame["members"].to_list())
-    found = []
-    if n_members > n_users:
-        found.append(Witness(kind="invented_members", support=n_members, needed=n_users))
-    n = len(found) + more.height
-    kept = more.sort("n", "row", "position").head(Verdict.N_KEPT)
-    found += [
-        Witness(kind="invented_term", size=1, support=now, needed=then, rows=(row,), positions=(position,))
-        for now, then, row, position in kept.select("n", "n_before", "row", "position").iter_rows()
-    ]
-    return n, found
+    if n_members <= original.n_users:
+        return n, found
+    return n + 1, [Witness(kind="invented_members", support=n_members, needed=original.n_users), *found]
 
 
-def known_holders() -> pl.Expr:
-    """Return the holders of a group's terms, null unless there is a number for each of them."""
-    is_known = pl.col("holders").list.drop_nulls().list.len() == pl.col("terms").list.len()
-    return pl.when(is_known).then("holders").alias("holders")
+def _numbered(groups: Groups) -> pl.DataFrame:
+    """Return groups with their `row` and number of terms (`n_terms`); holders are null unless each term has some."""
+    n_terms = pl.col("terms").list.len().cast(pl.Int64)
+    is_known = pl.col("holders").list.drop_nulls().list.len() == n_terms
+    holders = pl.when(is_known).then("holders")
+    return groups.frame.with_row_index("row", offset=1).with_columns(holders=holders, n_terms=n_terms)
+
+
+def _by_term(groups: pl.DataFrame, *, any_case: bool) -> pl.DataFrame:
+    """Return a row for each `term` of the groups, with its `position`; terms of profiles are put in normal form."""
+    places = pl.int_ranges(1, pl.col("n_terms") + 1)
+    holders = pl.col("holders").fill_null(pl.lit(None).repeat_by("n_terms"))
+    some = groups.filter(pl.col("n_terms") > 0).with_columns(position=places, holders=holders)
+    terms = some.select("row", "group", "members", "size", "position", "holders", term="terms")
+    return _folded(terms.explode("position", "holders", "term"), any_case=any_case)
+
+
+def _folded(terms: pl.DataFrame, *, any_case: bool) -> pl.DataFrame:
+    return terms.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)) if any_case else terms
 
 
 def _holders(original: QueryLog | Profiles) -> pl.DataFrame:
-    """Return for each `term` of the original the number of its holders (`n_before`)."""
+    """Return for each `term` of the original the number of its holders (`needed`)."""
     if isinstance(original, Profiles):
-        held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
-        held = held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
-        return held.group_by("term").agg(pl.len().cast(pl.Int128).alias("n_before"))
+        return _pairs(original).group_by("term").agg(needed=pl.len().cast(pl.Int128))
     histories = read_histories(original)
     n_users = np.zeros(len(histories.words), np.int64)
     n_users[histories.word_of_item] = histories.support
-    return pl.DataFrame({"term": histories.words, "n_before": pl.Series(n_users).cast(pl.Int128)})
-
-
-def _released(groups: Groups, *, strict: bool, any_case: bool) -> pl.DataFrame:
-    """Return the distinct terms (`term`), the least number of holders (`n`), and the first place of each.
-
-    Terms of profiles are compared in normal form; those of a log are tokens already.
-    """
-    n_terms = pl.col("terms").list.len()
-    said = known_holders() if strict else pl.lit(None, pl.List(pl.Int64))
-    flat = (
-        groups.frame.with_row_index("row", offset=1)
-        .filter(n_terms > 0)
-        .with_columns(position=pl.int_ranges(1, n_terms + 1))
-        .select("row", "position", term="terms", n=said.fill_null(pl.lit(1, pl.Int64).repeat_by(n_terms)))
-        .explode("position", "term", "n")
-    )
-    if any_case:
-        flat = flat.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String))
-    at_least = pl.col("n").clip(lower_bound=1).cast(pl.Int128).sum()
-    return flat.group_by("term", maintain_order=True).agg(at_least, pl.first("row", "position"))
+    return pl.DataFrame({"term": histories.words, "needed": pl.Series(n_users).cast(pl.Int128)})
 
 
 def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    joined = released.join(before, on="term", how="left").with_columns(pl.col("n_before").fill_null(0))
-    return joined.filter(pl.col("n") > pl.col("n_before"))
+    joined = released.join(before, on="term", how="left").with_columns(pl.col("needed").fill_null(0))
+    return joined.filter(pl.col("support") > pl.col("needed"))
 
 
 def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryLog | Profiles | None = None) -> Verdict:
@@ -100,9 +88,7 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     >>> verify_linkability(groups, Linkability(p=0.4, strict=True)).witnesses[0].in_words()
     'a term of a group is held by 3 of its members, 1 is allowed (row 1)'
     """
-    n_terms = pl.col("terms").list.len().cast(pl.Int64)
-    frame = groups.frame.with_row_index("row", offset=1).with_columns(known_holders(), n_terms=n_terms)
-    p = Fraction(str(promise.p))
+    frame, p = _numbered(groups), Fraction(str(promise.p))
     found = [_contradictions(frame, strict=promise.strict)]
     found += [_unproven(frame), _linked_terms(frame, p=p)] if promise.strict else [_linked_groups(frame, p=p)]
     if original is not None:
@@ -164,7 +150,7 @@ def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | 
     if membership["user"].is_duplicated().any():
         raise BadInput("the membership file names a user twice; it is not the one of this release")
     counted = membership.group_by("group").agg(counted=pl.len().cast(pl.Int64))
-    frame = groups.frame.with_row_index("row", offset=1).with_columns(known_holders())
+    frame = _numbered(groups)
     both = frame.join(counted, on="group", how="left").with_columns(pl.col("counted").fill_null(0))
     found = [
         Witness(kind="other_members", size=1, support=said, needed=there, rows=(row,))
@@ -189,17 +175,7 @@ def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | 
 
 def _holders_by_group(frame: pl.DataFrame, membership: pl.DataFrame, original: QueryLog | Profiles) -> list[Witness]:
     """Return the terms, or groups, that state another number of holders than their members make."""
-    n_terms = pl.col("terms").list.len()
-    said = (
-        frame.filter(n_terms > 0)
-        .with_columns(
-            position=pl.int_ranges(1, n_terms + 1), holders=pl.col("holders").fill_null(pl.lit(None).repeat_by(n_terms))
-        )
-        .select("row", "group", "size", "position", "holders", term="terms")
-        .explode("position", "holders", "term")
-    )
-    if isinstance(original, Profiles):
-        said = said.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String))
+    said = _by_term(frame, any_case=isinstance(original, Profiles))
     held = _pairs(original).join(membership, on="user").group_by("group", "term").agg(n=pl.len().cast(pl.Int64))
     both = said.join(held, on=["group", "term"], how="left").with_columns(pl.col("n").fill_null(0))
     terms = both.filter(pl.col("holders") != pl.col("n")).sort("row", "position")
@@ -220,7 +196,7 @@ def _pairs(original: QueryLog | Profiles) -> pl.DataFrame:
     """Return the distinct pairs of `user` and `term` of the original."""
     if isinstance(original, Profiles):
         held = original.frame.select("user", term="terms").explode("term").drop_nulls("term")
-        return held.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)).unique()
+        return _folded(held, any_case=True).unique()
     tokens = tokenise(original.frame["query"], items=original.terms_are_items)
     users = original.frame["user"].gather(np.repeat(np.arange(original.n_rows), np.diff(tokens.starts)))
     return pl.DataFrame({"user": users, "term": tokens.words.gather(tokens.terms)}).unique()
@@ -236,13 +212,13 @@ def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
         adds_up = holders.list.sum() == size
         in_range = (holders.list.min() >= 1) & (holders.list.max() <= members)
         is_wrong |= ~(adds_up & in_range.fill_null(True)).fill_null(True)
-    return _groups(frame.filter(is_wrong), kind="contradiction", support="size", needed=pl.col("n_terms"))
+    return _groups(frame.filter(is_wrong), kind="contradiction", support=pl.col("size"), needed=pl.col("n_terms"))
 
 
 def _unproven(frame: pl.DataFrame) -> Found:
     """Return the groups that do not state how many members hold each term."""
-    unproven = frame.filter(pl.col("holders").is_null()).with_columns(none=pl.lit(0))
-    return _groups(unproven, kind="missing_holders", support="none", needed=pl.col("n_terms"))
+    unproven = frame.filter(pl.col("holders").is_null())
+    return _groups(unproven, kind="missing_holders", support=pl.lit(0), needed=pl.col("n_terms"))
 
 
 def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
@@ -251,31 +227,20 @@ def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
         return 0, []
     average = Fraction(sum(frame["size"].to_list()), sum(frame["members"].to_list()))
     # A group without any terms has no share that could be below p.
-    needed = max(1, -(-average // p))
-    too_small = frame.filter(pl.col("size").cast(pl.Int128) < pl.lit(needed, dtype=pl.Int128))
-    return _groups(too_small, kind="linked_group", support="size", needed=pl.lit(needed, dtype=pl.Int128))
+    least = pl.lit(max(1, -(-average // p)), dtype=pl.Int128)
+    too_small = frame.filter(pl.col("size").cast(pl.Int128) < least)
+    return _groups(too_small, kind="linked_group", support=pl.col("size"), needed=least)
 
 
-def _groups(frame: pl.DataFrame, *, kind: Kind, support: str, needed: pl.Expr) -> Found:
-    kept = frame.sort("members", support, "row").head(Verdict.N_KEPT)
-    rows = kept.select("members", support, needed.alias("needed"), "row").iter_rows()
-    return frame.height, [
-        Witness(kind=kind, size=members, support=found, needed=n, rows=(row,)) for members, found, n, row in rows
-    ]
+def _groups(frame: pl.DataFrame, *, kind: Kind, support: pl.Expr, needed: pl.Expr) -> Found:
+    groups = frame.select("row", size="members", support=support, needed=needed)
+    return found_in(groups, kind=kind, by=["size", "support", "row"])
 
 
 def _linked_terms(frame: pl.DataFrame, *, p: Fraction) -> Found:
     """Return the terms that more than the share p of a group's members hold."""
     most = [p.numerator * members // p.denominator for members in frame["members"].to_list()]
-    terms = (
-        frame.with_columns(most=pl.Series(most, dtype=pl.Int64), position=pl.int_ranges(1, pl.col("n_terms") + 1))
-        .filter(pl.col("holders").is_not_null() & (pl.col("n_terms") > 0))
-        .select("row", "most", "position", "holders")
-        .explode("position", "holders")
-    )
-    linked = terms.filter(pl.col("holders") > pl.col("most"))
-    kept = linked.sort("holders", "row", "position").head(Verdict.N_KEPT)
-    return linked.height, [
-        Witness(kind="linked_term", size=1, support=n, needed=allowed, rows=(row,), positions=(position,))
-        for row, allowed, position, n in kept.iter_rows()
-    ]
+    needed = pl.DataFrame({"row": frame["row"], "needed": pl.Series(most, dtype=pl.Int64)})
+    terms = _by_term(frame, any_case=False).join(needed, on="row")
+    linked = terms.filter(pl.col("holders") > pl.col("needed")).select("row", "position", "needed", support="holders")
+    return found_in(linked, kind="linked_term", by=["support", "row", "position"])

@@ -7,20 +7,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.checks import arrivals
-from queryveil.checks._clusters import folded_all
 from queryveil.checks.arrivals import Arrivals
-from queryveil.checks.tokens import Codes, Ints, Numbered, number
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness
+from queryveil.checks.tokens import Codes, Ints, Numbered, folded_all, number
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 from queryveil.progress import step
 
 NO_TIMES = "the release does not tell after which events rows left, so each pool is judged with all that ever came"
-
-
-def swap_witness(kind: Kind, *, row: int, there: int, needed: int) -> Witness:
-    """Return the witness of a row that breaks a rule."""
-    return Witness(kind=kind, size=1, support=there, needed=needed, rows=(row,))
 
 
 def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str, ...]:
@@ -51,9 +45,8 @@ def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Int
     issued = issued.join(own, on="pair", how="semi", maintain_order="left")
     if remembered is not None:
         own = _certain(own, issued=issued, remembered=remembered)
-    counted = own.join(issued.group_by("pair").agg(pl.len().alias("n")), on="pair")
-    kept = counted.sort("n", "row").head(Verdict.N_KEPT).select("row", "n").iter_rows()
-    return counted.height, [swap_witness("own_query", row=row, there=n, needed=0) for row, n in kept]
+    counted = own.join(issued.group_by("pair").agg(support=pl.len(), needed=pl.lit(0)), on="pair")
+    return found_in(counted, kind="own_query", by=["support", "row"])
 
 
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
@@ -194,5 +187,6 @@ def _witnesses(broken: Ints) -> list[Witness]:
     rows, kind, there, needed = broken.T
     kept = np.lexsort((needed, rows, by_name[kind], there))[: Verdict.N_KEPT]
     return [
-        swap_witness(_KINDS[kind[i]], row=int(rows[i]) + 1, there=int(there[i]), needed=int(needed[i])) for i in kept
+        Witness(kind=_KINDS[rule], size=1, support=n, needed=least, rows=(row + 1,))
+        for row, rule, n, least in broken[kept].tolist()
     ]

@@ -109,3 +109,22 @@ def _term_lists(queries: pl.Series, *, items: bool) -> Iterator[pl.Series]:
             others = [" ".join(terms_of(text)) for text in query.filter(~is_ascii)]
             spaced = spaced.scatter((~is_ascii).arg_true(), others)
         yield spaced.str.extract_all("[^ ]+")
+
+
+def folded(query: str) -> str:
+    """Return a query in normal form: NFC, lower case, single blanks.
+
+    >>> folded("  Red   Kettle ")
+    'red kettle'
+    """
+    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", query).lower()).split())
+
+
+def folded_all(queries: pl.Series) -> pl.Series:
+    """Return queries in the normal form of `folded`."""
+    is_ascii = queries.str.len_bytes() == queries.str.len_chars()
+    # In ASCII there is nothing to compose, so Polars may do it; the blanks are those that Python splits at.
+    plain = queries.str.to_lowercase().str.replace_all(r"[\x09-\x0d\x1c-\x20]+", " ").str.strip_chars(" ")
+    if is_ascii.all():
+        return plain
+    return plain.scatter((~is_ascii).arg_true(), [folded(text) for text in queries.filter(~is_ascii)])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from queryveil.checks.invented import Tree, counts_below, nodes_named, nodes_of
 from queryveil.checks.tokens import Bools, Ints, number
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import Transactions
 from queryveil.guarantees import TransactionAnonymity
 
@@ -31,13 +31,9 @@ def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: 
     found = [Witness(kind=kind, support=now, needed=then) for kind, now, then in totals if now > then]
     if taxonomy is None:
         return len(found), found
-    more = _more_items(_counted(transactions), before=_counted(original), tree=taxonomy)
-    kept = more.sort("support", "row").head(Verdict.N_KEPT)
-    found += [
-        Witness(kind="invented_items", size=1, support=now, needed=then, rows=(row,), positions=(position,))
-        for now, then, row, position in kept.select("support", "needed", "row", "position").iter_rows()
-    ]
-    return len(found) - kept.height + more.height, found
+    items = _more_items(_counted(transactions), before=_counted(original), tree=taxonomy)
+    n_more, more = found_in(items, kind="invented_items", by=["support", "row"])
+    return len(found) + n_more, [*found, *more]
 
 
 def _counted(transactions: Transactions) -> pl.DataFrame:
@@ -103,22 +99,19 @@ def verify_transactions(
     >>> verify_transactions(baskets, TransactionAnonymity(k=2)).in_words()
     'The promise is broken: 1 violation, for example a bag of 1 item is held by 1 transaction, 2 are needed (row 3).'
     """
-    bags = (
+    rare = (
         _bags(transactions)
         .to_frame("bag")
         .with_row_index("row", offset=1)
         .group_by("bag")
-        .agg(pl.len().alias("n"), pl.col("row").sort().head(Verdict.N_KEPT).alias("rows"))
+        .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len())
+        .filter(pl.col("support") < promise.k)
+        .select("rows", "support", size=pl.col("bag").list.len(), needed=pl.lit(promise.k))
     )
-    rare = bags.filter(pl.col("n") < promise.k)
-    rarest = rare.sort(pl.col("bag").list.len(), "n", pl.col("rows").list.first()).head(Verdict.N_KEPT)
-    witnesses = [
-        Witness(kind="transaction", size=len(bag), support=n, needed=promise.k, rows=tuple(rows))
-        for bag, n, rows in rarest.select("bag", "n", "rows").iter_rows()
-    ]
+    n_rare, witnesses = found_in(rare, kind="transaction", by=["size", "support", pl.col("rows").list.first()])
     n_checked = int((transactions.frame["items"].list.len() > 0).sum())
     verdict = Verdict(promise=promise, n_users=transactions.n_transactions, n_checked_users=n_checked)
-    verdict = verdict.joined(witnesses=witnesses, n_violations=rare.height)
+    verdict = verdict.joined(witnesses=witnesses, n_violations=n_rare)
     if original is None:
         return verdict
     n_more, more = ungrounded(transactions, original=original, taxonomy=taxonomy)

@@ -1,11 +1,9 @@
 """The result of verification: a verdict with witnesses that contain no text of the log."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import msgspec
 import polars as pl
@@ -52,60 +50,15 @@ def in_units(value: object) -> int:
 class Witness:
     """One violation, by its place in the log that was verified.
 
-    `rows` are data rows, counted from 1; `positions` say which term of each row is meant, counted from 1. What `size`,
-    `support` and `needed` count depends on the `kind`.
+    - `kind`: the rule that is broken; `in_words` has a sentence for each.
+    - `size`: the number of terms, items, queries, cells or members that it is about; 0 for the release as a whole.
+    - `support`: how many there are: users, rows, items, terms or what else the sentence counts.
+    - `needed`: how many there must be, may be at most, or are in the original.
+    - `rows`: data rows, counted from 1: for each term the first of the user's rows that holds it; the first row of each
+      of two queries, or of each user; of groups of profiles the group; of noise the number of the part.
+    - `positions`: which term of each row is meant, counted from 1.
 
-    - combination, history: `size` terms of one user that only `support` users share where `needed` should; for
-      each term the first of that user's rows that holds it.
-    - linked_windows: one user id in `support` windows where `needed` (1) is allowed; its first row in two of them.
-      No terms, so `size` is 0.
-    - invented: something that `support` users or rows have in the release and only `needed` in the original: a term
-      (`size` 1, with its first row), or with `size` 0 the users or rows as a whole.
-    - transaction: a bag of `size` items that only `support` rows hold where `needed` should; the first of these rows.
-    - invented_items: `support` items of a kind in the release, only `needed` in the original; with `size` 1 an item and
-      all below it in the taxonomy, with one place where it stands, with `size` 0 all items.
-    - invented_transactions: `support` transactions in the release, only `needed` in the original.
-    - wide_cluster: two of `size` queries of a cluster, with `support` URLs clicked for both and `needed` for either;
-      the first row of each of the two.
-    - shares: shares over `size` pairs of cluster and URL that only `support` users have where `needed` should; the
-      first row of each of these users.
-    - invented_pair: a query with its URL in `support` rows of the release, in `needed` of the original; its first row.
-
-    Of groups of profiles a row is a group.
-
-    - linked_group: a group of `size` members who bring in `support` terms where `needed` should be.
-    - linked_term: a term that `support` members of its group hold where `needed` may.
-    - missing_holders: a group of `size` members that does not say how many of them hold each of its `needed` terms.
-    - contradiction: a group whose counts cannot all be true: `size` members, `support` terms in all, `needed` distinct.
-    - invented_members: `support` members in the release, only `needed` users in the original.
-    - other_members, other_holders: a group states `support` members, or holders of a term or of all its terms, and
-      `needed` are counted in the membership file.
-    - invented_term: a term that at least `support` members hold, only `needed` users in the original; its first place.
-
-    Where queries change hands, each is about one row (`size` 1).
-
-    - own_query: the user of the row issued its query, `support` times.
-    - small_pool, few_users: at most `support` events or users waited where `needed` should.
-    - surplus_row: the `support`-th row that the user has in a category, after `needed` queries at most.
-    - surplus_query: the `support`-th row with this text, which had been issued `needed` times at most.
-
-    Of noisy counts, with epsilons and deltas in units of 1e-15:
-
-    - no_noise: `support` counts, or all if 0, of which the manifest does not say what noise they got.
-    - odd_noise, weak_noise: a part of the noise (the row is its number) whose mechanism is none, or that has a delta of
-      `support` where `needed` is stated.
-    - parts_epsilon, parts_delta: those of all parts, `support`, are more than the promised `needed`.
-    - exact_count: the manifest tells of the log itself in `support` places.
-    - small_count, small_click: a count of `support`, below the lowest threshold, `needed`.
-    - untidy_query: a query that is not in its normal form. stray_click: a click of a query that was not released.
-    - unasked_query, unmade_click: `support` users of the original are behind it, where `needed` must be.
-    - large_count, large_click: a count of `support`, where noise on the users behind it gives at most `needed`.
-    - more_columns, odd_id: `support` columns or ids that rows made up from counts do not have.
-    - not_made_up: `support` rows of which the manifest does not say that all are made up.
-    - other_promise, other_parts, other_items, other_size: the manifest says `support` in one place, `needed` follows
-      from another, or from what was released.
-    - other_clicks: `support` clicks in the release, where the settings ask for some (`needed` 1) or for none.
-    - other_order: `support` rows are not where their counts and texts put them.
+    Where a manifest states noise, epsilons and deltas are in units of 1e-15.
     """
 
     size: int = 0
@@ -126,50 +79,50 @@ class Witness:
         if not self.rows:
             rows = "counted on a cluster, which does not tell the rows"
         are_needed = f"{needed} are needed ({rows})"
-        terms, members = _count(self.size, "term"), _count(self.size, "member")
-        members_stated = _count(n, "member")
+        terms, members = count(self.size, "term"), count(self.size, "member")
+        members_stated = count(n, "member")
         invented = f"a term ({rows})" if self.rows else "the log as a whole"
-        whole, now, before = "the release as a whole", f"{_count(n, 'row')} of the release", f"{needed} in the original"
+        whole, now, before = "the release as a whole", f"{count(n, 'row')} of the release", f"{needed} in the original"
         item = f"an item and what is below it ({rows})" if self.rows else whole
-        shared = f"share {n} of the {_count(needed, 'URL')} clicked for them"
+        shared = f"share {n} of the {count(needed, 'URL')} clicked for them"
         cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
         is_or_are = "is" if needed == 1 else "are"
-        behind = f"by {_count(n, 'user')} of the original, {needed:,} {is_or_are} needed (row {row})"
+        behind = f"by {count(n, 'user')} of the original, {needed:,} {is_or_are} needed (row {row})"
         least, most = f"{needed:,} is the least that may (row {row})", f"noise gives at most {needed:,} (row {row})"
         there, allowed = f"{n * UNIT:.4g}", f"{needed * UNIT:.4g}"
-        clicks = f"no clicks, and the release has {_count(n, 'count')} of such"
+        clicks = f"no clicks, and the release has {count(n, 'count')} of such"
         if needed:
             clicks = "clicks, and the release has no counts of any"
         sentences: dict[Kind, str] = {
-            "combination": f"a combination of {terms} is shared by {_count(n, 'user')}, {are_needed}",
-            "history": f"a whole history of {terms} is shared by {_count(n, 'user')}, {are_needed}",
-            "linked_windows": f"one user id stands in {_count(n, 'window')} ({rows})",
+            "combination": f"a combination of {terms} is shared by {count(n, 'user')}, {are_needed}",
+            "history": f"a whole history of {terms} is shared by {count(n, 'user')}, {are_needed}",
+            "linked_windows": f"one user id stands in {count(n, 'window')} ({rows})",
             "invented": f"{invented} has {n} users or rows in the release, the original {needed}",
-            "transaction": f"a bag of {_count(self.size, 'item')} is held by {_count(n, 'transaction')}, {are_needed}",
-            "invented_items": f"{item} has {_count(n, 'item')}, the original {needed}",
-            "invented_transactions": f"{item} has {_count(n, 'transaction')}, the original {needed}",
+            "transaction": f"a bag of {count(self.size, 'item')} is held by {count(n, 'transaction')}, {are_needed}",
+            "invented_items": f"{item} has {count(n, 'item')}, the original {needed}",
+            "invented_transactions": f"{item} has {count(n, 'transaction')}, the original {needed}",
             "wide_cluster": f"two queries of a cluster of {self.size:,} {shared} ({rows})",
-            "shares": f"shares over {cells} are those of {_count(n, 'user')}, {are_needed}",
+            "shares": f"shares over {cells} are those of {count(n, 'user')}, {are_needed}",
             "invented_pair": f"a query with its URL stands in {now}, in {needed} before ({rows})",
-            "linked_group": f"the members of a group ({self.size:,}) bring in {_count(n, 'term')}, {are_needed}",
+            "linked_group": f"the members of a group ({self.size:,}) bring in {count(n, 'term')}, {are_needed}",
             "linked_term": f"a term of a group is held by {n} of its members, {needed} {is_or_are} allowed ({rows})",
             "missing_holders": f"a group of {members} does not say how many hold each term ({rows})",
             "contradiction": f"the counts of a group of {members} cannot all be true ({rows})",
-            "invented_members": f"{whole} has {_count(n, 'member')}, the original {_count(needed, 'user')}",
-            "invented_term": f"a term has at least {_count(n, 'holder')} in the release, {before} ({rows})",
+            "invented_members": f"{whole} has {count(n, 'member')}, the original {count(needed, 'user')}",
+            "invented_term": f"a term has at least {count(n, 'holder')} in the release, {before} ({rows})",
             "other_members": f"a group states {members_stated}, {needed:,} in the membership file ({rows})",
-            "other_holders": f"a group states {_count(n, 'holder')}, {needed:,} in the membership file ({rows})",
+            "other_holders": f"a group states {count(n, 'holder')}, {needed:,} in the membership file ({rows})",
             "own_query": f"a user was given a query of their own ({rows})",
-            "small_pool": f"a query left when at most {_count(n, 'event')} waited, {are_needed}",
-            "few_users": f"a query left when at most {_count(n, 'user')} waited, {are_needed}",
-            "surplus_row": f"a user was given {_count(n, 'row')} of a category and had asked {needed} by then ({rows})",
-            "surplus_query": f"a text was released {_count(n, 'time')} and issued {needed} by then ({rows})",
+            "small_pool": f"a query left when at most {count(n, 'event')} waited, {are_needed}",
+            "few_users": f"a query left when at most {count(n, 'user')} waited, {are_needed}",
+            "surplus_row": f"a user was given {count(n, 'row')} of a category and had asked {needed} by then ({rows})",
+            "surplus_query": f"a text was released {count(n, 'time')} and issued {needed} by then ({rows})",
             "no_noise": "counts leave, and the manifest does not say what noise was added to them",
             "odd_noise": f"part {row} of the noise has values that its mechanism cannot have",
             "weak_noise": f"part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",
             "parts_epsilon": f"the epsilons of all noise make {there}, and {allowed} is promised",
             "parts_delta": f"the deltas of all noise make {there}, and {allowed} is promised",
-            "exact_count": f"the manifest tells of the log itself, without noise, in {_count(n, 'place')}",
+            "exact_count": f"the manifest tells of the log itself, without noise, in {count(n, 'place')}",
             "small_count": f"a query left with a count of {n:,}, and {least}",
             "small_click": f"a click left with a count of {n:,}, and {least}",
             "untidy_query": f"a query is not in lower case with single blanks, which may mark a person (row {row})",
@@ -178,15 +131,15 @@ class Witness:
             "unmade_click": f"a click was made {behind}",
             "large_count": f"a query left with a count of {n:,}, and {most}",
             "large_click": f"a click left with a count of {n:,}, and {most}",
-            "more_columns": f"rows of made-up users have {_count(n, 'column')} that no count is about",
-            "odd_id": f"{_count(n, 'id')} of made-up users are none of the numbers from 1 on",
-            "not_made_up": f"{_count(n, 'row')} of users left, and the manifest does not say that all are made up",
+            "more_columns": f"rows of made-up users have {count(n, 'column')} that no count is about",
+            "odd_id": f"{count(n, 'id')} of made-up users are none of the numbers from 1 on",
+            "not_made_up": f"{count(n, 'row')} of users left, and the manifest does not say that all are made up",
             "other_promise": f"the settings have {there} where {allowed} is promised",
-            "other_parts": f"the noise has {_count(n, 'part')}, and the settings ask for {needed:,}",
-            "other_items": f"part {row} of the noise is for {_count(n, 'count')} a person, not for {needed:,}",
+            "other_parts": f"the noise has {count(n, 'part')}, and the settings ask for {needed:,}",
+            "other_items": f"part {row} of the noise is for {count(n, 'count')} a person, not for {needed:,}",
             "other_size": f"the manifest says {n:,} where the release has {needed:,} queries, rows or users",
             "other_clicks": f"the settings ask for {clicks}",
-            "other_order": f"rows are not by count and text, in {_count(n, 'place')}, which may tell of the log",
+            "other_order": f"rows are not by count and text, in {count(n, 'place')}, which may tell of the log",
         }
         return sentences[self.kind]
 
@@ -227,12 +180,12 @@ class Verdict:
     is_made_up: bool = False
     faults: tuple[str, ...] = ()
 
-    def with_faults(self, faults: Iterable[str], *, notes: Iterable[str] = ()) -> Verdict:
+    def with_faults(self, faults: Iterable[str], *, notes: Iterable[str] = ()) -> Self:
         """Return this verdict with what else is wrong with the release."""
         found = (*self.faults, *faults)
         return replace(self, holds=self.holds and not found, faults=found, notes=(*self.notes, *notes))
 
-    def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Verdict:
+    def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Self:
         """Return this verdict with further violations."""
         return replace(
             self,
@@ -251,12 +204,12 @@ class Verdict:
             noun = nouns.get(type(self.promise), "user")
             is_limited = any(not note.startswith(BESIDE) for note in self.notes)
             limit = ", as far as it can be checked" if is_limited else ""
-            return f"{self.promise.title()} holds for {_count(self.n_users, noun)}{limit}."
+            return f"{self.promise.title()} holds for {count(self.n_users, noun)}{limit}."
         if not self.n_violations:
-            count = "" if len(self.faults) == 1 else f"{_count(len(self.faults), 'fault')}, for example "
-            return f"The release is not what it should be: {count}{self.faults[0]}."
-        count = _count(self.n_violations, "violation")
-        return f"The promise is broken: {count}, for example {self.witnesses[0].in_words()}."
+            n_faults = "" if len(self.faults) == 1 else f"{count(len(self.faults), 'fault')}, for example "
+            return f"The release is not what it should be: {n_faults}{self.faults[0]}."
+        violations = count(self.n_violations, "violation")
+        return f"The promise is broken: {violations}, for example {self.witnesses[0].in_words()}."
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, Cell]] = [
@@ -310,8 +263,28 @@ def _terms_in(data: QueryLog | Transactions | Groups | Tallies, row: int, *, ite
     return terms_of(data.frame["query"][row - 1], items=items)
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if it needs one."""
     return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def found_in(frame: pl.DataFrame, *, kind: Kind, by: Sequence[str | pl.Expr]) -> Found:
+    """Return the number of rows of a frame, each of which is a violation, and witnesses of the first in an order.
+
+    The columns are those of a witness, with `row` and `position` where there is one only; without a `size` it is 1.
+    """
+    first = frame.sort(*by).head(Verdict.N_KEPT)
+    return frame.height, [
+        Witness(
+            kind=kind,
+            size=each.get("size", 1),
+            support=each["support"],
+            needed=each["needed"],
+            rows=tuple(each["rows"]) if "rows" in each else (each["row"],),
+            positions=(each["position"],) if "position" in each else (),
+        )
+        for each in first.iter_rows(named=True)
+    ]
 
 
 def _listed(rows: tuple[int, ...]) -> str:

@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from queryveil.checks._clusters import folded_all
 from queryveil.checks._dp_manifest import n_overlooked
 from queryveil.checks._statements import statements
 from queryveil.checks.plink import odd_weights
-from queryveil.checks.tokens import number, terms_of
-from queryveil.checks.verdict import BESIDE
+from queryveil.checks.tokens import folded_all, number, terms_of
+from queryveil.checks.verdict import BESIDE, count
 from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
@@ -95,13 +94,13 @@ def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
 def _keys(contents: Contents, manifest: Manifest) -> Iterator[str]:
     n_more = n_overlooked(contents.manifest, manifest)
     if n_more:
-        yield f"{MANIFEST} has {_count(n_more, 'key')} twice, or that no release has"
+        yield f"{MANIFEST} has {count(n_more, 'key')} twice, or that no release has"
 
 
 def _hidden(contents: Contents) -> Iterator[str]:
     for name, shape in contents.shapes.items():
         if shape.n_hidden:
-            yield f"{_named(name)} holds {_count(shape.n_hidden, 'value')} that no column has"
+            yield f"{_named(name)} holds {count(shape.n_hidden, 'value')} that no column has"
 
 
 def _columns(release: Release) -> Iterator[str]:
@@ -257,7 +256,7 @@ def other_sizes(manifest: Manifest, **there: int) -> list[str]:
     """Return where the manifest states other numbers of rows and users than there are, both by what they are called."""
     stated = (manifest.counts.n_rows_after, manifest.counts.n_users_after)
     return [
-        f"{MANIFEST} says {_count(said, noun)}, and there are {n:,} in the files"
+        f"{MANIFEST} says {count(said, noun)}, and there are {n:,} in the files"
         for said, (noun, n) in zip(stated, there.items(), strict=True)
         if said != n
     ]
@@ -345,8 +344,4 @@ def _rows(is_wrong: pl.Series, said: str) -> Iterator[str]:
     n = int(is_wrong.sum())
     if n:
         first = int(is_wrong.arg_max() or 0) + 1
-        yield f"{said} {_count(n, 'row')}" + (f" (row {first})" if n == 1 else f" (the first is row {first})")
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+        yield f"{said} {count(n, 'row')}" + (f" (row {first})" if n == 1 else f" (the first is row {first})")
