@@ -9,18 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from queryveil import guarantees
 from queryveil.data import ROLES, Format
 from queryveil.errors import printable
-from queryveil.guarantees import (
-    DifferentialPrivacy,
-    Guarantee,
-    KdeltaAnonymity,
-    KmAnonymity,
-    Linkability,
-    NoPromise,
-    SwapAnonymity,
-    TransactionAnonymity,
-)
 from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
 
 _MOST = 2**53
@@ -43,11 +34,7 @@ def _one_of(*values: object) -> _Fits:
 _YES_OR_NO = _one_of(True, False)
 _BOTS = {"bot_threshold": _whole(1, or_none=True)}
 _UNIT = {"unit": _one_of("user", "query")}
-
-
 _SOURCE = _one_of("wordnet", "own")
-
-
 _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
     "km": {
         "k": _whole(2),
@@ -102,14 +89,14 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
     },
 }
 """The settings of each method, and whether a value is one that they can have."""
-_PROMISES: Mapping[str, type[Guarantee] | None] = {
-    "km": KmAnonymity,
-    "kdelta": KdeltaAnonymity,
-    "plink": Linkability,
-    "clump": TransactionAnonymity,
-    "partition": TransactionAnonymity,
-    "swap": SwapAnonymity,
-    "dp": DifferentialPrivacy,
+_PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
+    "km": guarantees.KmAnonymity,
+    "kdelta": guarantees.KdeltaAnonymity,
+    "plink": guarantees.Linkability,
+    "clump": guarantees.TransactionAnonymity,
+    "partition": guarantees.TransactionAnonymity,
+    "swap": guarantees.SwapAnonymity,
+    "dp": guarantees.DifferentialPrivacy,
     "pseudonymise": None,
     "query_threshold": None,
     "token_hash": None,
@@ -163,7 +150,7 @@ _ESTIMATED = "the number of users before is an estimate: a stream does not remem
 
 def statements(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest states that no release of its method has, in one line each."""
-    if isinstance(manifest.promise, NoPromise):
+    if isinstance(manifest.promise, guarantees.NoPromise):
         return
     for rule in (_method, _settings, _amounts, _rows, _parts, _versions, _warnings, _columns, _file):
         yield from rule(manifest)
@@ -210,7 +197,7 @@ def _rows(manifest: Manifest) -> Iterator[str]:
 
 def _parts(manifest: Manifest) -> Iterator[str]:
     promise = manifest.promise
-    has_clusters = isinstance(promise, KdeltaAnonymity) and not promise.same_texts
+    has_clusters = isinstance(promise, guarantees.KdeltaAnonymity) and not promise.same_texts
     if (manifest.query_clusters and not has_clusters) or manifest.noise:
         yield f"{MANIFEST} has clusters of queries or noise, which no such release has"
 

@@ -4,14 +4,13 @@ Python and Polars each have Unicode tables of their own, and older ones lack the
 Beria Erfe, a few of Latin). A query counts as asked, and as in normal form, if it is so by either of them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from queryveil.checks._dp_noise import delta_of, is_known, most_of
 from queryveil.checks.tokens import folded_all, number
-from queryveil.checks.verdict import Kind, Verdict, Witness, in_units
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in, in_units
 from queryveil.data import QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.release import Noise
@@ -48,27 +47,6 @@ _UNSEEN = (
 _MADE_UP = "rows are made up from noisy counts that are not in the release, so that the counts were not judged"
 
 
-@dataclass(slots=True)
-class _Findings:
-    n: int = 0
-    witnesses: list[Witness] = field(default_factory=list)
-
-    def whole(self, kind: Kind, *, found: int, allowed: int, part: int | None = None) -> None:
-        """Add what is wrong with the release as a whole, or with a part of its noise."""
-        self.n += 1
-        rows = () if part is None else (part,)
-        self.witnesses.append(Witness(kind=kind, support=found, needed=allowed, rows=rows))
-
-    def rows(self, kind: Kind, frame: pl.DataFrame) -> None:
-        """Add rows, with what they have (`found`) and should have (`needed`)."""
-        self.n += frame.height
-        first = frame.sort("found", "row").head(Verdict.N_KEPT)
-        self.witnesses += [
-            Witness(kind=kind, size=1, support=found, needed=needed, rows=(row,))
-            for row, found, needed in first.select("row", "found", "needed").iter_rows()
-        ]
-
-
 def verify_dp(
     data: Tallies | QueryLog,
     promise: DifferentialPrivacy,
@@ -87,32 +65,29 @@ def verify_dp(
     The promise is broken: 1 violation, for example part 1 of the noise has a delta of 1.221e-05 at its epsilon, and
     1e-05 is stated.
     """
-    found = _Findings()
-    _judge_noise(noise, promise, found)
-    if isinstance(data, Tallies):
-        _judge_counts(data, noise, found)
-    else:
-        _judge_rows(data, noise, found)
+    found = list(_judge_noise(noise, promise))
+    found += _judge_rows(data, noise) if isinstance(data, QueryLog) else _judge_counts(data, noise)
     if original is not None:
-        _judge_origin(data, noise, original, found)
+        found += _judge_origin(data, noise, original)
     is_made_up = isinstance(data, QueryLog)
     n = data.n_rows if isinstance(data, QueryLog) else data.n_queries + data.n_clicks
     verdict = Verdict(promise=promise, n_users=n, n_checked_users=0 if is_made_up else n, is_made_up=is_made_up)
     notes = (_UNSEEN, _MADE_UP) if is_made_up else (_UNSEEN,)
-    return verdict.joined(witnesses=found.witnesses, n_violations=found.n, notes=notes)
+    witnesses = [witness for _, some in found for witness in some]
+    return verdict.joined(witnesses=witnesses, n_violations=sum(n for n, _ in found), notes=notes)
 
 
-def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _Findings) -> None:
+def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy) -> Iterator[Found]:
     if not any(each.what == "queries" for each in noise):
-        found.whole("no_noise", found=0, allowed=1)
+        yield _whole("no_noise", found=0, allowed=1)
     for part, each in enumerate(noise, start=1):
         if not is_known(each) or part > _MOST_PARTS:
-            found.whole("odd_noise", found=0, allowed=0, part=part)
+            yield _whole("odd_noise", found=0, allowed=0, rows=(part,))
             continue
         stated = each.delta * (1 + _ROUNDING)
         delta = delta_of(each, epsilon=each.epsilon * (1 + _ROUNDING), stated=stated)
         if delta > stated:
-            found.whole("weak_noise", found=in_units(delta), allowed=in_units(each.delta), part=part)
+            yield _whole("weak_noise", found=in_units(delta), allowed=in_units(each.delta), rows=(part,))
     sums: tuple[tuple[Kind, float, float], ...] = (
         ("parts_epsilon", sum(each.epsilon for each in noise), promise.epsilon),
         ("parts_delta", sum(each.delta for each in noise), promise.delta),
@@ -120,44 +95,54 @@ def _judge_noise(noise: Sequence[Noise], promise: DifferentialPrivacy, found: _F
     for kind, spent, promised in sums:
         # What is not a number is not within the promise, either.
         if not spent <= promised * (1 + _ROUNDING):
-            found.whole(kind, found=in_units(spent), allowed=in_units(promised))
+            yield _whole(kind, found=in_units(spent), allowed=in_units(promised))
 
 
-def _judge_counts(tallies: Tallies, noise: Sequence[Noise], found: _Findings) -> None:
+def _whole(kind: Kind, *, found: int, allowed: int, rows: tuple[int, ...] = ()) -> Found:
+    """Return what is wrong with the release as a whole, or with a part of its noise."""
+    return 1, [Witness(kind=kind, support=found, needed=allowed, rows=rows)]
+
+
+def _judge_counts(tallies: Tallies, noise: Sequence[Noise]) -> Iterator[Found]:
     queries = tallies.frame.with_row_index("row", offset=1)
-    found.rows("small_count", _below(queries, noise, what="queries"))
-    _judge_texts(queries, found)
+    yield _below(queries, noise, what="queries", kind="small_count")
+    yield _untidy(queries)
     if tallies.clicks is None:
         return
     clicks = tallies.clicks.with_row_index("row", offset=1)
     if clicks.height and not any(each.what == "clicks" for each in noise):
-        found.whole("no_noise", found=clicks.height, allowed=0)
-    found.rows("small_click", _below(clicks, noise, what="clicks"))
+        yield _whole("no_noise", found=clicks.height, allowed=0)
+    yield _below(clicks, noise, what="clicks", kind="small_click")
     stray = clicks.join(queries, on="query", how="anti")
-    found.rows("stray_click", stray.select("row", found=pl.lit(0), needed=pl.lit(1)))
+    yield _rows(stray, kind="stray_click", support=pl.lit(0), needed=pl.lit(1))
 
 
-def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+def _rows(frame: pl.DataFrame, *, kind: Kind, support: pl.Expr, needed: pl.Expr) -> Found:
+    return found_in(frame.select("row", support=support, needed=needed), kind=kind, by=["support", "row"])
+
+
+def _below(counts: pl.DataFrame, noise: Sequence[Noise], *, what: str, kind: Kind) -> Found:
     """Return the rows whose count is below every threshold."""
     lowest = min((each.threshold for each in noise if each.what == what and is_known(each)), default=0)
-    return counts.filter(pl.col("count") < lowest).select("row", found="count", needed=pl.lit(lowest))
+    few = counts.filter(pl.col("count") < lowest)
+    return _rows(few, kind=kind, support=pl.col("count"), needed=pl.lit(lowest))
 
 
-def _judge_texts(queries: pl.DataFrame, found: _Findings) -> None:
+def _untidy(queries: pl.DataFrame) -> Found:
     untidy = queries.filter(is_untidy(queries["query"]))
-    found.rows("untidy_query", untidy.select("row", found=pl.lit(1), needed=pl.lit(0)))
+    return _rows(untidy, kind="untidy_query", support=pl.lit(1), needed=pl.lit(0))
 
 
-def _judge_rows(log: QueryLog, noise: Sequence[Noise], found: _Findings) -> None:
+def _judge_rows(log: QueryLog, noise: Sequence[Noise]) -> Iterator[Found]:
     """Rows made up from counts have what the counts have, and users who are numbers."""
     known = {"user", "query", *(["url"] if any(each.what == "clicks" for each in noise) else [])}
     if more := set(log.columns) - known:
-        found.whole("more_columns", found=len(more), allowed=0)
+        yield _whole("more_columns", found=len(more), allowed=0)
     users = log.frame["user"].unique()
     odd = users.filter(~users.is_in(pl.int_range(1, len(users) + 1, eager=True).cast(pl.String).implode()))
     if len(odd):
-        found.whole("odd_id", found=len(odd), allowed=0)
-    _judge_texts(_first_rows(log, keys=["query"]), found)
+        yield _whole("odd_id", found=len(odd), allowed=0)
+    yield _untidy(_first_rows(log, keys=["query"]))
 
 
 def _first_rows(log: QueryLog, *, keys: list[str]) -> pl.DataFrame:
@@ -165,7 +150,7 @@ def _first_rows(log: QueryLog, *, keys: list[str]) -> pl.DataFrame:
     return log.frame.with_row_index("row", offset=1).drop_nulls(keys).group_by(keys).agg(pl.col("row").min())
 
 
-def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: QueryLog, found: _Findings) -> None:
+def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: QueryLog) -> Iterator[Found]:
     asked = _asked(original)
     if isinstance(data, QueryLog):
         queries = _first_rows(data, keys=["query"])
@@ -174,12 +159,12 @@ def _judge_origin(data: Tallies | QueryLog, noise: Sequence[Noise], original: Qu
         queries = data.frame.with_row_index("row", offset=1)
         clicks = None if data.clicks is None else data.clicks.with_row_index("row", offset=1)
     behind = _behind(queries, asked, keys=["query"])
-    found.rows("unasked_query", _too_few(behind, noise, what="queries"))
-    found.rows("large_count", _too_large(behind, noise, what="queries"))
+    yield _too_few(behind, noise, what="queries", kind="unasked_query")
+    yield _too_large(behind, noise, what="queries", kind="large_count")
     if clicks is not None:
         behind = _behind(clicks, asked, keys=["query", "url"])
-        found.rows("unmade_click", _too_few(behind, noise, what="clicks"))
-        found.rows("large_click", _too_large(behind, noise, what="clicks"))
+        yield _too_few(behind, noise, what="clicks", kind="unmade_click")
+        yield _too_large(behind, noise, what="clicks", kind="large_click")
 
 
 def _asked(original: QueryLog) -> pl.DataFrame:
@@ -203,21 +188,22 @@ def _behind(released: pl.DataFrame, asked: pl.DataFrame, *, keys: list[str]) -> 
     return joined.with_columns(pl.col("found").fill_null(0).cast(pl.Int64))
 
 
-def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+def _too_few(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str, kind: Kind) -> Found:
     """Return the rows that fewer users stand behind than there must be for a count to get noise."""
     least = _least(noise, what=what)
-    return behind.filter(pl.col("found") < least).select("row", "found", needed=pl.lit(least))
+    few = behind.filter(pl.col("found") < least)
+    return _rows(few, kind=kind, support=pl.col("found"), needed=pl.lit(least))
 
 
 def _least(noise: Sequence[Noise], *, what: str) -> int:
     return min((each.least for each in noise if each.what == what and is_known(each)), default=1)
 
 
-def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> pl.DataFrame:
+def _too_large(behind: pl.DataFrame, noise: Sequence[Noise], *, what: str, kind: Kind) -> Found:
     """Return the rows whose count no noise on the users behind them can give; some of these may not have counted."""
     largest = max((most_of(each) for each in noise if each.what == what and is_known(each)), default=None)
     if largest is None or "count" not in behind.columns:
-        return pl.DataFrame(schema={"row": pl.UInt32, "found": pl.Int64, "needed": pl.Int64})
+        return 0, []
     enough = pl.col("found") >= _least(noise, what=what)
     too_large = behind.filter(enough & (pl.col("count") - pl.col("found") > largest))
-    return too_large.select("row", found="count", needed=pl.col("found") + largest)
+    return _rows(too_large, kind=kind, support=pl.col("count"), needed=pl.col("found") + largest)

@@ -1,7 +1,6 @@
 """Verify any release: choose the checker by the type of its promise, and read the original that it needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from queryveil.data import ROLES, Groups, Profiles, QueryLog, Tallies, Transacti
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
 from queryveil.formats.aggregates import read_membership
-from queryveil.guarantees import Guarantee
 from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
 
 _NODE = r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)"
@@ -28,7 +26,8 @@ _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original
 _NOT_RECOUNTED = "members were counted by the membership file; to count the holders of terms too, add --original LOG"
 _NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
 
-Original = QueryLog | Transactions | Profiles | Path | str
+_Read = QueryLog | Transactions | Profiles
+Original = _Read | Path | str
 """What a release was made from, or its file."""
 
 
@@ -60,14 +59,15 @@ def verify(
     """
     expected = None if expect is None else Expectation.from_text(expect)
     release = release if isinstance(release, Release) else read_release(release)
-    given = _Given(original=original, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership)
     faults = whole.faults_of(release) + ([] if expected is None else expected.faults(release.manifest))
     if signed_by is not None:
         faults += _unsigned(release, signed_by)
     try:
-        given = replace(given, original=_read_original(original, release.promise))
-        faults += _other_before(release, given.original)
-        verdict = _judged(release, given)
+        before = _read_original(original, release.promise)
+        faults += _other_before(release, before)
+        verdict = _judged(
+            release, original=before, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership
+        )
     except (BadInput, BadRelease, NothingPromised):
         # What is wrong with the folder is said, whether or not the promise can be judged.
         if not faults:
@@ -77,27 +77,19 @@ def verify(
     return verdict.with_faults(faults, notes=whole.notes_of(release.contents))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Given:
-    """What a release is judged with."""
-
-    original: Original | None
-    taxonomy: Tree | None
-    key: bytes | None
-    classifier: Classifier | None
-    membership: pl.DataFrame | Path | str | None
-
-
-def _read_original(original: Original | None, promise: Guarantee) -> Original | None:
+def _read_original(original: Original | None, promise: guarantees.Guarantee) -> _Read | None:
     """Return the original, read from its file, if it is one, as the promise needs it."""
-    if original is None or not isinstance(original, Path | str) or promise.promises_nothing:
+    if not isinstance(original, Path | str):
         return original
+    if promise.promises_nothing:
+        return None
     if isinstance(promise, guarantees.TransactionAnonymity):
         return read_transactions(original)
-    return _as_people(original) if isinstance(promise, guarantees.Linkability) else read_log(original)
+    is_of_profiles = isinstance(promise, guarantees.Linkability) and are_profiles(original)
+    return read_profiles(original) if is_of_profiles else read_log(original)
 
 
-def _other_before(release: Release, original: Original | None) -> list[str]:
+def _other_before(release: Release, original: _Read | None) -> list[str]:
     """Return where the manifest states other sizes of the original than it has."""
     if release.contents is None or release.promise.is_noisy or release.promise.promises_nothing:
         return []
@@ -122,35 +114,46 @@ def _unsigned(release: Release, public: Path | str) -> list[str]:
     return [] if fault is None else [fault]
 
 
-def _judged(release: Release, given: _Given) -> Verdict:
-    promise, parameters, original = release.promise, release.manifest.parameters, given.original
-    if given.membership is not None and not isinstance(promise, guarantees.Linkability):
+def _judged(
+    release: Release,
+    *,
+    original: _Read | None,
+    taxonomy: Tree | None,
+    key: bytes | None,
+    classifier: Classifier | None,
+    membership: pl.DataFrame | Path | str | None,
+) -> Verdict:
+    if membership is not None and not isinstance(release.promise, guarantees.Linkability):
         raise BadInput("a membership file is of a release of plink, and this is none; leave it out")
-    match promise:
-        case guarantees.TransactionAnonymity():
-            baskets = None if original is None else _as_transactions(original, unit=parameters.get("unit"))
-            tree = given.taxonomy
-            return transactions.verify_transactions(release.transactions, promise, original=baskets, taxonomy=tree)
-        case guarantees.KdeltaAnonymity():
-            return _verify_kdelta(release, promise, original=None if original is None else _as_log(original))
-        case guarantees.Linkability():
-            people = None if original is None else _as_people(original)
-            verdict = plink.verify_linkability(release.groups, promise, original=people)
-            if given.membership is None:
+    match release.promise:
+        case guarantees.TransactionAnonymity() as promise:
+            unit = release.manifest.parameters.get("unit")
+            baskets = None if original is None else _as_transactions(original, unit=unit)
+            return transactions.verify_transactions(release.transactions, promise, original=baskets, taxonomy=taxonomy)
+        case guarantees.KdeltaAnonymity() as promise:
+            return _verify_kdelta(release, promise, original=_as_log(original))
+        case guarantees.Linkability() as promise:
+            if isinstance(original, Transactions):
+                allowed = "a log or profiles, because the release is of groups"
+                raise BadParameter("original", "transactions", allowed=allowed)
+            verdict = plink.verify_linkability(release.groups, promise, original=original)
+            if membership is None:
                 return verdict
-            n_other, others = plink.recounted(release.groups, _as_membership(given.membership), original=people)
-            notes = () if people is not None else (_NOT_RECOUNTED,)
+            n_other, others = plink.recounted(release.groups, _as_membership(membership), original=original)
+            notes = () if original is not None else (_NOT_RECOUNTED,)
             return verdict.joined(witnesses=others, n_violations=n_other, notes=notes)
-        case guarantees.SwapAnonymity():
-            if original is None:
+        case guarantees.SwapAnonymity() as promise:
+            log = _as_log(original)
+            if log is None:
                 raise BadInput(_NEEDS_ORIGINAL)
-            came = arrivals_of(_as_log(original), release=release, key=given.key, classifier=given.classifier)
+            came = arrivals_of(log, release=release, key=key, classifier=classifier)
             return swap.verify_swap(release.log, promise, original=came)
-        case guarantees.DifferentialPrivacy():
-            return _verify_dp(release, promise, original=None if original is None else _as_log(original))
-        case guarantees.NoPromise():
+        case guarantees.DifferentialPrivacy() as promise:
+            return _verify_dp(release, promise, original=_as_log(original))
+        case guarantees.NoPromise() as promise:
             raise NothingPromised(promise.reason)
-    return _verify_km(release, promise, original=original, taxonomy=given.taxonomy)
+        case promise:
+            return _verify_km(release, promise, original=_as_log(original), taxonomy=taxonomy)
 
 
 def _verify_kdelta(release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None) -> Verdict:
@@ -175,7 +178,7 @@ def _verify_dp(release: Release, promise: guarantees.DifferentialPrivacy, *, ori
 
 
 def _verify_km(
-    release: Release, promise: guarantees.KmAnonymity, *, original: Original | None, taxonomy: Tree | None
+    release: Release, promise: guarantees.KmAnonymity, *, original: QueryLog | None, taxonomy: Tree | None
 ) -> Verdict:
     unit = release.manifest.columns.time.unit
     # A format with fixed columns has an empty one for times that were dropped.
@@ -184,15 +187,14 @@ def _verify_km(
     verdict = km.verify_km(data, promise, time_unit=unit)
     if original is None:
         return verdict
-    log = _as_log(original)
-    n_invented, witnesses = invented(release.log, original=log, promise=promise, taxonomy=taxonomy)
+    n_invented, witnesses = invented(release.log, original=original, promise=promise, taxonomy=taxonomy)
     has_nodes = promise.items and taxonomy is None and release.log.frame["query"].str.contains(_NODE).any()
     return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
 
 
 def judge(
     data: QueryLog | Transactions | Groups | Tallies,
-    promise: Guarantee,
+    promise: guarantees.Guarantee,
     *,
     time_unit: timedelta | None = None,
     clusters: str = "",
@@ -227,13 +229,11 @@ def judge(
     raise BadInput(f"this promise is about {about.get(str(model), 'a log')}, and the data is {kind}")
 
 
-def _as_transactions(original: Original, *, unit: object) -> Transactions:
+def _as_transactions(original: _Read, *, unit: object) -> Transactions:
     if isinstance(original, Transactions):
         return original
     if isinstance(original, Profiles):
         raise BadParameter("original", "profiles", allowed="transactions or a log, because the release is transactions")
-    if not isinstance(original, QueryLog):
-        return read_transactions(original)
     by_blanks = original.terms_are_items
     lists = [query.split() if by_blanks else terms_of(query) for query in original.frame["query"]]
     rows = original.frame.select("user").with_columns(items=pl.Series(lists, dtype=pl.List(pl.String)))
@@ -248,17 +248,8 @@ def _as_membership(membership: pl.DataFrame | Path | str) -> pl.DataFrame:
     return read_membership(Path(membership))
 
 
-def _as_log(original: Original) -> QueryLog:
+def _as_log(original: _Read | None) -> QueryLog | None:
     if isinstance(original, Transactions | Profiles):
         found = "transactions" if isinstance(original, Transactions) else "profiles"
         raise BadParameter("original", found, allowed="a log, because the release is one")
-    return original if isinstance(original, QueryLog) else read_log(original)
-
-
-def _as_people(original: Original) -> QueryLog | Profiles:
-    """Return the log or the profiles that groups were made from."""
-    if isinstance(original, Transactions):
-        raise BadParameter("original", "transactions", allowed="a log or profiles, because the release is of groups")
-    if isinstance(original, QueryLog | Profiles):
-        return original
-    return read_profiles(original) if are_profiles(original) else read_log(original)
+    return original

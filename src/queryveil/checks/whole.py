@@ -21,7 +21,7 @@ from queryveil.checks.verdict import BESIDE, count
 from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
-from queryveil.release import MANIFEST, SIGNATURE, Contents, Ids, Manifest, Release, TimeDetail
+from queryveil.release import MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
 
 REPORTS = ("report.html", "report.md", "report.json")
 """What `report` writes into a release folder."""
@@ -47,20 +47,22 @@ def faults_of(release: Release) -> list[str]:
     """Return what is wrong with the release beside its promise; nothing is looked at of one that was not read."""
     if release.contents is None or release.manifest.data is None:
         return []
-    rules: tuple[Callable[[Release], Iterator[str]], ...] = (_columns,)
+    rules: tuple[Callable[[Release, DataFile], Iterator[str]], ...] = (_columns,)
     if not isinstance(release.promise, DifferentialPrivacy):
         # Noise has its own rules for the rest, which are stricter.
         rules += (_times, _ids, _counts, _texts, _weights)
     found = faults_beside(release.contents, release.manifest)
-    return found + [fault for rule in rules for fault in rule(release)]
+    return found + [fault for rule in rules for fault in rule(release, release.manifest.data)]
 
 
 def faults_beside(contents: Contents, manifest: Manifest) -> list[str]:
     """Return what is wrong in a folder beside the rows of its data: other files, hidden values, and what is said."""
-    found = [*_files(contents, manifest), *_hidden(contents)]
+    found = list(_files(contents, manifest))
     if isinstance(manifest.promise, DifferentialPrivacy):
         return found
-    return [*found, *_keys(contents, manifest), *_settings(manifest), *statements(manifest)]
+    if n_more := n_overlooked(contents.manifest, manifest):
+        found.append(f"{MANIFEST} has {count(n_more, 'key')} twice, or that no release has")
+    return [*found, *_settings(manifest), *statements(manifest)]
 
 
 def notes_of(contents: Contents | None) -> list[str]:
@@ -89,33 +91,23 @@ def _files(contents: Contents, manifest: Manifest) -> Iterator[str]:
         yield f"{SIGNATURE} is no signature, which has {_SIGNATURE_BYTES} bytes"
     if manifest.clicks is not None and manifest.data is not None and manifest.data.kind != "queries":
         yield f"{MANIFEST} lists {_named(manifest.clicks.name)}, and such a release has no counts of clicks"
-
-
-def _keys(contents: Contents, manifest: Manifest) -> Iterator[str]:
-    n_more = n_overlooked(contents.manifest, manifest)
-    if n_more:
-        yield f"{MANIFEST} has {count(n_more, 'key')} twice, or that no release has"
-
-
-def _hidden(contents: Contents) -> Iterator[str]:
     for name, shape in contents.shapes.items():
         if shape.n_hidden:
             yield f"{_named(name)} holds {count(shape.n_hidden, 'value')} that no column has"
 
 
-def _columns(release: Release) -> Iterator[str]:
+def _columns(release: Release, file: DataFile) -> Iterator[str]:
     assert release.contents is not None
-    assert release.manifest.data is not None
     if isinstance(release.data, QueryLog):
-        frame, file = release.data.frame, release.manifest.data.name
+        frame = release.data.frame
         said, extra = faults_of_columns(release.contents, release.manifest, frame.columns, has_rows=frame.height > 0)
         yield from [*said, *(_other_header(release.contents, release.manifest) if frame.height else ())]
         for name in extra:
-            yield from _rows(frame[name].is_not_null(), f"{file}: column {name} should be empty, and is not in")
+            yield from _rows(frame[name].is_not_null(), f"{file.name}: column {name} should be empty, and is not in")
         return
     clicks = None if release.manifest.clicks is None else release.manifest.clicks.name
     for name, shape in release.contents.shapes.items():
-        kind = "clicks" if name == clicks else release.manifest.data.kind
+        kind = "clicks" if name == clicks else file.kind
         expected = _COLUMNS.get(kind, set(shape.columns)) if shape.columns else set()
         yield from _compared(name, Counter(shape.columns), Counter(expected))
 
@@ -186,11 +178,10 @@ def finer_than(times: pl.Series, detail: TimeDetail) -> pl.Series:
     return (times.dt.epoch("us") % (seconds * 1_000_000) != 0).fill_null(value=False)
 
 
-def _times(release: Release) -> Iterator[str]:
+def _times(release: Release, file: DataFile) -> Iterator[str]:
     detail = release.manifest.columns.time
     if isinstance(release.data, QueryLog) and "time" in release.data.columns:
-        assert release.manifest.data is not None
-        said = f"{release.manifest.data.name}: times are finer than {MANIFEST} says ({detail}) in"
+        said = f"{file.name}: times are finer than {MANIFEST} says ({detail}) in"
         yield from _rows(finer_than(release.data.frame["time"], detail), said)
 
 
@@ -213,19 +204,20 @@ def odd_ids(ids: pl.Series, kind: Ids, *, n_ids: int | None = None) -> pl.Series
     return ~is_number.fill_null(value=False)
 
 
-def _ids(release: Release) -> Iterator[str]:
-    assert release.manifest.data is not None
-    file, data, kind = release.manifest.data.name, release.data, release.manifest.columns.ids
-    if isinstance(data, QueryLog) and release.manifest.data.format is not Format.TRANSACTIONS:
+def _ids(release: Release, file: DataFile) -> Iterator[str]:
+    data, kind = release.data, release.manifest.columns.ids
+    if isinstance(data, QueryLog) and file.format is not Format.TRANSACTIONS:
         # A plain file of items has no ids but the numbers of its lines.
-        yield from _rows(odd_ids(data.frame["user"], kind), f"{file}: user ids are not as {MANIFEST} says ({kind}) in")
+        yield from _rows(
+            odd_ids(data.frame["user"], kind), f"{file.name}: user ids are not as {MANIFEST} says ({kind}) in"
+        )
     elif isinstance(data, Transactions | Groups):
         ids = data.frame["id" if isinstance(data, Transactions) else "group"].cast(pl.String)
         is_odd = odd_ids(ids, Ids.FRESH) | ids.is_duplicated()
-        yield from _rows(is_odd, f"{file}: ids are not the numbers from 1 on in")
+        yield from _rows(is_odd, f"{file.name}: ids are not the numbers from 1 on in")
 
 
-def _counts(release: Release) -> Iterator[str]:
+def _counts(release: Release, _: DataFile) -> Iterator[str]:
     data, manifest = release.data, release.manifest
     if isinstance(data, QueryLog):
         yield from other_sizes(manifest, row=data.n_rows, user=data.n_users)
@@ -312,10 +304,9 @@ def _by_terms(texts: pl.Series, suspects: pl.Series) -> pl.Series:
     return pl.Series(cut, dtype=pl.String)
 
 
-def _texts(release: Release) -> Iterator[str]:
-    assert release.manifest.data is not None
+def _texts(release: Release, file: DataFile) -> Iterator[str]:
     data, method, promise = release.data, release.manifest.method, release.promise
-    said = f"{release.manifest.data.name}: texts differ in case or form from how they are released in"
+    said = f"{file.name}: texts differ in case or form from how they are released in"
     if isinstance(data, QueryLog):
         texts = number(data.frame["query"])
         yield from _rows(untidy(texts.distinct, promise, method=method).gather(texts.codes), said)
@@ -330,13 +321,10 @@ def _texts(release: Release) -> Iterator[str]:
         yield from _rows(rows.is_in(odd.unique().implode()), said)
 
 
-def _weights(release: Release) -> Iterator[str]:
+def _weights(release: Release, file: DataFile) -> Iterator[str]:
     if isinstance(release.data, Groups):
-        assert release.manifest.data is not None
         is_odd = odd_weights(release.data, release.manifest.parameters)
-        yield from _rows(
-            is_odd, f"{release.manifest.data.name}: weights do not agree with holders, members and size in"
-        )
+        yield from _rows(is_odd, f"{file.name}: weights do not agree with holders, members and size in")
 
 
 def _rows(is_wrong: pl.Series, said: str) -> Iterator[str]:
