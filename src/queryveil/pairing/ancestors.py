@@ -1,8 +1,7 @@
 """The items that may represent a term after generalisation: the term and its ancestors in the taxonomy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -33,7 +32,7 @@ class Ancestors:
     node_items: Rows[np.int64]
 
     @classmethod
-    def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Ancestors:
+    def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Self:
         """Find the nodes of the released texts: names of nodes in one word, in angle brackets or without."""
         names = taxonomy.names.cast(pl.String).str.replace_all(r"\s", "_")
         is_first = names.is_first_distinct()

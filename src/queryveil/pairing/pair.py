@@ -1,9 +1,8 @@
 """An original and a release of it side by side: one numbering of terms and queries, and who is who."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -12,9 +11,8 @@ from queryveil.data import Floats, Groups, Int32s, Profiles, QueryLog, Tallies, 
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
-from queryveil.pairing._identify import identify
 from queryveil.pairing.ancestors import Ancestors, is_generalised
-from queryveil.pairing.identity import Identity
+from queryveil.pairing.identity import Identity, identify
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
@@ -38,7 +36,7 @@ class LogRows:
     url: pl.Series | None
 
     @classmethod
-    def of(cls, log: QueryLog, *, tokens: Tokens, user: Int32s) -> LogRows:
+    def of(cls, log: QueryLog, *, tokens: Tokens, user: Int32s) -> Self:
         """Return the rows of a log whose queries are numbered by `tokens`."""
         is_empty = (tokens.queries == "").to_numpy()
         query = np.where(is_empty[tokens.row_query], -1, tokens.row_query).astype(np.int32)
@@ -57,21 +55,6 @@ def _filled(log: QueryLog, name: str) -> pl.Series | None:
     """Return a column; None if it is not there, or empty, as dropped ones are in AOL's format."""
     column = log.frame[name] if name in log.columns else None
     return None if column is None or (len(column) and column.null_count() == len(column)) else column
-
-
-def _released_rows(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
-    """Return the candidate of each released row, the candidates, and the rows' texts."""
-    data = release.data
-    if isinstance(data, QueryLog):
-        candidate, candidates = encode(data.frame["user"])
-        return candidate, candidates, data.frame["query"]
-    places = np.arange(data.frame.height, dtype=np.int32)
-    if isinstance(data, Tallies):
-        return places, pl.Series(places).cast(pl.String), data.frame["query"]
-    lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
-    # An item may have blanks inside, which would split it.
-    texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
-    return places, pl.Series(places).cast(pl.String), texts
 
 
 def share_numbers(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
@@ -94,25 +77,6 @@ def share_numbers(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
     )
     shared = replace(one, queries=queries, query_terms=query_terms, vocabulary=vocabulary)
     return shared, replace(shared, row_query=query[other.row_query] if len(query) else other.row_query)
-
-
-def _bags_of(original: Original, *, tokens: Tokens | None, by_query: bool) -> Transactions:
-    """Return the terms of each user, or of each query, as often as they stand there, as a transaction.
-
-    `tokens` are those of an original log; other originals have none.
-    """
-    if isinstance(original, Transactions):
-        return original
-    if isinstance(original, Profiles) or tokens is None:
-        return Transactions(frame=original.frame.select(id="user", items="terms"))
-    words = pl.DataFrame(
-        {"id": original.frame["user"], "items": tokens.queries.gather(tokens.row_query).str.split(" ")}
-    )
-    words = words.with_columns(pl.col("items").list.filter(pl.element() != ""))
-    if by_query:
-        return Transactions(frame=words.select(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"), "items"))
-    joined = words.group_by("id", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
-    return Transactions(frame=joined)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -139,12 +103,12 @@ class Pair:
     taxonomy: Taxonomy | None = None
 
     @classmethod
-    def pseudonymised(cls, log: QueryLog) -> Pair:
+    def pseudonymised(cls, log: QueryLog) -> Self:
         """Return a log paired with itself, with nothing but the ids changed."""
         return cls(log, release=pseudonymised(log))
 
     @cached_property
-    def baseline(self) -> Pair:
+    def baseline(self) -> "Pair":
         """The original paired with its pseudonymised self, which shares its tokens with this pair."""
         pair = Pair.pseudonymised(self.log)
         pair.__dict__.update(original_tokens=self.original_tokens, _user_codes=self._user_codes)
@@ -191,7 +155,18 @@ class Pair:
 
     @cached_property
     def _released(self) -> tuple[Int32s, pl.Series, pl.Series]:
-        return _released_rows(self.release)
+        """The candidate of each released row, the candidates, and the rows' texts."""
+        data = self.release.data
+        if isinstance(data, QueryLog):
+            return *encode(data.frame["user"]), data.frame["query"]
+        if isinstance(data, Tallies):
+            texts = data.frame["query"]
+        else:
+            lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
+            # An item may have blanks inside, which would split it.
+            texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+        places = np.arange(data.frame.height, dtype=np.int32)
+        return places, pl.Series(places).cast(pl.String), texts
 
     @property
     def candidate(self) -> Int32s:
@@ -272,8 +247,18 @@ class Pair:
     @cached_property
     def bags(self) -> Transactions:
         """The terms of each user or query of the original, as often as they stand there."""
-        tokens = self.original_tokens if isinstance(self.original, QueryLog) else None
-        return _bags_of(self.original, tokens=tokens, by_query=self.is_by_query)
+        if isinstance(self.original, Transactions):
+            return self.original
+        if isinstance(self.original, Profiles):
+            return Transactions(frame=self.original.frame.select(id="user", items="terms"))
+        tokens = self.original_tokens
+        lists = tokens.queries.gather(tokens.row_query).str.split(" ")
+        words = pl.DataFrame({"id": self.original.frame["user"], "items": lists})
+        words = words.with_columns(pl.col("items").list.filter(pl.element() != ""))
+        if self.is_by_query:
+            return Transactions(frame=words.select(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"), "items"))
+        joined = words.group_by("id", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
+        return Transactions(frame=joined)
 
     @cached_property
     def known_taxonomy(self) -> Taxonomy | None:
