@@ -1,8 +1,7 @@
 """The shares of rows, users, terms, queries and term occurrences that are kept, and of the value of terms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -32,7 +31,7 @@ class TermCounts:
     real: float = 1.0
 
     @classmethod
-    def of(cls, pair: Pair) -> TermCounts:
+    def of(cls, pair: Pair) -> Self:
         """Return the counts of a log and of the log that was released."""
         before, after = (count_terms(tokens, asked_of(tokens)) for tokens in pair.tokens)
         real = n_real_rows(pair.release) / max(1, pair.release.log.n_rows)
@@ -97,7 +96,7 @@ def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> 
         scores=(
             kept_score("rows_kept", share(min(n_real_rows(pair.release), n_rows), n_rows)),
             *([] if users is None else [kept_score("users_kept", users)]),
-            kept_score("terms_kept", _terms_kept(terms)),
+            kept_score("terms_kept", terms_kept(terms)),
             kept_score("queries_kept", share(n_kept, n_queries)),
             kept_score("log_size_kept", size),
         ),
@@ -119,7 +118,7 @@ def kept_of_transactions(pair: Pair, *, terms: TermCounts) -> Measures:
     return Measures(
         scores=(
             kept_score("rows_kept" if pair.is_by_query else "users_kept", places),
-            kept_score("terms_kept", _terms_kept(terms)),
+            kept_score("terms_kept", terms_kept(terms)),
             kept_score("log_size_kept", size),
         ),
         notes=(*notes, "queries, top queries, suggestions and profiles are left out: transactions have no queries"),
@@ -142,12 +141,13 @@ def kept_of_groups(pair: Pair) -> Measures:
     )
 
 
-def kept_score(name: str, value: float) -> Score:
-    """Return the score with this name."""
-    return kept(name, value, about=_ABOUT[name])
+def kept_score(name: str, value: float, *, about: str | None = None) -> Score:
+    """Return the score with this name; `about` is what it says, if not what it says of a log."""
+    return kept(name, value, about=about or _ABOUT[name])
 
 
-def _terms_kept(terms: TermCounts) -> float:
+def terms_kept(terms: TermCounts) -> float:
+    """Return the share of the different terms that are still there."""
     return share(int((terms.kept > 0).sum()), int((terms.before > 0).sum()))
 
 

@@ -2,22 +2,24 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import QueryLog, Tallies, Transactions
+from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.pairing import Identity, Original, Pair
+from queryveil.pairing import Identity, Original, Pair, share_numbers
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.utility import kept, query_counts
+from queryveil.text.tokens import Tokens, tokenize
+from queryveil.utility import kept
 from queryveil.utility.category_profiles import category_profiles
-from queryveil.utility.frequencies import frequencies
+from queryveil.utility.frequencies import frequencies, frequencies_of_counts, top_urls
 from queryveil.utility.generalisation import GROUP, generalisation
 from queryveil.utility.personalised import group_search
-from queryveil.utility.score import Measures, Score, note
+from queryveil.utility.score import Measures, Score, note, share
 from queryveil.utility.suggestions import suggestions
 
 
@@ -117,15 +119,80 @@ def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measure
     return found + generalisation(pair, taxonomy=pair.known_taxonomy)
 
 
+_ABOUT_COUNTS = {
+    "rows_kept": "of the rows are counted in the release",
+    "log_size_kept": "of all that was asked, counted in terms, is counted in the release",
+}
+_NO_USERS = "users kept, suggestions and profiles are left out: the release has no rows that are one person's"
+_MADE_UP = (
+    "all rows are made up: kept is what they have in common with the log, each query counted; users kept, suggestions "
+    "and profiles are left out, since queries were dealt to made-up users by chance"
+)
+
+
 def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
+    """Measure noisy counts, or rows made up from them: of each query at most as much is kept as was there.
+
+    Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
+    """
     if not isinstance(pair.original, QueryLog):
         raise BadInput("counts of queries are measured by the log that they were made from; give that")
     progress.step("measuring what is kept")
-    counts = query_counts.QueryCounts.of(pair)
-    found = query_counts.kept_of_counts(counts, release=pair.release)
-    found += _no_values() if values is None else kept.advertising(counts.terms, values=values)
+    asked, before, after = _query_counts(pair)
+    was, left = before > 0, np.minimum(before, after)
+    n_terms, n_kept = kept.count_terms(asked, before), kept.count_terms(asked, left)
+    terms = kept.TermCounts(vocabulary=asked.vocabulary, before=n_terms, after=n_kept)
+    shares = {
+        "rows_kept": share(int(left.sum()), len(asked.row_query)),
+        "terms_kept": kept.terms_kept(terms),
+        "queries_kept": share(int((was & (after > 0)).sum()), int(was.sum())),
+        "log_size_kept": share(float(terms.kept.sum()), float(terms.before.sum())),
+    }
+    scores = tuple(kept.kept_score(name, value, about=_ABOUT_COUNTS.get(name)) for name, value in shares.items())
+    found = Measures(scores=scores, notes=(_NO_USERS if isinstance(pair.release.data, Tallies) else _MADE_UP,))
+    found += _no_values() if values is None else kept.advertising(terms, values=values)
     progress.step("measuring search")
-    return found + query_counts.search_in_counts(counts, pair=pair)
+    found += frequencies_of_counts(before, after)
+    urls = pair.log.frame["url"] if "url" in pair.log.columns else None
+    return found + top_urls(None if urls is None or urls.null_count() == len(urls) else urls, _clicked(pair.release))
+
+
+def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
+    """Return the tokens of the original, and how often the original and the release have each of all queries."""
+    asked = pair.original_tokens
+    if pair.log.terms_are_items:
+        # An item of a transaction is what a query is in a log.
+        items = pair.log.frame["query"].str.split(" ").explode(empty_as_null=False)
+        asked = tokenize(items, by_blanks=True)
+    asked, released = share_numbers(asked, pair.release_tokens)
+    row, counts = _counted(pair)
+    has_terms = asked.query_terms.lengths > 0
+    weights = np.maximum(0, counts)
+    after = np.bincount(released.row_query[row], weights=weights, minlength=len(asked.queries)).astype(np.int64)
+    return asked, kept.asked_of(asked) * has_terms, after * has_terms
+
+
+def _counted(pair: Pair) -> tuple[Int64s, Int64s]:
+    """Return a released row of each query with its count; those of made-up rows are how many there are.
+
+    Rows can be made up without end, so where there are more than in the log, counts are scaled down.
+    """
+    data = pair.release.data
+    if isinstance(data, Tallies):
+        return np.arange(data.frame.height), data.frame["count"].to_numpy()
+    log, n_rows = pair.release.log, pair.log.n_rows
+    scale = min(1.0, n_rows / max(1, log.n_rows))
+    by_query = log.frame.select("query").with_row_index("row").group_by("query")
+    counted = by_query.agg(pl.col("row").first().cast(pl.Int64), count=(pl.len() * scale).round().cast(pl.Int64))
+    return counted["row"].to_numpy(), counted["count"].to_numpy()
+
+
+def _clicked(release: Release) -> pl.DataFrame | None:
+    if isinstance(release.data, Tallies):
+        return release.data.clicks
+    if "url" not in release.log.columns:
+        return None
+    return release.log.frame.drop_nulls("url").group_by("url").agg(count=pl.len().cast(pl.Int64))
 
 
 def _no_values() -> Measures:

@@ -1,10 +1,8 @@
 """One measure of utility as a value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Self
 
 from queryveil.html_tables import number, percent, table
 
@@ -84,8 +82,8 @@ class Measures:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def __add__(self, other: Measures) -> Measures:
-        return Measures(scores=self.scores + other.scores, notes=tuple(dict.fromkeys(self.notes + other.notes)))
+    def __add__(self, other: Self) -> Self:
+        return replace(self, scores=self.scores + other.scores, notes=tuple(dict.fromkeys(self.notes + other.notes)))
 
     def named(self, name: str) -> Score | None:
         """Return the score of a name, None if it was not measured."""

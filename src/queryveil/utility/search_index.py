@@ -1,7 +1,5 @@
 """A corpus in a search engine (tantivy), and its documents as vectors of the engine's own tokens."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections import Counter
@@ -153,10 +151,10 @@ class SearchIndex:
     doc_tokens: Rows[np.int32]
     weights: Floats
     vocabulary: dict[str, int]
-    engine: _Engine
+    engine: "_Engine"
 
     @classmethod
-    def of(cls, corpus: Corpus | None = None) -> SearchIndex:
+    def of(cls, corpus: Corpus | None = None) -> "SearchIndex":
         """Index a corpus in memory; without one, the corpus of the package, which is indexed once in a process."""
         if tantivy is None:
             raise MissingExtra("personalised search", extra="search")

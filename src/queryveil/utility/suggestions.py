@@ -25,23 +25,18 @@ _SESSION_MINUTES = 30
 
 
 class Order(StrEnum):
-    """What a release shows of the order of queries."""
+    """What a release shows of the order of queries: which follow-ups both sides can tell."""
 
-    NEXT = "next"
-    SAME_DAY = "same day"
-    SAME_USER = "same user"
-
-
-def order_of(pair: Pair) -> Order:
-    """Return which follow-ups both sides can tell."""
-    if pair.original_rows.time is None or pair.released_rows.time is None:
-        return Order.SAME_USER
-    return Order.NEXT if pair.release.manifest.columns.time is TimeDetail.KEEP else Order.SAME_DAY
+    NEXT = "the next query within half an hour"
+    SAME_DAY = "another query of the same user and day"
+    SAME_USER = "another query of the same user"
 
 
 def suggestions(pair: Pair) -> Measures:
     """Measure the share of queries whose most frequent follow-up is the same as before."""
-    order = order_of(pair)
+    order = Order.NEXT if pair.release.manifest.columns.time is TimeDetail.KEEP else Order.SAME_DAY
+    if pair.original_rows.time is None or pair.released_rows.time is None:
+        order = Order.SAME_USER
     original, released = _frame(pair.original_rows), _frame(pair.released_rows)
     asked = original.group_by("query").agg(pl.col("user").n_unique())
     looked_at = np.zeros(len(pair.queries), np.bool_)
@@ -54,15 +49,8 @@ def suggestions(pair: Pair) -> Measures:
             f"suggestions are left out: no query of {LEAST_USERS} users is followed by the same one for "
             f"{LEAST_FOLLOWERS} of them"
         )
-    about = f"of the queries have the same most frequent follow-up ({_ABOUT[order]})"
+    about = f"of the queries have the same most frequent follow-up ({order})"
     return Measures(scores=(kept("suggestions_kept", _same(before, after) / n_queries, about=about, group="search"),))
-
-
-_ABOUT = {
-    Order.NEXT: "the next query within half an hour",
-    Order.SAME_DAY: "another query of the same user and day",
-    Order.SAME_USER: "another query of the same user",
-}
 
 
 def _frame(rows: LogRows) -> pl.DataFrame:
