@@ -65,8 +65,8 @@ def _wide(objects: list[tuple[str, str, str]], cluster_of: dict[str, int], *, de
             distance = 1 - Fraction(len(both), len(either)) if either else Fraction(1)
             if distance > widest_allowed(delta):
                 rows = (first_row[x], first_row[y])
-                counts = {"size": len(queries), "support": len(both), "needed": len(either)}
-                witnesses.append(Witness(kind="wide_cluster", rows=rows, **counts))
+                n, shared, needed = len(queries), len(both), len(either)
+                witnesses.append(Witness(kind="wide_cluster", size=n, support=shared, needed=needed, rows=rows))
                 break
     return witnesses
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import isclose
 from typing import Any, Literal
 
@@ -65,16 +65,14 @@ _WARNINGS = frozenset(
 )
 """What may be warned of. Any other text could tell something of the log."""
 
-_Claim = Callable[[Manifest, Tallies | QueryLog], Iterator[Witness]]
-
 
 def claims_broken(manifest: Manifest, data: Tallies | QueryLog, *, text: bytes | None = None) -> list[Witness]:
     """Find what a manifest says that is not so, and what it tells of the log without noise.
 
     With its `text`, also look for what stands there and was not read.
     """
-    claims: tuple[_Claim, ...] = (_made_up, _promised, _rounds, _bounds, _sizes, _clicks, _order)
-    found = [witness for claim in claims for witness in claim(manifest, data)]
+    found = [*_settings_broken(manifest), *_sizes_broken(manifest, data)]
+    found += _counts_broken(manifest, data) if isinstance(data, Tallies) else []
     n_told = _n_told(manifest, data) + (0 if text is None else n_overlooked(text, manifest))
     return [Witness(kind="exact_count", support=n_told, needed=0), *found] if n_told else found
 
@@ -128,77 +126,55 @@ def _usual(file: DataFile, kind: Literal["log", "queries", "clicks"], names: dic
     return DataFile(name=name, sha256=file.sha256, format=file.format, names=names, has_header=True, kind=kind)
 
 
-def _made_up(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
-    """Rows are made up, and all of them."""
-    if isinstance(data, QueryLog):
-        added = manifest.changed.get("rows_added")
-        if manifest.parameters.get(_MADE_UP) is not True or added != data.n_rows:
-            yield Witness(kind="not_made_up", support=data.n_rows, needed=0)
-
-
-def _promised(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
-    """The settings have the epsilon and the delta of the promise."""
-    promise = manifest.promise
+def _settings_broken(manifest: Manifest) -> Iterator[Witness]:
+    """Yield where the settings, the promise and the noise do not agree."""
+    parameters, promise = manifest.parameters, manifest.promise
+    share, has_clicks = parameters.get("clicks"), in_units(parameters.get("clicks")) > 0
     if isinstance(promise, DifferentialPrivacy):
         for name, promised in (("epsilon", promise.epsilon), ("delta", promise.delta)):
-            said = manifest.parameters.get(name)
+            said = parameters.get(name)
             if isinstance(said, bool) or said != promised:
                 yield Witness(kind="other_promise", support=in_units(said), needed=in_units(promised))
-
-
-def _rounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
-    """There is a part of the noise for each round, and one for clicks if a part of the budget is for them."""
-    whats = [part.what for part in manifest.noise]
-    rounds, clicks = manifest.parameters.get("rounds"), manifest.parameters.get("clicks")
-    has_clicks = in_units(clicks) > 0
-    expected = rounds + has_clicks if type(rounds) is int else 0
+        if has_clicks and isinstance(share, int | float):
+            spent = sum(part.epsilon for part in manifest.noise if part.what == "clicks")
+            if not isclose(spent, share * promise.epsilon, rel_tol=_ROUNDING):
+                said, needed = in_units(share * promise.epsilon), in_units(spent)
+                yield Witness(kind="other_promise", support=said, needed=needed)
+    # There is a part of the noise for each round, and one for clicks if a part of the budget is for them.
+    whats, rounds = [part.what for part in manifest.noise], parameters.get("rounds")
     if whats.count("queries") != rounds or whats.count("clicks") != has_clicks:
+        expected = rounds + has_clicks if type(rounds) is int else 0
         yield Witness(kind="other_parts", support=len(whats), needed=expected)
-
-
-def _bounds(manifest: Manifest, _: Tallies | QueryLog) -> Iterator[Witness]:
-    """Nobody has a part in more counts than the settings say."""
+    # Nobody has a part in more counts than the settings say.
     for part, noise in enumerate(manifest.noise, start=1):
-        most = manifest.parameters.get(f"max_{noise.what}")
+        most = parameters.get(f"max_{noise.what}")
         if noise.max_items != most:
-            yield Witness(
-                kind="other_items", support=noise.max_items, needed=most if type(most) is int else 0, rows=(part,)
-            )
+            needed = most if type(most) is int else 0
+            yield Witness(kind="other_items", support=noise.max_items, needed=needed, rows=(part,))
 
 
-def _sizes(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
-    """The release is as large as it says."""
-    n_rows, n_users = manifest.counts.n_rows_after, manifest.counts.n_users_after
+def _sizes_broken(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
+    """Yield where the release is not as large as the manifest says, or not all of its rows are made up."""
+    sizes = [(manifest.counts.n_rows_after, data.n_rows)]
     if isinstance(data, QueryLog):
-        sizes = [(n_rows, data.n_rows), (n_users, data.n_users)]
-    else:
-        sizes = [(n_rows, data.n_queries)]
+        sizes.append((manifest.counts.n_users_after, data.n_users))
+        if manifest.parameters.get(_MADE_UP) is not True or manifest.changed.get("rows_added") != data.n_rows:
+            yield Witness(kind="not_made_up", support=data.n_rows, needed=0)
     for said, there in sizes:
         if said != there:
             yield Witness(kind="other_size", support=said, needed=there)
 
 
-def _clicks(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
-    """There are counts of clicks if, and only if, a part of the budget is for them."""
-    asked = in_units(manifest.parameters.get("clicks")) > 0
-    if isinstance(data, Tallies) and (data.clicks is not None) != asked:
-        yield Witness(kind="other_clicks", support=data.n_clicks, needed=int(asked))
-    share, promise = manifest.parameters.get("clicks"), manifest.promise
-    if asked and isinstance(share, int | float) and isinstance(promise, DifferentialPrivacy):
-        spent = sum(part.epsilon for part in manifest.noise if part.what == "clicks")
-        if not isclose(spent, share * promise.epsilon, rel_tol=_ROUNDING):
-            yield Witness(kind="other_promise", support=in_units(share * promise.epsilon), needed=in_units(spent))
-
-
-def _order(_: Manifest, data: Tallies | QueryLog) -> Iterator[Witness]:
-    """Rows come by count and text: in any other order they could tell how they stood in the log."""
-    if isinstance(data, QueryLog):
-        return
-    for frame in (data.frame, data.clicks):
-        if frame is None:
-            continue
-        texts = frame.columns[:-1]
-        by_count = frame.sort("count", *texts, descending=[True, *(False for _ in texts)])
-        n_moved = int((frame.hash_rows() != by_count.hash_rows()).sum())
-        if n_moved:
-            yield Witness(kind="other_order", support=n_moved, needed=0)
+def _counts_broken(manifest: Manifest, tallies: Tallies) -> Iterator[Witness]:
+    """Yield counts of clicks that no part of the budget is for, or that are missing, and rows in another order."""
+    has_clicks = in_units(manifest.parameters.get("clicks")) > 0
+    if (tallies.clicks is not None) != has_clicks:
+        yield Witness(kind="other_clicks", support=tallies.n_clicks, needed=int(has_clicks))
+    # Rows come by count and text: in any other order they could tell how they stood in the log.
+    for frame in (tallies.frame, tallies.clicks):
+        if frame is not None:
+            texts = frame.columns[:-1]
+            by_count = frame.sort("count", *texts, descending=[True, *(False for _ in texts)])
+            n_moved = int((frame.hash_rows() != by_count.hash_rows()).sum())
+            if n_moved:
+                yield Witness(kind="other_order", support=n_moved, needed=0)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from queryveil.checks.tokens import Codes, Ints, Tokens, number, terms_of, tokenise
+from queryveil.checks.tokens import Codes, Ints, number, terms_of, tokenise
 from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import QueryLog
 from queryveil.kernels import njit
@@ -53,18 +53,6 @@ def gather_histories(
             if not is_writing:
                 starts[i + 1] = n - before
     return starts, terms
-
-
-def lay_out(starts: Ints, items: Ints, *, n_items: int) -> Codes:
-    """Return the histories in one array, each ascending and ended by -1.
-
-    >>> lay_out(np.array([0, 2, 2, 3]), np.array([4, 1, 0]), n_items=5).tolist()
-    [1, 4, -1, -1, 0, -1]
-    """
-    # Sorted by history and then by item at once.
-    keys = np.repeat(np.arange(starts.size - 1), np.diff(starts)) * max(1, n_items) + items
-    keys.sort()
-    return np.insert((keys % max(1, n_items)).astype(np.int32), starts[1:], -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -140,14 +128,21 @@ def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks
     rare_first = np.argsort(support, kind="stable")
     rank = np.empty(rare_first.size, np.int64)
     rank[rare_first] = np.arange(rare_first.size)
+    n_rows = np.bincount(queries.codes, minlength=tokens.starts.size - 1)
+    n_occurrences = np.zeros(n_words, np.int64)
+    np.add.at(n_occurrences, tokens.terms, np.repeat(n_rows, np.diff(tokens.starts)))
+    # Sorted by history and then by item at once.
+    n_items = max(1, rank.size)
+    keys = np.repeat(np.arange(starts.size - 1), np.diff(starts)) * n_items + rank[items]
+    keys.sort()
     return Histories(
         log=log,
         by_blanks=by_blanks,
-        line=lay_out(starts, rank[items], n_items=rank.size),
+        line=np.insert((keys % n_items).astype(np.int32), starts[1:], -1),
         starts=starts + np.arange(starts.size),
         support=support[rare_first],
         words=tokens.words,
-        n_occurrences=_occurrences(tokens, np.bincount(queries.codes, minlength=tokens.starts.size - 1)),
+        n_occurrences=n_occurrences,
         word_of_item=word_of_item[rare_first],
         history_of_row=history_of_row,
     )
@@ -162,9 +157,3 @@ def _owners(log: QueryLog, windows: pl.Series | None) -> tuple[Ints, Ints]:
     n_windows = max(len(window.distinct), 1)
     distinct, of_row = np.unique(user.codes * n_windows + window.codes, return_inverse=True)
     return of_row, distinct % n_windows
-
-
-def _occurrences(tokens: Tokens, n_rows: Ints) -> Ints:
-    n_occurrences = np.zeros(len(tokens.words), np.int64)
-    np.add.at(n_occurrences, tokens.terms, np.repeat(n_rows, np.diff(tokens.starts)))
-    return n_occurrences

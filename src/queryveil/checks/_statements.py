@@ -152,7 +152,7 @@ def statements(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest states that no release of its method has, in one line each."""
     if isinstance(manifest.promise, guarantees.NoPromise):
         return
-    for rule in (_method, _settings, _amounts, _rows, _parts, _versions, _warnings, _columns, _file):
+    for rule in (_method, _amounts, _rows, _parts, _warnings, _columns, _file):
         yield from rule(manifest)
 
 
@@ -160,9 +160,6 @@ def _method(manifest: Manifest) -> Iterator[str]:
     expected = _PROMISES.get(manifest.method, type(manifest.promise))
     if not manifest.method or expected is not type(manifest.promise):
         yield f"{MANIFEST} names a method that makes another promise"
-
-
-def _settings(manifest: Manifest) -> Iterator[str]:
     known = _SETTINGS.get(manifest.method)
     if known is not None:
         odd = [name for name, value in manifest.parameters.items() if name not in known or not known[name](value)]
@@ -200,9 +197,6 @@ def _parts(manifest: Manifest) -> Iterator[str]:
     has_clusters = isinstance(promise, guarantees.KdeltaAnonymity) and not promise.same_texts
     if (manifest.query_clusters and not has_clusters) or manifest.noise:
         yield f"{MANIFEST} has clusters of queries or noise, which no such release has"
-
-
-def _versions(manifest: Manifest) -> Iterator[str]:
     pairs = manifest.versions.items()
     if not all(_PACKAGE.fullmatch(name) and _VERSION.fullmatch(text) for name, text in pairs):
         yield f"{MANIFEST} has versions that are none"

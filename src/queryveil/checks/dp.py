@@ -48,11 +48,7 @@ _MADE_UP = "rows are made up from noisy counts that are not in the release, so t
 
 
 def verify_dp(
-    data: Tallies | QueryLog,
-    promise: DifferentialPrivacy,
-    *,
-    noise: Sequence[Noise],
-    original: QueryLog | None = None,
+    data: Tallies | QueryLog, promise: DifferentialPrivacy, *, noise: Sequence[Noise], original: QueryLog | None = None
 ) -> Verdict:
     """Judge the promise by how noise was added, part by part, and by the counts that were released.
 

@@ -22,8 +22,8 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
     """
     terms = _by_term(_numbered(groups), any_case=isinstance(original, Profiles))
     at_least = pl.col("holders").fill_null(1).clip(lower_bound=1) if strict else pl.lit(1)
-    released = terms.with_columns(support=at_least.cast(pl.Int128)).group_by("term", maintain_order=True)
-    released = released.agg(pl.col("support").sum(), pl.first("row", "position"))
+    by_term = terms.with_columns(support=at_least.cast(pl.Int128)).group_by("term", maintain_order=True)
+    released = by_term.agg(pl.col("support").sum(), pl.first("row", "position"))
     more = _more(released, _holders(original))
     if more.height and isinstance(original, QueryLog):
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.

@@ -8,7 +8,6 @@ text or an id of a user.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -121,7 +120,8 @@ def faults_of_columns(
     roles = {"user", "query", *(name for name in kept if name in ROLES)}
     if manifest.columns.time is not TimeDetail.DROP:
         roles.add("time")
-    if _covers_urls(manifest) and "url" in columns:
+    is_kdelta = manifest.method == "kdelta" or isinstance(manifest.promise, KdeltaAnonymity)
+    if (is_kdelta or manifest.promise.is_noisy) and "url" in columns:
         roles.add("url")
     there = {name for name in columns if name in ROLES}
     if manifest.data.format in _FIXED:
@@ -158,11 +158,6 @@ def _compared(file: str, there: Counter[str], expected: Counter[str]) -> Iterato
 def _plain_name(name: str) -> str:
     """Return the name of a column that may have been changed where two had the same, or where it cannot be written."""
     return _RENAMED.sub("", re.sub("[\0\t\n\r]", " ", name))
-
-
-def _covers_urls(manifest: Manifest) -> bool:
-    is_kdelta = manifest.method == "kdelta" or isinstance(manifest.promise, KdeltaAnonymity)
-    return is_kdelta or manifest.promise.is_noisy
 
 
 def finer_than(times: pl.Series, detail: TimeDetail) -> pl.Series:
@@ -267,14 +262,10 @@ def _settings(manifest: Manifest) -> Iterator[str]:
             if name == "delta" and fields.get("same_texts") is True:
                 # Each text is a cluster of its own then, whatever was asked for.
                 said = 0.0
-            if not _same(said, promised):
+            if said != promised or isinstance(said, bool) is not isinstance(promised, bool):
                 yield f"{MANIFEST} promises {name}={promised}, and its settings say {_named(str(said))}"
     if isinstance(promise, KmAnonymity) and parameters.get("taxonomy") not in (None, False) and not promise.items:
         yield f"{MANIFEST} promises terms, and its settings say that they are nodes of a taxonomy"
-
-
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
 def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
@@ -290,18 +281,13 @@ def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
             return nothing
         lowered = texts.str.to_lowercase().str.normalize("NFC").str.replace_all(r"[^\p{L}\p{M}\p{Nd}]+", " ")
         suspects = texts != lowered.str.strip_chars(" ")
-        return suspects & (texts != _by_terms(texts, suspects))
+        by_terms = [" ".join(terms_of(text)) if odd else text for text, odd in zip(texts, suspects, strict=True)]
+        return suspects & (texts != pl.Series(by_terms, dtype=pl.String))
     if method in ("kdelta", "query_threshold", "plink"):
         blanks = texts.str.replace_all(r"[\s\x00\x1c-\x1f]+", " ").str.strip_chars(" ")
         lowered = blanks.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
         return (blanks != lowered) & (blanks != folded_all(blanks))
     return nothing
-
-
-def _by_terms(texts: pl.Series, suspects: pl.Series) -> pl.Series:
-    """Return the suspected texts as their terms, by the checker's own tokeniser."""
-    cut = [" ".join(terms_of(text)) if suspect else text for text, suspect in zip(texts, suspects, strict=True)]
-    return pl.Series(cut, dtype=pl.String)
 
 
 def _texts(release: Release, file: DataFile) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Groups, Int32s, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Floats, Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
@@ -42,13 +42,12 @@ class LogRows:
         query = np.where(is_empty[tokens.row_query], -1, tokens.row_query).astype(np.int32)
         return cls(user=user, query=query, time=_filled(log, "time"), url=_filled(log, "url"))
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.query)
+    def n_asked(self, n_queries: int) -> Int64s:
+        """Return the number of rows of each query."""
+        return np.bincount(self.query[self.query >= 0], minlength=n_queries).astype(np.int64)
 
     def __repr__(self) -> str:
-        return f"LogRows(n_rows={self.n_rows})"
+        return f"LogRows(n_rows={len(self.query)})"
 
 
 def _filled(log: QueryLog, name: str) -> pl.Series | None:

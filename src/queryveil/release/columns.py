@@ -168,15 +168,15 @@ class ColumnPolicy:
         has made the user column distinct for each owner.
         """
         out = self.released_columns(frame, protected=protected)
-        users = _fresh_ids(owners, rng) if self.ids is Ids.FRESH else self.released_ids(frame["user"])
-        order = _shuffled_order(owners, rng)
+        if self.ids is Ids.FRESH:
+            present, place = np.unique(owners, return_inverse=True)
+            users = pl.Series("user", (rng.permutation(len(present)) + 1)[place]).cast(pl.String)
+        else:
+            users = self.released_ids(frame["user"])
+        # Owners are shuffled, and the rows of each, which stay together.
+        n_owners = int(owners.max(initial=-1)) + 1
+        order = pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
         return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
-
-
-def _fresh_ids(owners: Int32s, rng: np.random.Generator) -> pl.Series:
-    present, place = np.unique(owners, return_inverse=True)
-    numbers = rng.permutation(len(present)) + 1
-    return pl.Series("user", numbers[place]).cast(pl.String)
 
 
 def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
@@ -194,12 +194,6 @@ def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
         digest.update(user.encode())
         pseudonyms.append(digest.hexdigest()[:_ID_LENGTH])
     return pl.Series(pseudonyms, dtype=pl.String)
-
-
-def _shuffled_order(owners: Int32s, rng: np.random.Generator) -> pl.Series:
-    """Return an order with the owners shuffled, and the rows of each, which stay together."""
-    n_owners = int(owners.max(initial=-1)) + 1
-    return pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
 
 
 _Choice = TypeVar("_Choice", bound=StrEnum)

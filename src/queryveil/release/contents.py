@@ -72,23 +72,19 @@ class OpenFolder:
 
     def kind(self, name: str) -> str:
         """Return what lies there under a name: file, folder, link, pipe, socket or device, or nothing."""
-        try:
-            found = os.stat(name, dir_fd=self._handle, follow_symlinks=False)
-        except (OSError, ValueError):
-            return ""
-        return _KINDS.get(stat.S_IFMT(found.st_mode), "device")
+        found = self._stat(name)
+        return "" if found is None else _KINDS.get(stat.S_IFMT(found.st_mode), "device")
 
     def identities(self, names: Iterable[str]) -> set[object]:
         """Return what tells the files of these names apart: links to one file have the same."""
-        found: set[object] = set()
-        for name in names:
-            try:
-                there = os.stat(name, dir_fd=self._handle, follow_symlinks=False)
-            except (OSError, ValueError):
-                found.add(name)
-            else:
-                found.add((there.st_dev, there.st_ino))
-        return found
+        found = {name: self._stat(name) for name in names}
+        return {name if there is None else (there.st_dev, there.st_ino) for name, there in found.items()}
+
+    def _stat(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+        except (OSError, ValueError):
+            return None
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raise if it is missing, or anything but a file."""

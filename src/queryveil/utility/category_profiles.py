@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
+from queryveil.data import Floats, Int8s, Int32s, Int64s
 from queryveil.kernels import njit
 from queryveil.pairing import Identity, LogRows, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
@@ -29,7 +29,7 @@ def category_profiles(pair: Pair) -> Measures:
     # With windows a person is several released users, and all of them together make up the profile.
     is_cut = pair.release.manifest.parameters.get("window") is not None
     released, there = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
-    same = there * unchanged(before, released)
+    same = there * (np.abs(before - released) < 1e-6).all(axis=1)
     moved = there * jensen_shannon(before, released) + (1.0 - there)
     notes = () if pair.identity.exact else (_CUT if is_cut else _FRESH,)
     about = "of the users have as many queries of each category as before"
@@ -76,11 +76,6 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     there = np.minimum(1.0, weight)
     scale = np.where(weight > 0, there if is_cut else weight, 1.0)
     return summed / scale[:, None], there
-
-
-def unchanged(before: Int64s, after: Floats) -> Bools:
-    """Return which rows are equal."""
-    return np.asarray((np.abs(before - after) < 1e-6).all(axis=1))
 
 
 def jensen_shannon(one: Int64s | Floats, other: Int64s | Floats) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data import Floats, Int64s
 from queryveil.pairing import Pair
 from queryveil.utility.score import Measures, Score, kept, note
 
@@ -15,7 +15,7 @@ N_RANKED = 1000
 def frequencies(pair: Pair) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
     original, released = pair.original_rows, pair.released_rows
-    found = frequencies_of_counts(*(_counts(rows.query, len(pair.queries)) for rows in (original, released)))
+    found = frequencies_of_counts(*(rows.n_asked(len(pair.queries)) for rows in (original, released)))
     clicked = None if released.url is None else released.url.to_frame("url").with_columns(count=pl.lit(1))
     return found + top_urls(original.url, clicked)
 
@@ -35,10 +35,6 @@ def top_urls(original: pl.Series | None, clicked: pl.DataFrame | None) -> Measur
     after = clicked.group_by("url").agg(after=pl.col("count").sum().cast(pl.Int64).clip(lower_bound=0))
     both = before.join(after, on="url", how="full", coalesce=True).filter(pl.col("url") != "").fill_null(0)
     return Measures(scores=(_top("URLs", both["before"].to_numpy(), both["after"].to_numpy()),))
-
-
-def _counts(numbers: Int32s, n_numbers: int) -> Int64s:
-    return np.bincount(numbers[numbers >= 0], minlength=n_numbers).astype(np.int64)
 
 
 def _top(what: str, before: Int64s, after: Int64s) -> Score:

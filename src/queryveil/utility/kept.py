@@ -84,8 +84,7 @@ _ABOUT = {
 
 def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> Measures:
     """Measure a released log."""
-    asked = (rows.query[rows.query >= 0] for rows in (pair.original_rows, pair.released_rows))
-    before, after = (np.bincount(query, minlength=len(pair.queries)) for query in asked)
+    before, after = (rows.n_asked(len(pair.queries)) for rows in (pair.original_rows, pair.released_rows))
     n_queries = int((before > 0).sum())
     n_kept = int(((before > 0) & (after > 0)).sum())
     users, n_rows = _users_kept(pair, identity), pair.log.n_rows
