@@ -9,15 +9,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.data import Layout, QueryLog
+from queryveil.data import Int64s, Layout, QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats import layout_for, write_log
 from queryveil.progress import step
 from queryveil.rng import generator
-from queryveil.synthesis.needs import N_TOPICS, NAVIGATE
 from queryveil.synthesis.secrets import VICTIM_ROWS, Planting, Secret, choose_victims, how_many, list_secrets, plant
-from queryveil.synthesis.sessions import Rows, draw_rows, draw_times
-from queryveil.synthesis.shapes import Ints, Shape, history_lengths, mandelbrot, ranks, shape_named
+from queryveil.synthesis.sessions import N_TOPICS, NAVIGATE, Rows, draw_rows, draw_times
+from queryveil.synthesis.shapes import Shape, history_lengths, mandelbrot, ranks, shape_named
 from queryveil.synthesis.values import term_values
 from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabulary, invent
 
@@ -32,20 +31,18 @@ def url_table(vocabulary: Vocabulary) -> pl.Series:
 
 
 def draw_clicks(
-    rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, rows: Rows, urls: pl.Series
+    rng: np.random.Generator, *, vocabulary: Vocabulary, rows: Rows, urls: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
     """Return rank and URL of each row, null where nothing was clicked."""
     n, n_sites = len(rows.user), len(urls)
-    clicked = rng.random(n) < shape.clicked
+    clicked = rng.random(n) < vocabulary.shape.clicked
     navigates = rows.kind == NAVIGATE
     rank = rng.geometric(np.where(navigates, 0.9, 0.4)).clip(max=50)
     # The result depends on need and rank alone: mixing their numbers stands in for a search engine.
-    mixed = (
-        rows.core.astype(np.uint64) * np.uint64(2_654_435_761) + rank.astype(np.uint64) * np.uint64(40_503_001)
-    ) % (np.uint64(2**32))
-    topic = rows.subtopic // N_SUBTOPICS
-    place = ranks(mandelbrot(max(1, n_sites // N_TOPICS), power=0.7, offset=2.0), mixed / 2.0**32)
-    site = np.minimum(place * N_TOPICS + topic, n_sites - 1)
+    mixed = rows.core.astype(np.uint64) * np.uint64(2_654_435_761) + rank.astype(np.uint64) * np.uint64(40_503_001)
+    share = mixed % np.uint64(2**32) / 2.0**32
+    place = ranks(mandelbrot(max(1, n_sites // N_TOPICS), power=0.7, offset=2.0), share)
+    site = np.minimum(place * N_TOPICS + rows.subtopic // N_SUBTOPICS, n_sites - 1)
     own = navigates & (rank == 1)
     site[own] = rows.core[own] - vocabulary.start("site")
     shown = pl.Series(clicked)
@@ -91,7 +88,7 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     rng = generator(seed)
     plan = _plan(rng, shape=shape, users=users)
     frames = []
-    for frame in _chunks(rng, shape=shape, plan=plan):
+    for frame in _chunks(rng, plan):
         frames.append(frame)
         step("making up queries", sum(f.height for f in frames) / int(plan.lengths.sum()))
     secrets = list_secrets(plan.planting, table=plan.vocabulary.table, ids=plan.ids)
@@ -103,8 +100,8 @@ class _Plan:
     """What is settled for the whole log before its rows are made."""
 
     vocabulary: Vocabulary
-    lengths: Ints
-    is_bot: Ints
+    lengths: Int64s
+    is_bot: Int64s
     ids: pl.Series
     planting: Planting
 
@@ -129,22 +126,17 @@ def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
     )
 
 
-def _chunks(rng: np.random.Generator, *, shape: Shape, plan: _Plan) -> Iterator[pl.DataFrame]:
-    urls = url_table(plan.vocabulary)
+def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
+    vocabulary, shape, urls = plan.vocabulary, plan.vocabulary.shape, url_table(plan.vocabulary)
     total = np.cumsum(plan.lengths)
     cuts = np.unique(np.searchsorted(total, np.arange(CHUNK_ROWS, total[-1], CHUNK_ROWS)) + 1)
     edges = [0, *(int(cut) for cut in cuts if cut < len(total)), len(total)]
     n_novel = 0
     for start, stop in pairwise(edges):
-        part, vocabulary = slice(start, stop), plan.vocabulary
-        lengths, is_bot = plan.lengths[part], plan.is_bot[part]
-        rows = draw_rows(
-            rng, shape=shape, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, novel_from=len(vocabulary.table)
-        )
+        lengths, is_bot = plan.lengths[start:stop], plan.is_bot[start:stop]
+        rows = draw_rows(rng, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot)
         _write_planting(rows, plan.planting, start=start, stop=stop, first=np.cumsum(lengths) - lengths)
-        times = draw_times(
-            rng, shape=shape, user=rows.user, lengths=lengths, is_bot=is_bot, session_start=rows.session_start
-        )
+        times = draw_times(rng, shape=shape, rows=rows, lengths=lengths, is_bot=is_bot)
         serials = vocabulary.next_serial + n_novel + np.arange(rows.n_novel)
         n_novel += rows.n_novel
         columns = {
@@ -153,11 +145,11 @@ def _chunks(rng: np.random.Generator, *, shape: Shape, plan: _Plan) -> Iterator[
             "time": _datetimes(shape, times),
         }
         if shape.has_clicks:
-            columns["rank"], columns["url"] = draw_clicks(rng, shape=shape, vocabulary=vocabulary, rows=rows, urls=urls)
+            columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows, urls=urls)
         yield pl.DataFrame(columns)
 
 
-def _write_planting(rows: Rows, planting: Planting, *, start: int, stop: int, first: Ints) -> None:
+def _write_planting(rows: Rows, planting: Planting, *, start: int, stop: int, first: Int64s) -> None:
     here = np.flatnonzero((planting.user >= start) & (planting.user < stop))
     at = first[planting.user[here] - start] + planting.place[here]
     for column in rows.cells:
@@ -174,7 +166,7 @@ def _spell(rows: Rows, table: pl.Series) -> pl.Series:
     return pl.DataFrame(columns).select(query=pl.concat_str(pl.all(), separator=" ", ignore_nulls=True))["query"]
 
 
-def _datetimes(shape: Shape, seconds: Ints) -> pl.Series:
+def _datetimes(shape: Shape, seconds: Int64s) -> pl.Series:
     start = pl.Series([shape.start], dtype=pl.Datetime("us")).cast(pl.Int64)[0]
     return pl.Series("time", start + seconds * 1_000_000).cast(pl.Datetime("us"))
 
@@ -190,13 +182,11 @@ def write_synthetic(
     """Write OUT, OUT.secrets.jsonl and, with a `values_seed`, OUT.values.csv; give what was written."""
     log, secrets, values = Path(path), Path(f"{path}.secrets.jsonl"), Path(f"{path}.values.csv")
     files = [log, secrets] if values_seed is None else [log, secrets, values]
-    for file in files:
-        if file.exists() and not force:
-            raise BadFile(str(file), "is already there; choose another name, or replace it with --force")
+    if there := [file for file in files if file.exists() and not force]:
+        raise BadFile(str(there[0]), "is already there; choose another name, or replace it with --force")
     try:
         write_log(made.log, log, layout=layout or layout_for(log))
-        encoder = msgspec.json.Encoder()
-        secrets.write_bytes(b"".join(encoder.encode(secret) + b"\n" for secret in made.secrets))
+        secrets.write_bytes(msgspec.json.Encoder().encode_lines(made.secrets))
         if values_seed is not None:
             term_values(made.log, seed=values_seed).write_csv(values)
     except OSError as error:

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.synthesis.needs import NONE
-from queryveil.synthesis.shapes import Ints
+from queryveil.data import Int64s
+from queryveil.synthesis.sessions import NONE
 from queryveil.synthesis.vocabulary import Vocabulary
 
 N_OTHERS = 12
@@ -34,16 +34,15 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Planting:
-    """Which rows say what: `row` is a row of the log, `cells` the three words it gets."""
+    """Who is planted, and which rows of which users say what: `place` counts a user's rows, `cells` are three words."""
 
-    victims: Ints
-    names: Ints
-    towns: Ints
-    illnesses: Ints
-    user: Ints
-    place: Ints
-    """Which of the user's rows."""
-    cells: Ints
+    victims: Int64s
+    names: Int64s
+    towns: Int64s
+    illnesses: Int64s
+    user: Int64s
+    place: Int64s
+    cells: Int64s
 
 
 def how_many(users: int) -> int:
@@ -51,14 +50,13 @@ def how_many(users: int) -> int:
     return min(users, 100, max(3, users // 1000))
 
 
-def choose_victims(rng: np.random.Generator, *, users: int) -> tuple[Ints, Ints]:
+def choose_victims(rng: np.random.Generator, *, users: int) -> tuple[Int64s, Int64s]:
     """Choose the planted users, and the others in random order."""
-    order = rng.permutation(users)
-    n = how_many(users)
+    order, n = rng.permutation(users), how_many(users)
     return order[:n], order[n:]
 
 
-def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Ints, others: Ints) -> Planting:
+def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, others: Int64s) -> Planting:
     """Write the queries of the planted people, and those of others for the same names and towns.
 
     Names and towns come from ranges that no other query draws from; nobody else asks for a name and its town.
@@ -98,8 +96,7 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Ints, ot
 def list_secrets(planting: Planting, *, table: pl.Series, ids: pl.Series) -> tuple[Secret, ...]:
     """Spell the planted people out."""
     columns = [table.gather(words) for words in (planting.names, planting.towns, planting.illnesses)]
-    rows = zip(ids.gather(planting.victims), *columns, strict=True)
     return tuple(
         Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
-        for user, name, town, illness in rows
+        for user, name, town, illness in zip(ids.gather(planting.victims), *columns, strict=True)
     )

@@ -1,34 +1,166 @@
-"""Rows of synthetic users: sessions, refinements and typing errors."""
+"""Rows of synthetic users: their information needs, sessions, refinements, typing errors and times."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from queryveil.synthesis.needs import NAVIGATE, NONE, Needs, draw_modifiers, draw_needs
-from queryveil.synthesis.shapes import Ints, Shape, ranks, within
-from queryveil.synthesis.vocabulary import N_VARIANTS, Vocabulary
+from queryveil.data import Int64s
+from queryveil.synthesis.shapes import Shape, mandelbrot, ranks, within
+from queryveil.synthesis.vocabulary import N_HEAD, N_SUBTOPICS, N_VARIANTS, Vocabulary
 
+TOPIC, NAVIGATE, PERSON, LOCAL = range(4)
+NONE = -1
+N_TOPICS = 16
+HEALTH = 4
 MAX_WIDTH = 4
+
+_TOPICS = mandelbrot(N_TOPICS, power=0.6, offset=1.0)
+_SUBTOPICS = mandelbrot(N_SUBTOPICS, power=0.7, offset=0.5)
+_HEAD = mandelbrot(N_HEAD, power=2.2, offset=1.7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Needs:
+    """One entry per need: its kind, its subtopic and the words that stay through all its queries."""
+
+    kind: Int64s
+    subtopic: Int64s
+    left: Int64s
+    core: Int64s
+    stop: Int64s
+    width: Int64s
+    """How many modifiers the first query has."""
+    rare: Int64s
+    flipped: Int64s
+    n_novel: int
+
+
+def draw_needs(rng: np.random.Generator, *, vocabulary: Vocabulary, user: Int64s, length: Int64s) -> Needs:
+    """Draw a need for each session; `user` and `length` say whose it is and how many rows it has."""
+    n, shape = len(user), vocabulary.shape
+    kind = ranks(np.cumsum([1 - sum(shape.kinds), *shape.kinds]).clip(max=1.0), rng.random(n)).clip(max=LOCAL)
+    # Digging deep is for the rare things: long sessions are more often about them.
+    rare = rng.random(n) < shape.rare * np.minimum(length, shape.deep) / shape.deep
+    subtopic = _topics(rng, user) * N_SUBTOPICS + ranks(_SUBTOPICS, rng.random(n))
+    core = vocabulary.start("head") + subtopic * N_HEAD + ranks(_HEAD, rng.random(n))
+    ill = np.flatnonzero((subtopic // N_SUBTOPICS == HEALTH) & (rng.random(n) < 0.25))
+    core[ill] = vocabulary.draw(rng, "illness", len(ill))
+    left = np.full(n, NONE)
+    stop = vocabulary.draw_ranked(rng, "stop", n, power=1.0, offset=3.0)
+    stop[(rng.random(n) >= shape.stop_words) | (kind == NAVIGATE)] = NONE
+    at = np.flatnonzero((kind == TOPIC) & rare)
+    core[at], left[at], third, n_novel = _rare_words(rng, vocabulary, subtopic[at])
+    stop[at] = np.where(third == NONE, stop[at], third)
+    for which, draw in ((NAVIGATE, _site), (PERSON, _person), (LOCAL, _business)):
+        at = np.flatnonzero(kind == which)
+        left[at], core[at] = draw(rng, vocabulary, len(at))
+    plain = (kind == TOPIC) & ~rare
+    width = plain + (rng.random(n) < shape.modifiers).astype(np.int64) + (plain & (rng.random(n) < 0.4))
+    width[kind == NAVIGATE] = 0
+    return Needs(
+        kind=kind,
+        subtopic=subtopic,
+        left=left,
+        core=core,
+        stop=stop,
+        width=width.astype(np.int64),
+        rare=rare.astype(np.int64),
+        flipped=(rng.random(n) < 0.5).astype(np.int64),
+        n_novel=n_novel,
+    )
+
+
+def draw_modifiers(rng: np.random.Generator, *, vocabulary: Vocabulary, subtopic: Int64s, rare: Int64s) -> Int64s:
+    """Draw one modifier for each entry: mostly from the subtopic, else from the topic or from everywhere."""
+    n = len(subtopic)
+    source, head = rng.random(n), vocabulary.start("head")
+    elsewhere = subtopic // N_SUBTOPICS * N_SUBTOPICS + ranks(_SUBTOPICS, rng.random(n))
+    modifier = head + np.where(source < 0.6, subtopic, elsewhere) * N_HEAD + ranks(_HEAD, rng.random(n))
+    everywhere = np.flatnonzero(source > 0.8)
+    modifier[everywhere] = vocabulary.draw_ranked(rng, "general", len(everywhere), power=1.0, offset=2.0)
+    care = np.flatnonzero((subtopic // N_SUBTOPICS == HEALTH) & (source < 0.15))
+    modifier[care] = vocabulary.draw(rng, "care", len(care))
+    seldom = np.flatnonzero((rare == 1) & (source < vocabulary.shape.rare_modifiers))
+    modifier[seldom] = _tail_words(rng, vocabulary, subtopic[seldom])
+    return modifier
+
+
+def _topics(rng: np.random.Generator, user: Int64s) -> Int64s:
+    """Draw one to four topics for each user, the first ones asked most, and return one of them for each session."""
+    n_users = int(user[-1]) + 1
+    interests = ranks(_TOPICS, rng.random((n_users, 4)).ravel()).reshape(n_users, 4)
+    n_interests = rng.integers(1, 5, n_users)
+    pick = (n_interests[user] * rng.random(len(user)) ** 2).astype(np.int64)
+    return interests[user, pick]
+
+
+def _rare_words(
+    rng: np.random.Generator, vocabulary: Vocabulary, subtopic: Int64s
+) -> tuple[Int64s, Int64s, Int64s, int]:
+    """Draw phrases of a core, a left and a third word: from the subtopic's tail, or words of the user's own.
+
+    The number of these is the last value.
+    """
+    n, shape = len(subtopic), vocabulary.shape
+    core = _tail_words(rng, vocabulary, subtopic)
+    # Neighbours in rank make a phrase: they are asked together more often than not.
+    left = np.where(rng.random(n) < shape.phrase, _neighbour(vocabulary, core, distance=1), NONE)
+    third = np.where((left != NONE) & (rng.random(n) < 0.5), _neighbour(vocabulary, core, distance=3), NONE)
+    novel = np.flatnonzero(rng.random(n) < shape.novel)
+    third[novel] = NONE
+    n_novel = 0
+    for column, chance in ((core, 1.0), (left, 0.85), (third, 0.4)):
+        novel = novel[rng.random(len(novel)) < chance]
+        column[novel] = len(vocabulary.table) + n_novel + np.arange(len(novel))
+        n_novel += len(novel)
+    return core, left, third, n_novel
+
+
+def _neighbour(vocabulary: Vocabulary, word: Int64s, *, distance: int) -> Int64s:
+    first = vocabulary.start("tail")
+    words: Int64s = first + np.minimum((word - first) ^ distance, vocabulary.size("tail") - 1)
+    return words
+
+
+def _tail_words(rng: np.random.Generator, vocabulary: Vocabulary, subtopic: Int64s) -> Int64s:
+    n_tail = vocabulary.size("tail") // (N_TOPICS * N_SUBTOPICS)
+    chances = mandelbrot(n_tail, power=vocabulary.shape.tail_power, offset=vocabulary.shape.tail_offset)
+    return vocabulary.start("tail") + subtopic * n_tail + ranks(chances, rng.random(len(subtopic)))
+
+
+def _site(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
+    return np.full(n, NONE), vocabulary.draw_ranked(rng, "site", n, power=0.6, offset=50.0)
+
+
+def _person(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
+    given = vocabulary.draw_ranked(rng, "given", n, power=0.7, offset=30.0)
+    surname = vocabulary.draw_ranked(rng, "surname", n, power=0.6, offset=50.0)
+    given[rng.random(n) < 0.4] = NONE
+    return given, surname
+
+
+def _business(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
+    town = vocabulary.draw_ranked(rng, "town", n, power=0.6, offset=50.0)
+    return town, vocabulary.draw(rng, "business", n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Rows:
     """The rows of some users as numbers: `cells` are the words of each query in their order, -1 for none."""
 
-    user: Ints
-    session_start: Ints
+    user: Int64s
+    session_start: Int64s
     """Whether the row starts something new."""
-    kind: Ints
-    subtopic: Ints
-    core: Ints
-    cells: list[Ints]
+    kind: Int64s
+    subtopic: Int64s
+    core: Int64s
+    cells: list[Int64s]
     n_novel: int
 
 
-def draw_rows(
-    rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, lengths: Ints, is_bot: Ints, novel_from: int
-) -> Rows:
+def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int64s, is_bot: Int64s) -> Rows:
     """Draw all rows of some users, `lengths` of them each."""
+    shape = vocabulary.shape
     user = np.repeat(np.arange(len(lengths)), lengths)
     first = np.cumsum(lengths) - lengths
     # A bot asks for few things, again and again; who asks most has the most different needs.
@@ -38,10 +170,9 @@ def draw_rows(
     session = np.cumsum(starts) - 1
     at = np.flatnonzero(starts)
     need = _revisits(rng, shape=shape, owner=user[at])[session]
-    length = np.bincount(session)
-    needs = draw_needs(rng, shape=shape, vocabulary=vocabulary, user=user[at], length=length, novel_from=novel_from)
-    cells = _refine(rng, shape=shape, vocabulary=vocabulary, needs=needs, need=need, session=session, at=at)
-    _mistype(rng, shape=shape, vocabulary=vocabulary, cells=cells)
+    needs = draw_needs(rng, vocabulary=vocabulary, user=user[at], length=np.bincount(session))
+    cells = _refine(rng, vocabulary=vocabulary, needs=needs, need=need, session=session, at=at)
+    _mistype(rng, vocabulary=vocabulary, cells=cells)
     return Rows(
         user=user,
         session_start=starts.astype(np.int64),
@@ -53,12 +184,11 @@ def draw_rows(
     )
 
 
-def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Ints) -> Ints:
+def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Int64s) -> Int64s:
     """Say for each session whose need it has: its own, or that of an earlier session of the user."""
     n = len(owner)
     index = np.arange(n)
-    first = np.searchsorted(owner, owner)
-    earlier = index - first
+    earlier = index - np.searchsorted(owner, owner)
     back = 1 + (rng.random(n) * earlier).astype(np.int64)
     need = np.where((rng.random(n) < shape.revisit) & (earlier > 0), index - np.minimum(back, earlier), index)
     while True:
@@ -69,11 +199,11 @@ def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Ints) -> Ints:
 
 
 def _refine(
-    rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, needs: Needs, need: Ints, session: Ints, at: Ints
-) -> list[Ints]:
+    rng: np.random.Generator, *, vocabulary: Vocabulary, needs: Needs, need: Int64s, session: Int64s, at: Int64s
+) -> list[Int64s]:
     """Turn needs into queries: from row to row a word is added, dropped or swapped, or nothing changes."""
     step = rng.random(len(need))
-    rest = 1 - shape.repeat
+    rest = 1 - vocabulary.shape.repeat
     added = (step > 1 - 0.3 * rest).astype(np.int64)
     dropped = ((step > 1 - 0.6 * rest) & (added == 0)).astype(np.int64)
     swapped = ((step > 1 - rest) & (step <= 1 - 0.6 * rest)).astype(np.int64)
@@ -86,13 +216,13 @@ def _refine(
     np.maximum.at(reach, need, offset + width)
     base = np.cumsum(reach) - reach
     subtopic, rare = np.repeat(needs.subtopic, reach), np.repeat(needs.rare, reach)
-    pool = np.append(draw_modifiers(rng, shape=shape, vocabulary=vocabulary, subtopic=subtopic, rare=rare), NONE)
+    pool = np.append(draw_modifiers(rng, vocabulary=vocabulary, subtopic=subtopic, rare=rare), NONE)
     where = base[need] + offset
     modifiers = [np.where(width > i, pool[np.minimum(where + i, len(pool) - 1)], NONE) for i in range(MAX_WIDTH)]
     return _arrange(vocabulary, needs, need, modifiers)
 
 
-def _arrange(vocabulary: Vocabulary, needs: Needs, need: Ints, modifiers: list[Ints]) -> list[Ints]:
+def _arrange(vocabulary: Vocabulary, needs: Needs, need: Int64s, modifiers: list[Int64s]) -> list[Int64s]:
     core, left, stop = needs.core[need], needs.left[need], needs.stop[need]
     for i, modifier in enumerate(modifiers):
         for other in (core, left, *modifiers[:i]):
@@ -111,11 +241,11 @@ def _arrange(vocabulary: Vocabulary, needs: Needs, need: Ints, modifiers: list[I
     return [np.where(flipped, first, NONE), before, left, core, np.where(flipped, NONE, stop), after, *others]
 
 
-def _mistype(rng: np.random.Generator, *, shape: Shape, vocabulary: Vocabulary, cells: list[Ints]) -> None:
+def _mistype(rng: np.random.Generator, *, vocabulary: Vocabulary, cells: list[Int64s]) -> None:
     n_spelled = vocabulary.size("variants") // N_VARIANTS
     for column in cells:
         at = np.flatnonzero((column >= 0) & (column < n_spelled))
-        at = at[rng.random(len(at)) < shape.misspelled]
+        at = at[rng.random(len(at)) < vocabulary.shape.misspelled]
         column[at] = vocabulary.start("variants") + column[at] * N_VARIANTS + rng.integers(0, N_VARIANTS, len(at))
 
 
@@ -124,17 +254,22 @@ PAUSE = 31 * 60
 SITTING_ROWS = 60
 """A person's sitting never has more rows, so none looks like a bot."""
 
-_HOURS = np.array([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 6, 4], dtype=np.float64)
+_HOURS = np.cumsum([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 6, 4]) / 110
+"""The chances of the hours of a day, summed up."""
 
 
-def draw_times(
-    rng: np.random.Generator, *, shape: Shape, user: Ints, lengths: Ints, is_bot: Ints, session_start: Ints
-) -> Ints:
+def draw_times(rng: np.random.Generator, *, shape: Shape, rows: Rows, lengths: Int64s, is_bot: Int64s) -> Int64s:
     """Return the seconds of each row since the log's start, in order within each user."""
-    first = np.cumsum(lengths) - lengths
-    sitting_start = _sittings(rng, shape=shape, user=user, first=first, is_bot=is_bot, session_start=session_start)
-    at = np.flatnonzero(sitting_start)
-    sitting = np.cumsum(sitting_start) - 1
+    user, first = rows.user, np.cumsum(lengths) - lengths
+    n_sessions = np.add.reduceat(rows.session_start, first)
+    # There must be time for all sittings, so whoever has many needs settles several in one.
+    chance = np.minimum(0.8, shape.days * 12 / n_sessions)
+    starts = (rows.session_start == 1) & (rng.random(len(user)) < chance[user])
+    starts |= (np.arange(len(user)) - first[user]) % SITTING_ROWS == 0
+    starts &= is_bot[user] == 0
+    starts[first] = True
+    at = np.flatnonzero(starts)
+    sitting = np.cumsum(starts) - 1
     pace = np.where(is_bot, 2.0, np.minimum(45.0, shape.days * 86_400 / 3 / lengths))
     gap = 1 + (rng.standard_exponential(len(user)) * pace[user]).astype(np.int64).clip(max=900)
     gap[at] = 0
@@ -142,30 +277,14 @@ def draw_times(
     inside = passed - passed[at][sitting]
     lasts = np.bincount(sitting, weights=gap).astype(np.int64) + PAUSE
     start = _place(rng, shape=shape, owner=user[at], lasts=lasts)
-    times: Ints = start[sitting] + inside
+    times: Int64s = start[sitting] + inside
     return times
 
 
-def _sittings(
-    rng: np.random.Generator, *, shape: Shape, user: Ints, first: Ints, is_bot: Ints, session_start: Ints
-) -> Ints:
-    n_sessions = np.add.reduceat(session_start, first)
-    # There must be time for all sittings, so whoever has many needs settles several in one.
-    chance = np.minimum(0.8, shape.days * 12 / n_sessions)
-    starts = (session_start == 1) & (rng.random(len(user)) < chance[user])
-    starts |= (np.arange(len(user)) - first[user]) % SITTING_ROWS == 0
-    starts &= is_bot[user] == 0
-    starts[first] = True
-    flags: Ints = starts.astype(np.int64)
-    return flags
-
-
-def _place(rng: np.random.Generator, *, shape: Shape, owner: Ints, lasts: Ints) -> Ints:
+def _place(rng: np.random.Generator, *, shape: Shape, owner: Int64s, lasts: Int64s) -> Int64s:
     """Put the sittings of each user on the clock: at likely hours, one after the other, within the log's days."""
     n, span = len(owner), shape.days * 86_400
-    hours = np.cumsum(_HOURS) / _HOURS.sum()
-    hours[-1] = 1.0
-    second = ranks(hours, rng.random(n)) * 3600 + rng.integers(0, 3600, n)
+    second = ranks(_HOURS, rng.random(n)) * 3600 + rng.integers(0, 3600, n)
     wish = rng.integers(0, shape.days, n) * 86_400 + second
     wish = wish[np.lexsort((wish, owner))]
     before = np.cumsum(lasts) - lasts
@@ -174,5 +293,5 @@ def _place(rng: np.random.Generator, *, shape: Shape, owner: Ints, lasts: Ints) 
     start = np.maximum.accumulate(wish - before + apart) - apart + before
     last = np.searchsorted(owner, owner, side="right") - 1
     remaining = before[last] + lasts[last] - before
-    placed: Ints = np.minimum(start, span - remaining)
+    placed: Int64s = np.minimum(start, span - remaining)
     return placed

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 
+from queryveil.data import Floats, Int64s
 from queryveil.errors import BadParameter
 
 
@@ -121,10 +121,6 @@ def shape_named(name: str) -> Shape:
     return _SHAPES[name]
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-
 def mandelbrot(n: int, *, power: float, offset: float) -> Floats:
     """Return the cumulative Zipf-Mandelbrot chances of ranks 0 to n-1: (rank + 1 + offset) ** -power.
 
@@ -137,12 +133,12 @@ def mandelbrot(n: int, *, power: float, offset: float) -> Floats:
     return cumulative
 
 
-def ranks(cumulative: Floats, uniform: Floats) -> Ints:
+def ranks(cumulative: Floats, uniform: Floats) -> Int64s:
     """Turn uniform numbers below 1 into ranks with the given cumulative chances."""
     return np.searchsorted(cumulative, uniform, side="right").astype(np.int64)
 
 
-def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: int, power: float) -> Ints:
+def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: int, power: float) -> Int64s:
     """Draw how many rows each user has: heavy-tailed, with the given mean and largest value.
 
     The uniform numbers are spread evenly, so the sum hardly depends on the seed.
@@ -157,7 +153,7 @@ def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: 
     return ranks(cumulative, even) + 1
 
 
-def within(values: Ints, starts: Ints, group: Ints) -> Ints:
+def within(values: Int64s, starts: Int64s, group: Int64s) -> Int64s:
     """Return the running sum of values within each group; `starts` are the groups' first rows.
 
     >>> within(np.array([1, 1, 1, 1]), np.array([0, 2]), np.array([0, 0, 1, 1])).tolist()

@@ -1,13 +1,11 @@
 """A made-up marketing table: what advertisers would bid for a log's terms, and what they would get."""
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from queryveil.data import QueryLog
+from queryveil.data import Bools, Floats, Int64s, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.rng import generator
-from queryveil.synthesis.shapes import Floats, Ints
 
 LISTED = 0.47
 """Share of the terms that are in the table (117,916 of 251,115 in the paper), frequent ones first."""
@@ -65,11 +63,11 @@ def _user_counts(log: QueryLog) -> pl.DataFrame:
 
 def _listed(rng: np.random.Generator, counts: pl.DataFrame) -> pl.DataFrame:
     noise = rng.random(counts.height)
-    order: Ints = np.argsort(-(np.log(counts["users"].to_numpy()) + noise), kind="stable")
+    order: Int64s = np.argsort(-(np.log(counts["users"].to_numpy()) + noise), kind="stable")
     return counts[np.sort(order[: max(1, round(LISTED * len(order)))])] if len(order) else counts
 
 
-def _scaled(values: Floats, among: npt.NDArray[np.bool_]) -> Floats:
+def _scaled(values: Floats, among: Bools) -> Floats:
     spread = _spread(values[among])
     return values / spread if spread > 0 else np.zeros_like(values)
 

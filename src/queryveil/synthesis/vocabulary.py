@@ -8,9 +8,9 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from queryveil.data import Int64s
 from queryveil.synthesis.shapes import Shape, mandelbrot, ranks
 
 N_SUBTOPICS = 5
@@ -27,7 +27,7 @@ _SURNAMES = pl.Series(["brandt", "mondy", "sky", "lundh", "vyk", "hartz", "wyn",
 _TOWNS = pl.Series(["ford", "bury", "ville", "fields", "wyck", "mouth", "burgh", "worth"])
 
 
-def invent(serials: npt.NDArray[np.int64], *, endings: pl.Series | None = None) -> pl.Series:
+def invent(serials: Int64s, *, endings: pl.Series | None = None) -> pl.Series:
     """Return each serial number a pronounceable word of its own.
 
     >>> invent(np.arange(3)).n_unique()
@@ -79,6 +79,7 @@ class Vocabulary:
     A user's own word has a number above the column's length; `invent` makes it when it is needed.
     """
 
+    shape: Shape
     table: pl.Series
     ranges: dict[str, tuple[int, int]]
     next_serial: int
@@ -91,13 +92,11 @@ class Vocabulary:
         """Return how many words of a kind there are."""
         return self.ranges[kind][1] - self.ranges[kind][0]
 
-    def draw(self, rng: np.random.Generator, kind: str, n: int) -> npt.NDArray[np.int64]:
+    def draw(self, rng: np.random.Generator, kind: str, n: int) -> Int64s:
         """Draw n words of a kind, each as likely as any other."""
         return self.start(kind) + rng.integers(0, self.size(kind), n)
 
-    def draw_ranked(
-        self, rng: np.random.Generator, kind: str, n: int, *, power: float, offset: float
-    ) -> npt.NDArray[np.int64]:
+    def draw_ranked(self, rng: np.random.Generator, kind: str, n: int, *, power: float, offset: float) -> Int64s:
         """Draw n words of a kind, the first ones most often."""
         return self.start(kind) + ranks(mandelbrot(self.size(kind), power=power, offset=offset), rng.random(n))
 
@@ -134,4 +133,5 @@ def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) ->
     ends = [0, *accumulate(len(column) for column in parts.values())]
     table = pl.concat([column.rename("word") for column in parts.values()]).rechunk()
     next_serial = shift + n_sites + 16 * N_SUBTOPICS * n_tail
-    return Vocabulary(table=table, ranges=dict(zip(parts, pairwise(ends), strict=True)), next_serial=next_serial)
+    ranges = dict(zip(parts, pairwise(ends), strict=True))
+    return Vocabulary(shape=shape, table=table, ranges=ranges, next_serial=next_serial)
