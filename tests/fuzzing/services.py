@@ -24,10 +24,9 @@ from queryveil.service.connectors.file_sources import FilesSource, FollowedFile
 from queryveil.service.connectors.redis import _lines, _position
 from queryveil.service.http._app import AppState, build_app
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
-from queryveil.service.http._unpacking import Unpacker
 from queryveil.service.http.addresses import Address, TlsFiles, read_token
 from queryveil.service.http.limits import HttpLimits
-from queryveil.service.http.requests import as_lines
+from queryveil.service.http.requests import Unpacker, as_lines
 from queryveil.service.lines import find_layout, inside_names, parse, write_lines
 from queryveil.service.pipeline.urls import find_address
 from queryveil.service.settings import LINE_FORMATS

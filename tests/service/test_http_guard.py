@@ -141,7 +141,7 @@ SAMPLE = re.compile(r'^queryveil_[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="[
 
 def test_every_line_of_the_metrics_is_in_the_text_format_and_every_family_is_explained() -> None:
     traffic = Traffic()
-    traffic.note("/events", 200)
+    traffic.requests["/events", 200] += 1
     stats = Stats(n_read=7, waiting={'a "b"\\': 3}, identifiers={"phone": 2}, latency=Histogram().with_one(0.02))
     lines = render(stats, traffic=traffic).splitlines()
     explained: dict[str, str] = {}

@@ -14,10 +14,9 @@ import pytest
 from tests.support.waiting import patience, until
 
 from queryveil.errors import BadParameter
-from queryveil.service.http._unpacking import BROKEN, STOPPING, Problem, Unpacker
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.limits import HttpLimits
-from queryveil.service.http.requests import TokenBrake, as_lines
+from queryveil.service.http.requests import BROKEN, STOPPING, Problem, TokenBrake, Unpacker, as_lines
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Outgoing
 

@@ -15,10 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from queryveil.guarantees import SwapAnonymity
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
-from queryveil.service.http._queues import Answer, Outcome, Post, PostQueue, ReleasedQueue
+from queryveil.service.http._queues import Answer, Outcome, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, read_lines, refusal
 
@@ -44,16 +43,14 @@ class AppState:
     at_work: Counter[str] = field(default_factory=Counter)
     """How many requests are at work, by path, their bodies complete."""
 
-    async def work(self, path: str, response: Awaitable[Response]) -> Response:
+    async def work(self, path: str, respond: Callable[[], Awaitable[Response]]) -> Response:
         """Wait for a response, unless there are too many requests at work already."""
         most = self.address.limits.max_requests
         if self.at_work[path] >= (most if path == "/events" else min(most, _MAX_PULLS)):
-            if asyncio.iscoroutine(response):
-                response.close()
             return refusal(503, "too many requests at once; send it again later", retry=True)
         self.at_work[path] += 1
         try:
-            return await response
+            return await respond()
         finally:
             self.at_work[path] -= 1
 
@@ -86,7 +83,7 @@ _Handler = Callable[[Request, AppState], Awaitable[Response]]
 def _route(path: str, handler: _Handler, state: AppState, *, method: str = "GET") -> Route:
     async def answer(request: Request) -> Response:
         response = await handler(request, state)
-        state.stats_cache.traffic.note(path, response.status_code)
+        state.stats_cache.traffic.requests[path, response.status_code] += 1
         return response
 
     return Route(path, answer, methods=[method])
@@ -109,7 +106,7 @@ async def _events(request: Request, state: AppState) -> Response:
             return lines
         if lines.n_events == 0:
             return _json({"accepted": 0, "bad_lines": []})
-        return await state.work("/events", _commit(lines, key=key, state=state, started=started))
+        return await state.work("/events", lambda: _commit(lines, key=key, state=state, started=started))
     finally:
         quota.release()
 
@@ -117,19 +114,16 @@ async def _events(request: Request, state: AppState) -> Response:
 async def _commit(lines: Lines, *, key: str | None, state: AppState, started: float) -> Response:
     assert state.posts is not None
     post = state.posts.add(lines.data, key=key)
-    answer = await _wait_for_answer(post, state=state, posts=state.posts)
-    if answer.outcome is Outcome.COMMITTED:
-        state.stats_cache.traffic.note_post(time.monotonic() - started)
-    return _respond(answer, n_events=lines.n_events)
-
-
-async def _wait_for_answer(post: Post, *, state: AppState, posts: PostQueue) -> Answer:
-    """Wait for the commit; what no batch took in time is taken back, so that the client may go elsewhere."""
-    answer = asyncio.wrap_future(post.answer)
-    done, _ = await asyncio.wait([answer], timeout=state.queue_seconds)
+    committed = asyncio.wrap_future(post.answer)
+    done, _ = await asyncio.wait([committed], timeout=state.queue_seconds)
     if not done:
-        posts.withdraw(post)
-    return await answer
+        # What no batch took in time is taken back, so that the client may go elsewhere.
+        state.posts.withdraw(post)
+    answer = await committed
+    if answer.outcome is Outcome.COMMITTED:
+        traffic = state.stats_cache.traffic
+        traffic.post_seconds = traffic.post_seconds.with_one(time.monotonic() - started)
+    return _respond(answer, n_events=lines.n_events)
 
 
 def _respond(answer: Answer, *, n_events: int) -> Response:
@@ -169,13 +163,12 @@ async def _released(request: Request, state: AppState) -> Response:
             410, f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
         )
     released.confirm(after)
-    return await state.work("/released", _hand_out(released, after=after, seconds=seconds))
+    return await state.work("/released", lambda: _hand_out(released, after=after, seconds=seconds))
 
 
 async def _hand_out(released: ReleasedQueue, *, after: int, seconds: float) -> Response:
     found = await released.read_or_wait(after=after, seconds=seconds)
-    last = found[-1].number if found else after
-    headers = {"Queryveil-Last": str(last)}
+    headers = {"Queryveil-Last": str(found[-1].number if found else after)}
     data = b"".join(outgoing.data for outgoing in found)
     return Response(data, media_type="application/x-ndjson", headers=headers)
 
@@ -206,11 +199,11 @@ async def _example(_request: Request, state: AppState) -> Response:
     promise = state.stats_cache.promise
     if promise is None:
         return refusal(503, "not ready; ask again later", retry=True)
-    return await state.work("/example", _run_example(promise))
 
+    async def run() -> Response:
+        return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
 
-async def _run_example(promise: SwapAnonymity) -> Response:
-    return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
+    return await state.work("/example", run)
 
 
 async def _page(request: Request, _state: AppState) -> Response:

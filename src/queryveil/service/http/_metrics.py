@@ -19,14 +19,6 @@ class Traffic:
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     post_seconds: Histogram = field(default_factory=Histogram)
 
-    def note(self, route: str, status: int) -> None:
-        """Count an answer."""
-        self.requests[route, status] += 1
-
-    def note_post(self, seconds: float) -> None:
-        """Count a post that was committed."""
-        self.post_seconds = self.post_seconds.with_one(seconds)
-
 
 @dataclass(slots=True, kw_only=True)
 class StatsCache:
@@ -50,15 +42,12 @@ class StatsCache:
             return self._last
         with self._lock:
             if self.clock() - self._asked > _FRESH_SECONDS:
-                self._last, self._asked = self._fresh(self.service), self.clock()
+                stats = self.service.stats()
+                if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
+                    why_not = "the outbox is full until released rows are picked up"
+                    stats = replace(stats, is_ready=False, why_not=why_not)
+                self._last, self._asked = stats, self.clock()
             return self._last
-
-    @staticmethod
-    def _fresh(service: Monitored) -> Stats:
-        stats = service.stats()
-        if stats.is_ready and stats.n_outbox_bytes > service.settings.max_outbox_bytes:
-            return replace(stats, is_ready=False, why_not="the outbox is full until released rows are picked up")
-        return stats
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -59,11 +59,7 @@ def hash_key(key: str, *, data: bytes) -> str:
 
     Privacy: a key may be made of anything, so not the key itself is kept.
     """
-    return _digest(key.encode()) + _digest(data)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return "".join(hashlib.blake2b(part, digest_size=16).hexdigest() for part in (key.encode(), data))
 
 
 class PostQueue:
@@ -130,15 +126,14 @@ class PostQueue:
             first.answer.add_done_callback(lambda done: post.answer.set_result(_repeated(done.result())))
         return True
 
-    def withdraw(self, post: Post) -> bool:
+    def withdraw(self, post: Post) -> None:
         """Take a post back that no batch has yet; its answer says so."""
         with self._changed:
             if post not in self._waiting:
-                return False
+                return
             self._waiting.remove(post)
             self._forget(post)
         post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
-        return True
 
     def take(self, *, timeout: float) -> Batch | None:
         """Join what waits to one batch, a post at least; None if nothing comes in time."""
@@ -283,9 +278,6 @@ class ReleasedQueue:
 
     async def read_or_wait(self, *, after: int, seconds: float) -> Sequence[Outgoing]:
         """Read, or wait some seconds until there is something to read."""
-        found = self.read(after=after)
-        if found or seconds <= 0:
-            return found
         reader = (asyncio.get_running_loop(), asyncio.Event())
         self._readers.add(reader)
         try:

@@ -36,7 +36,6 @@ class TlsFiles:
             except OSError as error:
                 raise BadFile(str(path), f"the {what} cannot be read: {error.strerror}") from None
         check_private(self.key)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         asked: list[bool] = []
 
         def ask() -> str:
@@ -45,7 +44,7 @@ class TlsFiles:
             return "none"
 
         try:
-            context.load_verify_locations(self.cert)
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(self.cert)
         except ssl.SSLError:
             raise BadFile(str(self.cert), "this is no certificate in PEM; name the file with --tls-cert") from None
         try:
@@ -102,14 +101,9 @@ class Address:
             limits=limits or HttpLimits(),
         )
 
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        return is_loopback(self.host)
-
     def check_has_token(self) -> None:
         """Raise if others could post, read or see counts here without a token."""
-        if not self.is_loopback and self.token is None:
+        if not is_loopback(self.host) and self.token is None:
             allowed = f"127.0.0.1 where there is no token; name one with --token FILE or in {TOKEN_VARIABLE}"
             raise BadParameter("host", self.host, allowed=allowed)
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from queryveil.service.http._connections import address_of
 from queryveil.service.http._queues import PostQueue
-from queryveil.service.http._unpacking import STOPPING, Unpacker, too_large
 from queryveil.service.http.addresses import Address, is_loopback
 from queryveil.service.http.limits import HttpLimits
 
@@ -99,8 +99,7 @@ class AccessMiddleware:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        refused = self._refuse(scope)
-        await (refused or self._app)(scope, receive, send_with_headers)
+        await (self._refuse(scope) or self._app)(scope, receive, send_with_headers)
 
     def _refuse(self, scope: MutableMapping[str, Any]) -> JSONResponse | None:
         headers = Headers(scope=scope)
@@ -108,10 +107,10 @@ class AccessMiddleware:
             # Whoever stands before the service may read another end of the body: what follows could be another's.
             return refusal(400, "send Content-Length or Transfer-Encoding, not both", Connection="close")
         host = headers.get("host", "")
-        if self._address.is_loopback and not is_loopback(_name_of(host)):
+        if is_loopback(self._address.host) and not is_loopback(_name_of(host)):
             # A page elsewhere may give its own name the address of this machine; its requests carry that name.
             return refusal(421, "this service answers to localhost and 127.0.0.1 only")
-        if scope["path"] in _COUNTS and not self._address.is_loopback:
+        if scope["path"] in _COUNTS and not is_loopback(self._address.host):
             return self._refuse_by_token(headers, scope=scope)
         if scope["path"] not in _PROTECTED_PATHS:
             return None
@@ -125,8 +124,7 @@ class AccessMiddleware:
             return None
         shown = headers.get("authorization")
         client = address_of((scope.get("client") or ("",))[0])
-        seconds = self._brake.seconds_left(client)
-        if seconds:
+        if seconds := self._brake.seconds_left(client):
             # Not even the right one would be told from a wrong one now.
             message = "too many wrong tokens from this address; send the right one later"
             return refusal(429, message, Retry_After=str(int(seconds) + 1))
@@ -161,6 +159,88 @@ _SMALL = 1 << 16
 _SLOW_SECONDS = 2.0
 _SMALL_GZIP = 1 << 12
 _BOM = b"\xef\xbb\xbf"
+
+
+_GZIP = 31
+_PIECE_BYTES = 1 << 16
+_UNPACKED_AT_ONCE = 1 << 20
+
+
+class Problem(NamedTuple):
+    """Why a body is refused: the status of the answer, and one line."""
+
+    status: int
+    message: str
+
+
+BROKEN = Problem(400, "the body is not gzip, ends too early or is empty; compress it again")
+STOPPING = Problem(503, "the service is stopping; send it again later")
+
+
+class Unpacker:
+    """Unpacks gzip part by part, also of several members, until there is a problem.
+
+    It takes time in proportion to what comes in and out, and stops soon after `is_over` says so. Behind a problem
+    nothing is read any more.
+
+    >>> import gzip
+    >>> unpacker = Unpacker(HttpLimits())
+    >>> unpacker.add(gzip.compress(b"red")) + unpacker.add(gzip.compress(b" wine"))
+    b'red wine'
+    """
+
+    def __init__(self, limits: HttpLimits, *, is_over: Callable[[], bool] = lambda: False) -> None:
+        self._limits, self._is_over = limits, is_over
+        self._member: zlib._Decompress | None = None
+        self._n_in = self._n_out = self._n_members = 0
+        self.problem: Problem | None = None
+
+    def add(self, data: bytes) -> bytes:
+        """Return what a part of the body unpacks to."""
+        parts: list[bytes] = []
+        at, is_full = 0, False
+        while (at < len(data) or is_full) and self.problem is None:
+            if self._member is None:
+                self._n_members += 1
+                self._member = zlib.decompressobj(wbits=_GZIP)
+            member = self._member
+            # Small pieces: what a member leaves over is copied.
+            piece = data[at : at + _PIECE_BYTES]
+            try:
+                parts.append(member.decompress(piece, _UNPACKED_AT_ONCE))
+            except zlib.error:
+                self.problem = BROKEN
+                break
+            n_read = len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
+            at, self._n_in, self._n_out = at + n_read, self._n_in + n_read, self._n_out + len(parts[-1])
+            is_full = len(parts[-1]) == _UNPACKED_AT_ONCE and not member.eof
+            if member.eof:
+                self._member = None
+            self._check()
+        return b"".join(parts)
+
+    def finish(self) -> None:
+        """Note that nothing more comes: it must have been whole, and not nothing."""
+        if self.problem is None and (self._member is not None or (self._n_in and not self._n_out)):
+            self.problem = BROKEN
+
+    def _check(self) -> None:
+        limits = self._limits
+        if self._is_over():
+            self.problem = STOPPING
+        elif self._n_out > limits.max_body_bytes:
+            self.problem = too_large(limits.max_body_bytes)
+        elif self._n_members > limits.max_gzip_members:
+            words = f"a gzip body may have {limits.max_gzip_members:,} members; compress it as one"
+            self.problem = Problem(413, words)
+        elif self._n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * self._n_in):
+            words = f"a gzip body may unpack to {limits.max_gzip_ratio} times its size; send it as it is"
+            self.problem = Problem(413, words)
+
+
+def too_large(limit: int) -> Problem:
+    """Return why a body is refused that has too many bytes."""
+    return Problem(413, f"a body may have {limit:,} bytes, also when unpacked; send smaller batches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -217,9 +297,7 @@ class BodyQuota:
 
 async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines | Response:
     """Return the lines of a request, or the response that refuses it."""
-    limit = limits.max_body_bytes
-    refused = _refuse_by_headers(request, limit=limit)
-    if refused is not None:
+    if (refused := _refuse_by_headers(request, limit=limits.max_body_bytes)) is not None:
         return refused
     deadline = asyncio.timeout(limits.body_seconds)
     try:
@@ -250,10 +328,6 @@ def _refuse_by_headers(request: Request, *, limit: int) -> Response | None:
     return refusal(*too_large(limit)) if length.isdecimal() and int(length) > limit else None
 
 
-def _no_room() -> Response:
-    return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
-
-
 async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
     """Return the body; what is too much is refused before the rest of it has come."""
     is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
@@ -262,7 +336,7 @@ async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> by
     n_bytes = 0
     async for sent in request.stream():
         part = sent
-        n_bytes += len(part)
+        n_bytes += len(sent)
         if n_bytes > limits.max_body_bytes:
             return refusal(*too_large(limits.max_body_bytes))
         if unpacker is not None:
@@ -271,7 +345,7 @@ async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> by
             if unpacker.problem is not None:
                 return refusal(*unpacker.problem, retry=unpacker.problem is STOPPING)
         if not quota.take(len(part)):
-            return _no_room()
+            return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
         parts.append(part)
     if unpacker is not None:
         unpacker.finish()

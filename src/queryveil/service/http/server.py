@@ -63,8 +63,7 @@ class Server:
             return server
 
     def _is_taken(self, posts: PostQueue | None, released: ReleasedQueue | None) -> bool:
-        state = self.state
-        return (posts is not None and state.posts is not None) or (released is not None and state.released is not None)
+        return bool((posts and self.state.posts) or (released and self.state.released))
 
     def watch(self, service: Monitored) -> None:
         """Show this service's stats."""
@@ -132,8 +131,6 @@ def _listen(address: Address) -> socket.socket:
         listening = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
         # Connections inherit it. Without, every answer waits 40 ms for the client's acknowledgement of its head.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except socket.gaierror:
-        raise BadParameter("host", address.host, allowed="an address of this machine") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise BadParameter("port", address.port, allowed="one that no other program uses") from None
