@@ -3,8 +3,7 @@
 `synthesize` is also exported as `queryveil.synth`, after the command.
 """
 
-from queryveil.synthesis.logs import Synthetic, synthesize, write_synthetic
-from queryveil.synthesis.secrets import Secret
+from queryveil.synthesis.logs import Secret, Synthetic, synthesize, write_synthetic
 from queryveil.synthesis.shapes import ALTAVISTA, AOL, WEB, Shape
 from queryveil.synthesis.values import term_values
 
