@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -25,11 +24,11 @@ from queryveil.kernels import njit
 from queryveil.service.stores._sql import checksum, has_types, is_whole
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
-_BETWEEN_JSON_ROWS: Final = "],\n["
-_MOST_COUNT: Final = 1 << 53
-_MOST: Final = {"category": len(CATEGORIES)}
+_BETWEEN_JSON_ROWS = "],\n["
+_MOST_COUNT = 1 << 53
+_MOST = {"category": len(CATEGORIES)}
 """The largest number of a column, where it is none that was counted."""
-_SPECIAL: Final = r'["\\,\]\x00-\x1f]'
+_SPECIAL = r'["\\,\]\x00-\x1f]'
 
 
 def quote(users: pl.Series) -> pl.Series:
@@ -202,12 +201,12 @@ def add_to_lines(
     return out[:at], starts[:n_rows], n_new
 
 
-NAMES: Final = (*CATEGORIES, UNCLASSIFIED)
+NAMES = (*CATEGORIES, UNCLASSIFIED)
 """The categories in the order of the numbers in a block."""
-_MOST_USERS: Final = 4096
-_BLOCKS_AT_ONCE: Final = 64
-_BETWEEN: Final = ",\n"
-_BLOCK_SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64())})
+_MOST_USERS = 4096
+_BLOCKS_AT_ONCE = 64
+_BETWEEN = ",\n"
+_BLOCK_SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64())})
 
 
 def read_blocks(texts: list[str]) -> pl.DataFrame:
@@ -232,9 +231,8 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     if n_new < 0:
         raise damaged()
     connection.execute("DELETE FROM profile_blocks WHERE first_user BETWEEN ? AND ?", between)
-    n_users = len(starts)
+    n_users, ends = len(starts), np.append(starts, len(after))
     n_blocks = -(-n_users // _MOST_USERS)
-    ends = np.append(starts, len(after))
     for start, end in pairwise(n_users * i // n_blocks for i in range(n_blocks + 1)):
         try:
             rows = after[ends[start] : ends[end] - len(_BETWEEN)].tobytes().decode()
@@ -279,9 +277,9 @@ def check_profiles(connection: sqlite3.Connection) -> None:
         raise damaged()
 
 
-PROFILE_TABLES: Final = ("profile_blocks", "profile_journal", "profile_progress")
-FIRST_PROGRESS: Final = f"INSERT INTO profile_progress VALUES (1, 0, '', 0, x'{checksum(0, '', 0).hex()}');\n"
-PROFILE_SCHEMA: Final = f"""
+PROFILE_TABLES = ("profile_blocks", "profile_journal", "profile_progress")
+FIRST_PROGRESS = f"INSERT INTO profile_progress VALUES (1, 0, '', 0, x'{checksum(0, '', 0).hex()}');\n"
+PROFILE_SCHEMA = f"""
 CREATE TABLE categories (place INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
 INSERT INTO categories VALUES {", ".join(f"({place}, '{name}')" for place, name in enumerate(NAMES))};
 CREATE TABLE profile_blocks (
@@ -304,13 +302,9 @@ CREATE VIEW profile_shares AS
     SELECT user, category, n, round(100.0 * n / sum(n) OVER (PARTITION BY user), 2) AS percent FROM profiles;
 """
 
-_CHANGE_SCHEMA: Final = pl.Schema({"user": pl.String(), "category": pl.Int64(), "n": pl.Int64()})
-_MOST_WAITING: Final = 1_000_000
-_LEAST_AT_ONCE: Final = 10_000
-
-
-def _nothing() -> pl.DataFrame:
-    return pl.DataFrame(schema=_CHANGE_SCHEMA)
+_CHANGE_SCHEMA = pl.Schema({"user": pl.String(), "category": pl.Int64(), "n": pl.Int64()})
+_MOST_WAITING = 1_000_000
+_LEAST_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -324,7 +318,7 @@ class Backlog:
     last: int = 0
     run_last: int = 0
     n_users: int = 0
-    run: pl.DataFrame = field(default_factory=_nothing)
+    run: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_CHANGE_SCHEMA))
     fresh: tuple[pl.DataFrame, ...] = ()
 
 
@@ -338,11 +332,10 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
     entries = connection.execute(f"SELECT {stored}, id, changes FROM profile_journal ORDER BY id").fetchall()
     if not all(is_whole(*entry) and has_types(entry[1:], int, str) for entry in entries):
         raise damaged()
-    journal = [(number, changes) for _, number, changes in entries]
-    run = _in_order([read_rows([text for number, text in journal if number <= run_last], schema=_CHANGE_SCHEMA)])
-    fresh = read_rows([text for number, text in journal if number > run_last], schema=_CHANGE_SCHEMA)
-    last = journal[-1][0] if journal else 0
-    run = run.filter(pl.col("user") > user)
+    run = read_rows([text for _, number, text in entries if number <= run_last], schema=_CHANGE_SCHEMA)
+    fresh = read_rows([text for _, number, text in entries if number > run_last], schema=_CHANGE_SCHEMA)
+    last = entries[-1][1] if entries else 0
+    run = run.sort("user").filter(pl.col("user") > user)
     return Backlog(last=last, run_last=run_last, n_users=n_users, run=run, fresh=(fresh,) if len(fresh) else ())
 
 
@@ -362,7 +355,7 @@ def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, b
     number = backlog.last + 1
     after = replace(backlog, last=number, fresh=(*backlog.fresh, rows))
     if after.run.is_empty() and sum(map(len, after.fresh)) >= min(after.n_users // 2, _MOST_WAITING):
-        after = replace(after, run=_in_order(after.fresh), run_last=number, fresh=())
+        after = replace(after, run=pl.concat(after.fresh).sort("user"), run_last=number, fresh=())
     after = _advance(connection, after, n_rows=max(_LEAST_AT_ONCE, len(rows) * 5 // 4))
     if after.fresh or not after.run.is_empty():
         changes = write_rows(rows)
@@ -387,8 +380,3 @@ def _advance(connection: sqlite3.Connection, backlog: Backlog, *, n_rows: int) -
         (last, user, n_users, checksum(last, user, n_users)),
     )
     return replace(backlog, run=run, run_last=last, n_users=n_users)
-
-
-def _in_order(parts: tuple[pl.DataFrame, ...] | list[pl.DataFrame]) -> pl.DataFrame:
-    """Put changes in the order of users."""
-    return pl.concat(parts).sort("user")

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import UnionType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import msgspec
 import polars as pl
@@ -20,13 +20,13 @@ from queryveil.errors import BadFile, StoreBusy
 from queryveil.service.ports import Commit, Outgoing, Saved
 from queryveil.service.settings import check_settings
 
-N_KEYS: Final = 100_000
+N_KEYS = 100_000
 """How many idempotency keys are kept."""
-_CHUNK_BYTES: Final = 8192
-_N_EXPIRED_AT_ONCE: Final = 4
-_HASH_BYTES: Final = 8
-DAMAGED: Final = "is damaged; restore a copy, or name another --store"
-TABLES: Final = ("state", "pools", "outbox", "issued", "sent_keys")
+_CHUNK_BYTES = 8192
+_N_EXPIRED_AT_ONCE = 4
+_HASH_BYTES = 8
+DAMAGED = "is damaged; restore a copy, or name another --store"
+TABLES = ("state", "pools", "outbox", "issued", "sent_keys")
 """The tables whose rows have a checksum."""
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import polars as pl
@@ -14,13 +14,13 @@ import polars as pl
 from queryveil.errors import BadFile, BadParameter, MissingExtra, QueryveilError, StoreBusy, Unreachable
 from queryveil.service.stores._sql import TABLES, SqlStore
 
-VERSION: Final = 2
-_SECONDS_FOR_LOCK: Final = 3.0
-_SECONDS_UNTIL_VACUUM: Final = 60.0
-_ALLOWED: Final = "a URL such as postgresql://user:password@host/database?schema=queryveil"
+VERSION = 2
+_SECONDS_FOR_LOCK = 3.0
+_SECONDS_UNTIL_VACUUM = 60.0
+_ALLOWED = "a URL such as postgresql://user:password@host/database?schema=queryveil"
 
 # The column is called user_id: `user` without quotes is whoever asks, in PostgreSQL.
-_SCHEMA: Final = """
+_SCHEMA = """
 CREATE TABLE IF NOT EXISTS state (
     id integer PRIMARY KEY CHECK (id = 1), version integer NOT NULL, settings text NOT NULL, number bigint NOT NULL,
     position text, generation bigint NOT NULL, delivered bigint NOT NULL, n_bytes_out bigint NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS profiles (
 CREATE OR REPLACE VIEW profile_shares AS
     SELECT user_id, category, n, round(100.0 * n / sum(n) OVER (PARTITION BY user_id), 2) AS percent FROM profiles;
 """
-_ADD_CHECKSUMS: Final = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum bytea;" for table in TABLES)
+_ADD_CHECKSUMS = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum bytea;" for table in TABLES)
 """From version 1 to 2; rows that are there already stay without one until they are written again."""
 
 
@@ -129,20 +129,17 @@ class PostgresStore(SqlStore):
     def _transaction(self) -> Iterator[None]:
         try:
             if self._connection is None:
-                self._connect_again()
+                try:
+                    self._connect()
+                except StoreBusy:
+                    # The server may not have noticed yet that the earlier connection is gone.
+                    raise Unreachable(self._address.name, "it still waits for the earlier connection to end") from None
             with self._errors(), self._connection.transaction():
                 yield
         except BaseException:
             # What the server has is asked for anew: the commit may have arrived, and only the answer been lost.
             self._drop()
             raise
-
-    def _connect_again(self) -> None:
-        try:
-            self._connect()
-        except StoreBusy:
-            # The server may not have noticed yet that the earlier connection is gone.
-            raise Unreachable(self._address.name, "it still waits for the earlier connection to end") from None
 
     def _execute(self, query: str, *values: Any) -> Any:
         return self._connection.execute(query.replace("?", "%s"), values)

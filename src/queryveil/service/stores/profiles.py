@@ -1,11 +1,8 @@
 """The profiles that a stream has made so far, read while it goes on writing."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import polars as pl
@@ -17,8 +14,8 @@ from queryveil.service.stores import postgres, sqlite
 from queryveil.service.stores._profile_blocks import NAMES, all_blocks, quote, read_backlog, read_block_of, unquote
 from queryveil.text.classifier import Classifier
 
-_SERVERS: Final = ("postgresql://", "postgres://")
-SCHEMA: Final = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
+_SERVERS = ("postgresql://", "postgres://")
+SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
 """The columns of a table of profiles: a row for each user, and the number of queries in each category."""
 
 
@@ -65,20 +62,22 @@ class ProfileDatabase:
         if "://" in str(self.store) or str(self.store) in ("", "memory:"):
             raise BadParameter("store", "another", allowed="a file, sqlite:FILE or postgresql://user@host/database")
         path = Path(str(self.store).removeprefix("sqlite:"))
-        with _reading(path) as connection:
-            if user is None:
-                blocks = pl.concat(all_blocks(connection))
-            else:
-                blocks = read_block_of(connection, quote(pl.Series([user]))[0])
+        if not path.is_file():
+            raise BadFile(path.name, "there is no such store")
+        key = None if user is None else quote(pl.Series([user]))[0]
+        with sqlite.open_to_read(path) as connection:
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                raise BadFile(path.name, "there is no store in this file")
+            # One moment of the file, whatever is written to it meanwhile.
+            connection.execute("BEGIN")
+            blocks = pl.concat(all_blocks(connection)) if key is None else read_block_of(connection, key)
             backlog = read_backlog(connection)
         waiting = pl.concat([backlog.run, *backlog.fresh])
-        if user is not None:
-            key = quote(pl.Series([user]))[0]
+        if key is not None:
             blocks, waiting = blocks.filter(pl.col("user") == key), waiting.filter(pl.col("user") == key)
-        if waiting.is_empty():
-            return blocks.with_columns(unquote(blocks["user"]))
-        together = pl.concat([blocks, _wide(waiting)]).group_by("user").sum()
-        return together.with_columns(unquote(together["user"]))
+        if not waiting.is_empty():
+            blocks = pl.concat([blocks, _wide(waiting)]).group_by("user").sum()
+        return blocks.with_columns(unquote(blocks["user"]))
 
     def _from_server(self, user: str | None = None) -> pl.DataFrame:
         address = postgres.PostgresAddress.parse(str(self.store))
@@ -99,7 +98,7 @@ class ProfileDatabase:
         return _wide(rows.with_columns(place))
 
 
-_LONG: Final = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.Int64()})
+_LONG = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.Int64()})
 
 
 def _wide(rows: pl.DataFrame) -> pl.DataFrame:
@@ -108,19 +107,7 @@ def _wide(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("user").agg(columns)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Read one moment of a file, whatever is written to it meanwhile."""
-    if not path.is_file():
-        raise BadFile(path.name, "there is no such store")
-    with sqlite.open_to_read(path) as connection:
-        if not connection.execute("PRAGMA user_version").fetchone()[0]:
-            raise BadFile(path.name, "there is no store in this file")
-        connection.execute("BEGIN")
-        yield connection
-
-
-_AFTER: Final = "_after"
+_AFTER = "_after"
 
 
 class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,8 +133,7 @@ def profiles_of_log(
 ) -> pl.DataFrame:
     """Return the profiles that a log's own users have, under the names that they got on release."""
     frame = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=unclassified).frame
-    columns = ((pl.col("category") == i).sum().cast(pl.Int64).alias(name) for i, name in enumerate(NAMES))
-    counted = frame.group_by("user").agg(columns).with_columns(total=pl.sum_horizontal(NAMES))
+    counted = _wide(frame.with_columns(n=pl.lit(1, pl.Int64))).with_columns(total=pl.sum_horizontal(NAMES))
     return counted.with_columns(pseudonyms(counted["user"]).alias("user")).select(SCHEMA.names()).sort("user")
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote as quote_path
 
 import polars as pl
@@ -17,10 +17,10 @@ from queryveil.service.ports import Saved
 from queryveil.service.stores import _profile_blocks as blocks
 from queryveil.service.stores._sql import DAMAGED, TABLES, SqlStore
 
-APPLICATION: Final = 0x71766C73
-VERSION: Final = 2
+APPLICATION = 0x71766C73
+VERSION = 2
 
-_SCHEMA: Final = """
+_SCHEMA = """
 CREATE TABLE state (
     id INTEGER PRIMARY KEY CHECK (id = 1), settings TEXT NOT NULL, number INTEGER NOT NULL, position TEXT,
     generation INTEGER NOT NULL, delivered INTEGER NOT NULL, n_bytes_out INTEGER NOT NULL, counts TEXT NOT NULL
@@ -32,25 +32,25 @@ CREATE TABLE outbox (
 CREATE TABLE issued (id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, hashes BLOB NOT NULL) STRICT;
 CREATE TABLE sent_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
 """
-_ADD_CHECKSUMS: Final = "".join(
+_ADD_CHECKSUMS = "".join(
     f"ALTER TABLE {table} ADD COLUMN checksum BLOB;\n" for table in (*TABLES, *blocks.PROFILE_TABLES)
 )
 """From version 1 to 2; rows that are there already stay without one until they are written again."""
 
-_REASONS: Final = {
+_REASONS = {
     "SQLITE_FULL": "the disk is full",
     "SQLITE_BUSY": "another program holds it; close that one",
     "SQLITE_READONLY": "it may not be written to",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
-_PASSING: Final = ("SQLITE_IOERR", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT")
-_MAGIC: Final = b"SQLite format 3\0"
-_HEADER_BYTES: Final = 100
-_APPLICATION_AT: Final = 68
-_NO_DATABASE: Final = "this is no SQLite database; name another store"
-_OF_ANOTHER: Final = "this is a database of another program; name another store"
-_SECONDS_IN_WAL: Final = 1.0
-_WAL_BYTES: Final = 32 << 20
+_PASSING = ("SQLITE_IOERR", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT")
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_APPLICATION_AT = 68
+_NO_DATABASE = "this is no SQLite database; name another store"
+_OF_ANOTHER = "this is a database of another program; name another store"
+_SECONDS_IN_WAL = 1.0
+_WAL_BYTES = 32 << 20
 
 
 class SqliteStore(SqlStore):
@@ -181,15 +181,13 @@ def _lock_file(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Before SQLite is asked, which may write beside a file, and before its mode is set: it may be another's.
         _check_begin(os.pread(descriptor, _HEADER_BYTES, 0), path)
-    except BlockingIOError:
+    except (OSError, BadFile) as error:
         os.close(descriptor)
-        raise StoreBusy(path.name) from None
-    except BadFile:
-        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise StoreBusy(path.name) from None
+        if isinstance(error, OSError):
+            raise BadFile(path.name, f"the store cannot be used: {error.strerror}") from None
         raise
-    except OSError as error:
-        os.close(descriptor)
-        raise BadFile(path.name, f"the store cannot be used: {error.strerror}") from None
     return descriptor
 
 
