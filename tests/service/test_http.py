@@ -18,18 +18,17 @@ import pytest
 from tests.support.waiting import patience, until
 
 from queryveil.errors import Unreachable
-from queryveil.guarantees import SwapAnonymity
+from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Batch, Outgoing, Stats
+from queryveil.service.settings import StreamSettings
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 LOCAL = "http://127.0.0.1:0"
 
 
-@dataclass(frozen=True)
-class Promised:
-    promise: SwapAnonymity = SwapAnonymity(k=3, l=2, remembered=100)  # noqa: RUF009
-    max_outbox_bytes: int = 1000
+def settings() -> StreamSettings:
+    return StreamSettings(k=3, l=2, remembered=100, max_outbox_bytes=1000, columns=ColumnPolicy(ids=Ids.KEEP))
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Echo:
     source: HttpSource
     sink: HttpSink
     batches: list[Batch] = field(default_factory=list)
-    settings: Promised = field(default_factory=Promised)
+    settings: StreamSettings = field(default_factory=settings)
     why_not: str = ""
     n_outbox_bytes: int = 0
     n_taken: int = 0

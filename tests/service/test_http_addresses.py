@@ -12,23 +12,22 @@ import httpx
 import pytest
 
 from queryveil.errors import BadFile, BadParameter
-from queryveil.guarantees import SwapAnonymity
+from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.server import HttpSink, HttpSource, serve_monitor
 from queryveil.service.ports import Stats
+from queryveil.service.settings import StreamSettings
 
 
-@dataclass(frozen=True)
-class Promised:
-    promise: SwapAnonymity = SwapAnonymity(k=3, l=2, remembered=100)  # noqa: RUF009
-    max_outbox_bytes: int = 1000
+def settings() -> StreamSettings:
+    return StreamSettings(k=3, l=2, remembered=100, max_outbox_bytes=1000, columns=ColumnPolicy(ids=Ids.KEEP))
 
 
 @dataclass
 class Quiet:
     """A service to which nothing happens."""
 
-    settings: Promised = field(default_factory=Promised)
+    settings: StreamSettings = field(default_factory=settings)
 
     def stats(self) -> Stats:
         return Stats(is_ready=True)

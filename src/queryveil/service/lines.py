@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,11 +17,9 @@ import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, BadInput
-from queryveil.formats import delimited, jsonl, layouts, write
+from queryveil.formats import delimited, jsonl, layouts, streams, values, write
 from queryveil.formats.records import LINES, Records, split
 from queryveil.formats.roles import carried_names, frame_names
-from queryveil.formats.streams import HEAD_BYTES, ByteStream
-from queryveil.formats.values import Typed, merge_formats, time_formats, type_columns
 from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
 
@@ -29,7 +27,6 @@ _N_LOOKED_AT = 1000
 _KEPT = "kept "
 MAX_EVENT_BYTES = 1 << 12
 """A longer user and query together are no search: full pools of them would be more than a store takes at once."""
-_encode = msgspec.json.Encoder().encode
 
 
 def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
@@ -44,21 +41,6 @@ def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     fields = [(f"f{i}", Any, None) for i in range(len(keys))]
     shape = msgspec.defstruct("Event", fields, rename={f"f{i}": key for i, key in enumerate(keys)})
     return msgspec.json.Decoder(shape)
-
-
-def _typed(records: Records, *, layout: Layout, others: list[str], wrong: Bytes) -> Typed:
-    roles = [role for role in ROLES if role in layout.names]
-    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
-    keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
-    events = jsonl.decode_lines(records, wrong=wrong, decoder=_decoder(keys))
-    values = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
-    typed = jsonl.type_roles(dict(zip(roles, values, strict=False)))
-    for name, column in zip(others, values[len(roles) :], strict=True):
-        text = [None if value is None else jsonl.json_text(value) for value in column]
-        jsonl.note_too_deep(text, wrong=typed.wrong)
-        typed.columns[name] = pl.Series(text, dtype=pl.String)
-    wrong[wrong == 0] = typed.wrong
-    return typed
 
 
 def one_line_each(records: Records) -> Records:
@@ -94,7 +76,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Parsed:
-    """The events of some lines, the numbers of the lines that cannot be read, and how times were written, if any were.
+    """The events of some lines, the numbers of the lines that cannot be read, and the kinds of the times.
 
     `n_read` counts lines but for headers and blank ones.
     """
@@ -102,16 +84,21 @@ class Parsed:
     frame: pl.DataFrame
     n_read: int
     bad_lines: Int64s
-    time_format: str | None = None
+    time_kinds: Bytes
+
+    @property
+    def time_format(self) -> str | None:
+        """How times were written, if any were."""
+        return values.merge_formats(values.time_formats(self.time_kinds))
 
 
-class _Head(ByteStream):
+class _Head(streams.ByteStream):
     """The first lines of a stream as if they were a file."""
 
     def __init__(self, data: bytes, *, name: str) -> None:
         self.path, self.name, self.compression = None, name, ""
         self._raw = self._plain = BytesIO()
-        self.head = data[:HEAD_BYTES]
+        self.head = data[: streams.HEAD_BYTES]
 
 
 def find_layout(
@@ -181,39 +168,40 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
     dialect, n_columns, read = LINES, 1, _read_json
     if layout is not None and layout.format is not Format.JSONL:
         dialect, n_columns, read = delimited.dialect_of(layout.format), len(layout.columns), _read_delimited
-    frames, kinds, n_read = [pl.DataFrame(schema=events_schema(keep))], [np.zeros(0, np.uint8)], 0
-    bad = [np.zeros(0, np.int64)]
+    nothing = pl.DataFrame(schema=events_schema(keep))
+    blocks = [Parsed(frame=nothing, n_read=0, bad_lines=np.zeros(0, np.int64), time_kinds=np.zeros(0, np.uint8))]
     for records in split(iter([data.removeprefix(_BOM)]), dialect=dialect, n_columns=n_columns):
         if layout is None:
-            n_read += len(records.lines)
-            bad.append(records.lines)
-            continue
-        block = read(records, layout=layout, keep=keep)
-        n_read += block.n_read
-        frames.append(block.frame)
-        bad.append(block.bad_lines)
-        kinds.append(block.time_kinds)
-    time_format = merge_formats(time_formats(np.concatenate(kinds)))
-    events = pl.concat(frames, rechunk=False)
-    return Parsed(frame=events, n_read=n_read, bad_lines=np.concatenate(bad), time_format=time_format)
+            blocks.append(replace(blocks[0], n_read=len(records.lines), bad_lines=records.lines))
+        else:
+            blocks.append(read(records, layout=layout, keep=keep))
+    return Parsed(
+        frame=pl.concat([block.frame for block in blocks], rechunk=False),
+        n_read=sum(block.n_read for block in blocks),
+        bad_lines=np.concatenate([block.bad_lines for block in blocks]),
+        time_kinds=np.concatenate([block.time_kinds for block in blocks]),
+    )
 
 
-class _Block(NamedTuple):
-    frame: pl.DataFrame
-    n_read: int
-    bad_lines: Int64s
-    time_kinds: Bytes
-
-
-def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
+def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> Parsed:
     schema, wrong = events_schema(keep), records.faults()
-    typed = _typed(records, layout=layout, others=[name for name in schema if name not in ROLES], wrong=wrong)
+    roles, others = [role for role in ROLES if role in layout.names], [name for name in schema if name not in ROLES]
+    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
+    events = jsonl.decode_lines(records, wrong=wrong, decoder=_decoder(keys))
+    columns = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
+    typed = jsonl.type_roles(dict(zip(roles, columns, strict=False)))
+    for name, column in zip(others, columns[len(roles) :], strict=True):
+        text = [None if value is None else jsonl.json_text(value) for value in column]
+        jsonl.note_too_deep(text, wrong=typed.wrong)
+        typed.columns[name] = pl.Series(text, dtype=pl.String)
+    wrong[wrong == 0] = typed.wrong
     absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
     frame = typed.frame().with_columns(absent).select(*schema)
-    return _Block(frame, len(wrong), records.lines[wrong != 0], typed.time_kinds)
+    return Parsed(frame=frame, n_read=len(wrong), bad_lines=records.lines[wrong != 0], time_kinds=typed.time_kinds)
 
 
-def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> _Block:
+def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> Parsed:
     inside = inside_names(layout)
     # Times and ranks are read even where they do not leave: what is a bad line must not depend on that.
     wanted = [name for name in inside if name in ("user", "query", "time", "rank") or name in keep]
@@ -222,13 +210,14 @@ def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) 
     whole = np.flatnonzero(wrong == 0)
     good = records.only(whole)
     text = {name: good.column(inside.index(name)) for name in wanted}
-    typed = type_columns(text, has_compact_times=layout.format is Format.EXCITE)
+    typed = values.type_columns(text, has_compact_times=layout.format is Format.EXCITE)
     wrong[whole] = typed.wrong
     is_header = _headers(good, text["user"], layout=layout, wrong=typed.wrong)
     frame = pl.DataFrame({name: typed.columns[name] for name in wanted})
     frame = frame.filter(pl.Series((typed.wrong == 0) & ~is_header)).select(*events_schema(keep))
     wrong[whole[is_header]] = 0
-    return _Block(frame, len(wrong) - int(is_header.sum()), records.lines[wrong != 0], typed.time_kinds)
+    n_read = len(wrong) - int(is_header.sum())
+    return Parsed(frame=frame, n_read=n_read, bad_lines=records.lines[wrong != 0], time_kinds=typed.time_kinds)
 
 
 def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes) -> Bools:
@@ -259,29 +248,24 @@ def write_lines(
     frame = released.drop("time", strict=False)
     if "time" in layout.names:
         frame = frame.with_columns(time=pl.lit(now, ROLES["time"]))
-    frame = columns.released_columns(frame)
-    if layout.format is Format.JSONL:
-        return _json_lines(frame, layout=layout, keep=columns.keep)
-    return write.encode_rows(write.arrange(frame, layout=layout), layout=layout, begin=0 if has_header else 1)
-
-
-def _json_lines(frame: pl.DataFrame, *, layout: Layout, keep: tuple[str, ...]) -> bytes:
-    arranged = write.arrange(frame, layout=layout)
-    others = [name for name in keep if name not in ROLES]
+    arranged = write.arrange(columns.released_columns(frame), layout=layout)
+    if layout.format is not Format.JSONL:
+        return write.encode_rows(arranged, layout=layout, begin=0 if has_header else 1)
+    others = [name for name in columns.keep if name not in ROLES]
     if not others:
         return arranged.write_ndjson().encode()
     # Their values are JSON already.
     outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
     raw = {outside.get(name, name) for name in others}
-    lines = []
-    for row in arranged.iter_rows(named=True):
-        given = {
-            name: msgspec.Raw(value.encode()) if name in raw and value is not None else value
+    lines = [
+        {
+            name: msgspec.Raw(value.encode()) if name in raw else value
             for name, value in row.items()
             if name not in raw or value is not None
         }
-        lines.append(_encode(given) + b"\n")
-    return b"".join(lines)
+        for row in arranged.iter_rows(named=True)
+    ]
+    return msgspec.json.Encoder().encode_lines(lines)
 
 
 def hide_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:

@@ -15,12 +15,12 @@ again what may not have arrived. A sink knows by the number what it already has.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Protocol, Self, runtime_checkable
 
 import polars as pl
 
 from queryveil.data import Layout
-from queryveil.guarantees import SwapAnonymity
 from queryveil.service.settings import StreamSettings
 
 
@@ -121,7 +121,7 @@ class Histogram:
 
     def up_to(self) -> tuple[int, ...]:
         """Count the batches up to each bound, as Prometheus wants them."""
-        return tuple(sum(self.counts[: i + 1]) for i in range(len(self.bounds)))
+        return tuple(accumulate(self.counts[:-1]))
 
     def with_one(self, seconds: float) -> Self:
         """Add one batch."""
@@ -259,23 +259,11 @@ class HasMaintenance(Protocol):
         """Do the maintenance that is due; called repeatedly while there is nothing to commit."""
 
 
-class MonitoredSettings(Protocol):
-    """The part of a service's settings that monitoring needs."""
-
-    @property
-    def promise(self) -> SwapAnonymity:
-        """The guarantee for everything released."""
-
-    @property
-    def max_outbox_bytes(self) -> int:
-        """While more bytes than this wait for the sink, nothing is read."""
-
-
 class Monitored(Protocol):
     """A service whose state can be shown."""
 
     @property
-    def settings(self) -> MonitoredSettings:
+    def settings(self) -> StreamSettings:
         """The settings it anonymizes with."""
 
     def stats(self) -> Stats:

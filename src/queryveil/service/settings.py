@@ -10,9 +10,7 @@ from pathlib import Path
 
 from queryveil.data import Format
 from queryveil.errors import BadFile, BadParameter
-from queryveil.formats.atomic_folders import sync_to_disk
-from queryveil.formats.read import parse_choice
-from queryveil.formats.roles import check_roles
+from queryveil.formats import atomic_folders, read, roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import LineSettings
 from queryveil.release import ColumnPolicy, Ids
@@ -63,9 +61,9 @@ class StreamSettings(LineSettings):
         LineSettings.__post_init__(self)
         if self.columns.ids is Ids.FRESH:
             raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
-        if self.format is not None and parse_choice(Format, self.format, name="format") not in LINE_FORMATS:
+        if self.format is not None and read.parse_choice(Format, self.format, name="format") not in LINE_FORMATS:
             raise BadParameter("format", self.format, allowed=f"one of {', '.join(LINE_FORMATS)} on a stream")
-        if check_roles(self.names) and self.format in (Format.AOL, Format.EXCITE):
+        if roles.check_roles(self.names) and self.format in (Format.AOL, Format.EXCITE):
             raise BadParameter("columns", ", ".join(self.names), allowed=f"left out for {self.format}")
         _ = self.promise
 
@@ -158,7 +156,7 @@ def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False)
             file.flush()
             os.fsync(descriptor)
         os.link(partial, path)
-        sync_to_disk(path.absolute().parent)
+        atomic_folders.sync_to_disk(path.absolute().parent)
     except FileExistsError:
         return path.read_bytes()
     except OSError as error:

@@ -75,11 +75,8 @@ class KafkaAddress:
         is_tls = self.options["tls"] not in ("", "0")
         found: dict[str, Any] = {"bootstrap.servers": self.servers, "log_level": 2, **more}
         if self.user is not None:
-            found |= {
-                "sasl.mechanism": self.options["sasl"],
-                "sasl.username": self.user,
-                "sasl.password": self.password,
-            }
+            found |= {"sasl.username": self.user, "sasl.password": self.password}
+            found["sasl.mechanism"] = self.options["sasl"]
         if self.options["ca"]:
             found["ssl.ca.location"] = self.options["ca"]
         found["security.protocol"] = ("SASL_" if self.user is not None else "") + ("SSL" if is_tls else "PLAINTEXT")

@@ -10,8 +10,7 @@ import msgspec
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats import extension, read_log
-from queryveil.formats.atomic_folders import sync_to_disk
+from queryveil.formats import atomic_folders, extension, read_log
 from queryveil.release import MANIFEST, Counts, DataFile, Manifest
 from queryveil.service.lines import inside_names
 from queryveil.service.ports import Outgoing, Stats
@@ -54,7 +53,7 @@ class FileSink:
             try:
                 # Privacy: the mode holds from the start.
                 self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                sync_to_disk(self.path.absolute().parent)
+                atomic_folders.sync_to_disk(self.path.absolute().parent)
             except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
                 raise BadFile(str(self.path), f"cannot be written: {error.strerror}") from None
         return self._descriptor
@@ -67,20 +66,18 @@ class FileSink:
 
     def deliver(self, outgoing: Outgoing) -> None:
         """Write lines to disk at their place; lines that stand there already stay as they are."""
+        data, offset = outgoing.data, outgoing.offset
         with self._lock:
-            self._write(outgoing.data, offset=outgoing.offset)
-
-    def _write(self, data: bytes, *, offset: int) -> None:
-        descriptor = self._open()
-        self._check_length(offset)
-        # Whoever follows the file must not see lines go and come again.
-        if os.pread(descriptor, len(data), offset) != data:
-            os.ftruncate(descriptor, offset)
-            n_written = 0
-            while n_written < len(data):
-                n_written += os.pwrite(descriptor, data[n_written:], offset + n_written)
-        os.fsync(descriptor)
-        self._check_place(descriptor)
+            descriptor = self._open()
+            self._check_length(offset)
+            # Whoever follows the file must not see lines go and come again.
+            if os.pread(descriptor, len(data), offset) != data:
+                os.ftruncate(descriptor, offset)
+                n_written = 0
+                while n_written < len(data):
+                    n_written += os.pwrite(descriptor, data[n_written:], offset + n_written)
+            os.fsync(descriptor)
+            self._check_place(descriptor)
 
     def _check_place(self, descriptor: int) -> None:
         """Check that what was written is in the file of this name: one that was deleted takes lines too."""
@@ -163,7 +160,7 @@ class ReleaseSink:
     def open(self, *, delivered: int, n_bytes: int) -> None:
         """Make the folder, for its owner alone."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        sync_to_disk(self.folder.absolute().parent)
+        atomic_folders.sync_to_disk(self.folder.absolute().parent)
         self._delivered, self._n_bytes = delivered, n_bytes
 
     def begin(self, layout: Layout) -> None:
@@ -195,7 +192,7 @@ class ReleaseSink:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(self.folder / MANIFEST)
-        sync_to_disk(self.folder)
+        atomic_folders.sync_to_disk(self.folder)
 
 
 def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: Stats, n_users: int) -> Manifest:

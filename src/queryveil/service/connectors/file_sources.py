@@ -11,7 +11,6 @@ from threading import Event
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats.streams import find_sources
 from queryveil.service.connectors import _file_reading as files
-from queryveil.service.connectors._file_reading import FilePosition, PlainFile
 from queryveil.service.ports import Batch
 
 
@@ -28,7 +27,7 @@ class FilesSource:
     def __init__(self, source: str | Path, *, batch_bytes: int = 1 << 20) -> None:
         self._source, self._batch_bytes = source, batch_bytes
         self._waiting: list[Path] = []
-        self._now: PlainFile | files.CompressedFile | None = None
+        self._now: files.PlainFile | files.CompressedFile | None = None
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - files know no senders
         """Resume after a position; the file that it is in must be there and still have what was read."""
@@ -36,7 +35,7 @@ class FilesSource:
         for path in self._waiting:
             if path.is_dir():
                 raise BadFile(str(path), "this is a folder; give its files, for example as 'folder/*.tsv'")
-        last = FilePosition.from_text(position or "")
+        last = files.FilePosition.from_text(position or "")
         if last is None:
             self._open_next()
             return
@@ -47,8 +46,8 @@ class FilesSource:
         self._now = self._file(behind[0])
         self._now.seek(last)
 
-    def _file(self, path: Path) -> PlainFile | files.CompressedFile:
-        kind = files.CompressedFile if files.is_compressed(path) else PlainFile
+    def _file(self, path: Path) -> files.PlainFile | files.CompressedFile:
+        kind = files.CompressedFile if files.is_compressed(path) else files.PlainFile
         return kind(path, batch_bytes=self._batch_bytes)
 
     def _open_next(self) -> None:
@@ -102,7 +101,6 @@ class StdinSource:
         """Begin with whatever comes; a pipe knows no position."""
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
         until = time.monotonic() + timeout
         while True:
             self._fill(max(0.0, until - time.monotonic()))
@@ -165,8 +163,8 @@ class FollowedFile:
         self, path: str | Path, *, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self.path, self._batch_bytes, self._tell = Path(path), batch_bytes, tell
-        self._now: PlainFile | None = None
-        self._seen: FilePosition | None = None
+        self._now: files.PlainFile | None = None
+        self._seen: files.FilePosition | None = None
         self._closed = Event()
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - a file knows no senders
@@ -175,7 +173,7 @@ class FollowedFile:
             raise BadParameter("source", self.path.name, allowed="a file that is not compressed with --follow")
         if self.path.is_dir():
             raise BadFile(str(self.path), "this is a folder; follow one file")
-        last = FilePosition.from_text(position or "")
+        last = files.FilePosition.from_text(position or "")
         if last is None:
             self._now = self._opened(self.path)
             return
@@ -183,7 +181,7 @@ class FollowedFile:
             self._tell(_GONE)
             self._now = self._opened(self.path)
 
-    def _goes_on(self, path: Path, position: FilePosition) -> bool:
+    def _goes_on(self, path: Path, position: files.FilePosition) -> bool:
         found = self._opened(path)
         if found is None:
             return False
@@ -194,7 +192,7 @@ class FollowedFile:
         self._now, self._seen = found, position
         return True
 
-    def _goes_on_elsewhere(self, position: FilePosition) -> bool:
+    def _goes_on_elsewhere(self, position: files.FilePosition) -> bool:
         """Resume in the file that has the bytes before the position, whatever it is called now."""
         # Names move on with every rotation: what was found may have another one by the time it is opened.
         while found := files.find_rotated(self.path, position):
@@ -202,7 +200,7 @@ class FollowedFile:
                 return True
         return False
 
-    def _open_next(self, before: PlainFile) -> None:
+    def _open_next(self, before: files.PlainFile) -> None:
         """Open the file that came after one: the next that was renamed since, or the one that is there now.
 
         Where there is none just now, the one before stays open.
@@ -213,22 +211,19 @@ class FollowedFile:
             found = self._opened(later[0].path if later else self.path)
             if found is None and not later:
                 return
-            if found is not None and self._is_next(found, later, position):
-                break
             if found is not None:
+                # After a rotation in between there would be another one before it.
+                if found.inode == later[0].inode if later else not files.find_rotated(self.path, position)[1:]:
+                    break
                 found.close()
         before.close()
         self._now, self._seen = found, None
 
-    def _is_next(self, found: PlainFile, later: list[files.RotatedFile], position: FilePosition) -> bool:
-        """Return whether no rotation came in between, after which there would be another one before it."""
-        return found.inode == later[0].inode if later else not files.find_rotated(self.path, position)[1:]
-
-    def _opened(self, path: Path) -> PlainFile | None:
+    def _opened(self, path: Path) -> files.PlainFile | None:
         if not path.is_file():
             return None
         try:
-            return PlainFile(path, batch_bytes=self._batch_bytes)
+            return files.PlainFile(path, batch_bytes=self._batch_bytes)
         except BadFile:
             # It may have been renamed just now.
             if path.is_file():
@@ -236,7 +231,6 @@ class FollowedFile:
             return None
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
         until = time.monotonic() + timeout
         while not self._closed.is_set():
             lines = self._next_lines()
@@ -262,7 +256,7 @@ class FollowedFile:
             self._begin_again(self._now)
         return b"" if self._now is None else self._now.lines(is_whole=False)
 
-    def _begin_again(self, file: PlainFile) -> None:
+    def _begin_again(self, file: files.PlainFile) -> None:
         """Resume with the rest of an emptied file where it was copied to, else with what is in it now."""
         if self._seen is not None and self._goes_on_elsewhere(self._seen):
             file.close()
@@ -270,7 +264,7 @@ class FollowedFile:
             self._tell(_GONE)
             file.offset, file.is_skipping, self._seen = 0, False, None
 
-    def _is_replaced(self, file: PlainFile) -> bool:
+    def _is_replaced(self, file: files.PlainFile) -> bool:
         try:
             there = self.path.stat()
         except OSError:
@@ -280,7 +274,7 @@ class FollowedFile:
         # While the new file is empty, lines may still come to the old one, unless others have come in between.
         return (there is not None and there.st_size > 0) or len(files.find_rotated(self.path, file.position())) > 1
 
-    def _was_emptied(self, file: PlainFile) -> bool:
+    def _was_emptied(self, file: files.PlainFile) -> bool:
         size = os.fstat(file.descriptor).st_size
         if size < file.offset:
             return True

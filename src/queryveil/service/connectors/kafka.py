@@ -4,9 +4,8 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -97,11 +96,10 @@ class KafkaSource:
         """Commit the offsets to the group, for others to see; it does not matter whether that arrives."""
         kafka = library()
         offsets = msgspec.json.decode(batch.position, type=dict[int, int])
-        with self._lock:
+        found = [kafka.TopicPartition(self._address.topic, each, offset) for each, offset in offsets.items()]
+        with self._lock, suppress(kafka.KafkaException):
             if self._consumer is not None:
-                found = [kafka.TopicPartition(self._address.topic, each, offset) for each, offset in offsets.items()]
-                with suppress(kafka.KafkaException):
-                    self._consumer.commit(offsets=found, asynchronous=True)
+                self._consumer.commit(offsets=found, asynchronous=True)
 
     def close(self) -> None:
         """End a `take` that waits, and disconnect."""
@@ -127,11 +125,9 @@ class KafkaSource:
 
     def _assign(self, partitions: list[int]) -> None:
         kafka = library()
-        topic = self._address.topic
         if partitions:
-            self._consumer.incremental_assign(
-                [kafka.TopicPartition(topic, each, self._next.get(each, kafka.OFFSET_BEGINNING)) for each in partitions]
-            )
+            starts = [(each, self._next.get(each, kafka.OFFSET_BEGINNING)) for each in partitions]
+            self._consumer.incremental_assign([kafka.TopicPartition(self._address.topic, *start) for start in starts])
             self._assigned |= set(partitions)
 
     def _batch(self, messages: list[Any]) -> Batch | None:
@@ -170,8 +166,7 @@ class KafkaSource:
 _NUMBER, _DIGEST, _RELEASE = "queryveil-number", "queryveil-digest", "queryveil-release"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LastBlock:
+class _LastBlock(NamedTuple):
     """The headers of a last message: its block, the digest of that, and the digest of the release's first block."""
 
     number: int = 0
@@ -219,18 +214,15 @@ class KafkaSink:
                 raise Unreachable(self._address.cluster, "the sink was closed")
             if self._producer is None:
                 self._connect()
-            self._deliver(outgoing)
-
-    def _deliver(self, outgoing: Outgoing) -> None:
-        digest = hashlib.blake2b(outgoing.data, digest_size=8).hexdigest().encode()
-        last, number = self._last_block, outgoing.number
-        if number <= max(last.number, self._delivered):
-            if (number == 1 and digest != last.release) or (number == last.number and digest != last.digest):
-                raise self._other()
-            return
-        fresh = _LastBlock(number=number, digest=digest, release=last.release or digest)
-        self._send(outgoing.data, last=fresh)
-        self._last_block, self._delivered = fresh, number
+            digest = hashlib.blake2b(outgoing.data, digest_size=8).hexdigest().encode()
+            last, number = self._last_block, outgoing.number
+            if number <= max(last.number, self._delivered):
+                if (number == 1 and digest != last.release) or (number == last.number and digest != last.digest):
+                    raise self._other()
+                return
+            fresh = _LastBlock(number=number, digest=digest, release=last.release or digest)
+            self._send(outgoing.data, last=fresh)
+            self._last_block, self._delivered = fresh, number
 
     def _other(self) -> BadInput:
         return BadInput(

@@ -15,7 +15,6 @@ from queryveil.service.ports import Batch, Outgoing
 
 _Entry = tuple[bytes, list[bytes] | None]
 _MOST_ENTRIES = 10_000
-_FIRST_ENTRIES = 500
 _BATCH_BYTES = 1 << 20
 _DEFAULTS = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
 
@@ -49,7 +48,7 @@ class RedisSource:
         self._pending_after: bytes | None = None
         self._ids: dict[str, list[bytes]] = {}
         self._to_acknowledge: list[bytes] = []
-        self._n_entries = _FIRST_ENTRIES
+        self._n_entries = 500
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
         """Resume after the entry that was committed last."""
@@ -150,16 +149,13 @@ class RedisSource:
         # Most entries are one line in one field; a call for each would cost as much as all the rest.
         lines = [f[1] if f and len(f) == 2 and f[0] == b"data" else _lines(f) for _, f in new]
         data = b"\n".join(lines) + b"\n"
-        self._adapt(len(new), n_bytes=len(data))
+        # As many as make a batch are asked for next time; the server counts entries, not bytes.
+        wanted = _BATCH_BYTES * len(new) // len(data)
+        self._n_entries = max(1, min(wanted, 4 * self._n_entries, _MOST_ENTRIES))
         position = new[-1][0].decode("ascii")
         self._taken = _id(new[-1][0])
         self._ids[position] = [entry[0] for entry in new]
         return Batch(data=data, position=position)
-
-    def _adapt(self, n_entries: int, *, n_bytes: int) -> None:
-        """Ask next time for as many as make a batch; the server counts entries, not bytes."""
-        wanted = _BATCH_BYTES * n_entries // max(n_bytes, 1)
-        self._n_entries = max(1, min(wanted, 4 * self._n_entries, _MOST_ENTRIES))
 
     def _acknowledge(self) -> None:
         while ids := self._to_acknowledge[:_MOST_ENTRIES]:

@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from queryveil.methods.settings import PoolSettings
-from queryveil.methods.swap.pools import Pools
-from queryveil.methods.swap.preparing import prepare
+from queryveil.methods.swap import pools, preparing
 from queryveil.text.classifier import CATEGORIES, Classifier
 
 _SEED = 1729
@@ -36,8 +35,8 @@ _PEOPLE: Mapping[str, Mapping[str, int]] = {
 def example(*, k: int, l: int) -> dict[str, Any]:  # noqa: E741
     """Anonymize made-up people among others as the service does it; a k or l above 10 is 10, since they are few."""
     k, l = min(k, _MOST_K), min(l, _MOST_K)  # noqa: E741
-    events = prepare(_made_up(), classifier=Classifier()).frame
-    released = Pools(PoolSettings(k=k, l=l), seed=_SEED).add(events).released
+    events = preparing.prepare(_made_up(), classifier=Classifier()).frame
+    released = pools.Pools(PoolSettings(k=k, l=l), seed=_SEED).add(events).released
     people = [
         {"name": name, "before": _side(events, name, asked=events), "after": _side(released, name, asked=events)}
         for name in _PEOPLE

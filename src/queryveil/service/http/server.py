@@ -1,7 +1,5 @@
 """The HTTP server, shared by a source and a sink at one address."""
 
-from __future__ import annotations
-
 import errno
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +15,6 @@ from queryveil.service.ports import Batch, Monitored, Outgoing
 
 try:
     import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     from queryveil.service.http._app import AppState, build_app
     from queryveil.service.http._connections import Connections, GuardedServer, fit_to_files
@@ -27,7 +24,7 @@ except ImportError:
 _GRACE_SECONDS = 5
 _BACKLOG = 1024
 _lock = Lock()
-_servers: WeakValueDictionary[tuple[str, int], Server] = WeakValueDictionary()
+_servers: WeakValueDictionary[tuple[str, int], "Server"] = WeakValueDictionary()
 
 
 class Server:
@@ -46,7 +43,7 @@ class Server:
         self._lock = Lock()
 
     @classmethod
-    def at(cls, address: Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None) -> Server:
+    def at(cls, address: Address, *, posts: PostQueue | None = None, released: ReleasedQueue | None = None) -> "Server":
         """Return the server at this address, one for a source and a sink there, and put something behind its routes."""
         address.check_has_token()
         with _lock:
@@ -109,7 +106,7 @@ class Server:
                 self._thread.join(_GRACE_SECONDS)
 
 
-def _config(state: AppState) -> uvicorn.Config:
+def _config(state: "AppState") -> "uvicorn.Config":
     return uvicorn.Config(
         build_app(state),
         log_config=None,
@@ -117,7 +114,7 @@ def _config(state: AppState) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         server_header=False,
-        http=H11Protocol,
+        http="h11",
         proxy_headers=False,  # whoever connects could say to be another
         timeout_keep_alive=state.address.limits.idle_seconds,
         timeout_graceful_shutdown=_GRACE_SECONDS,

@@ -87,7 +87,7 @@ class Delivery:
         self._is_closed = False
         self._retry = Retry(stopping=self._stopping, patience=patience, tell=tell)
         self._thread = Thread(target=self._run, name="queryveil-delivery", daemon=True)
-        self.delivered, self.n_bytes, self.n_rows, self.n_rows_delivered = 0, 0, 0, 0
+        self.delivered, self.n_bytes, self.n_rows = 0, 0, 0
         self._failure: BaseException | None = None
 
     def start(self, *, delivered: int, waiting: Sequence[Outgoing]) -> None:
@@ -137,18 +137,18 @@ class Delivery:
 
     def _run(self) -> None:
         try:
-            while (outgoing := self._next()) is not None:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: bool(self._waiting) or self._is_closed)
+                    if self._is_closed:
+                        return
+                    outgoing = self._waiting[0]
                 self._deliver(outgoing)
         except BaseException as error:
             with self._changed:
                 if not self._is_closed:
                     self._failure = error
                 self._changed.notify_all()
-
-    def _next(self) -> Outgoing | None:
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._waiting) or self._is_closed)
-            return None if self._is_closed else self._waiting[0]
 
     def _deliver(self, outgoing: Outgoing) -> None:
         self._retry.run(lambda: self._sink.deliver(outgoing), what="the sink")
@@ -157,5 +157,4 @@ class Delivery:
             self.delivered = outgoing.number
             self.n_bytes -= len(outgoing.data)
             self.n_rows -= outgoing.n_rows
-            self.n_rows_delivered += outgoing.n_rows
             self._changed.notify_all()

@@ -106,11 +106,6 @@ class Workers:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-def make_preparer(settings: StreamSettings) -> InProcess | Workers:
-    """Return what the number of workers asks for."""
-    return InProcess(settings) if settings.workers == 1 else Workers(settings)
-
-
 def slice_lines(data: bytes, *, n: int) -> list[bytes]:
     r"""Cut whole lines into at most n slices of whole lines.
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event
 
 import msgspec
@@ -14,11 +15,10 @@ from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
-from queryveil.service import ports
-from queryveil.service.lines import find_layout, inside_names, restore_kept, with_time_format, write_lines
+from queryveil.service import lines, ports
 from queryveil.service.pipeline._committed import CommitState, UserCount
 from queryveil.service.pipeline._delivery import Delivery, Retry
-from queryveil.service.pipeline._workers import InProcess, PreparedBatch, Workers, make_preparer
+from queryveil.service.pipeline._workers import InProcess, PreparedBatch, Workers
 from queryveil.service.settings import StreamSettings
 
 _VERSION = 1
@@ -26,21 +26,18 @@ _DAMAGED = "the state of this stream is damaged; restore a copy, or name another
 
 
 class _Packed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What a store keeps as the pools: these, how lines are written and how many users were seen."""
+
     version: int
     layout: Layout | None
     users: bytes
     pools: bytes
 
 
-def pack(pools: bytes, *, layout: Layout | None, users: bytes) -> bytes:
-    """Put the pools, how lines are written and how many users were seen into the bytes that a store keeps."""
-    return msgspec.msgpack.encode(_Packed(version=_VERSION, layout=layout, users=users, pools=pools))
-
-
 def unpack(
     data: bytes, *, issued: Iterable[tuple[int, bytes]], settings: PoolSettings
 ) -> tuple[Pools, Layout | None, bytes]:
-    """Return what `pack` was given."""
+    """Return the pools, the layout and the count of users that a store has kept."""
     try:
         packed = msgspec.msgpack.decode(data, type=_Packed)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -150,7 +147,7 @@ class Service:
         self._retry.run(lambda: self._source.open(position=before.position, keys=before.keys), what="the source")
         if self._layout is not None:
             self._begin(self._layout)
-        self._preparer = make_preparer(self.settings)
+        self._preparer = (InProcess if self.settings.workers == 1 else Workers)(self.settings)
         self._delivery.start(delivered=before.delivered, waiting=before.outgoing)
         self._retry.trouble = None
 
@@ -169,7 +166,7 @@ class Service:
 
     def _begin(self, layout: Layout) -> None:
         if layout.format is not Format.JSONL:
-            self.settings.columns.check(list(inside_names(layout)))
+            self.settings.columns.check(list(lines.inside_names(layout)))
         if isinstance(self._sink, ports.WritesManifest):
             self._sink.begin(layout)
         self._layout = layout
@@ -201,7 +198,7 @@ class Service:
         assert self._preparer is not None
         if self._layout is None:
             settings = self.settings
-            found = find_layout(
+            found = lines.find_layout(
                 batch.data,
                 format=settings.format,
                 names=settings.names,
@@ -212,7 +209,7 @@ class Service:
                 self._begin(found)
         prepared = self._preparer.run(batch.data, layout=self._layout)
         if self._layout is not None:
-            self._layout = with_time_format(self._layout, prepared.time_format)
+            self._layout = lines.with_time_format(self._layout, prepared.time_format)
         self._users.add(prepared.events["user"])
         self._commit(self._pools.add(prepared.events), position=batch.position, keys=batch.keys, prepared=prepared)
         bad_lines = prepared.bad_lines.tolist()
@@ -220,13 +217,13 @@ class Service:
         self._retry.run(lambda: self._source.acknowledge(batch, bad_lines=bad_lines), what="the source")
         self._state.note_batch(time.monotonic() - began)
 
-    def _report_bad_lines(self, lines: list[int], *, n_lines: int) -> None:
+    def _report_bad_lines(self, bad_lines: list[int], *, n_lines: int) -> None:
         """Name the first lines that cannot be read, counted from the start of this run."""
-        for line in lines[: max(0, _N_BAD_REPORTED - self._n_bad_reported)]:
+        for line in bad_lines[: max(0, _N_BAD_REPORTED - self._n_bad_reported)]:
             self._tell(f"line {self._n_lines + line:,} of this run cannot be read and is left out")
-        if self._n_bad_reported < _N_BAD_REPORTED <= self._n_bad_reported + len(lines):
+        if self._n_bad_reported < _N_BAD_REPORTED <= self._n_bad_reported + len(bad_lines):
             self._tell("further lines that cannot be read are only counted")
-        self._n_bad_reported += len(lines)
+        self._n_bad_reported += len(bad_lines)
         self._n_lines += n_lines
 
     def _drain(self) -> None:
@@ -251,28 +248,26 @@ class Service:
         """Commit everything in one transaction, with retries; then deliver what was released."""
         state, profiles, outgoing = self._state, None, None
         if swapped is not None and swapped.released.height and self._layout is not None:
-            released = swapped.released.with_columns(self.settings.columns.released_ids(swapped.released["user"]))
+            columns, now = self.settings.columns, datetime.now(UTC).replace(tzinfo=None)
+            released = swapped.released.with_columns(columns.released_ids(swapped.released["user"]))
             profiles = increments(released)
-            now = datetime.now(UTC).replace(tzinfo=None)
-            is_first = state.out_number == 0
-            columns = self.settings.columns
-            kept = restore_kept(released, keep=columns.keep)
-            data = write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=is_first)
-            outgoing = ports.Outgoing(
-                number=state.out_number + 1, offset=state.out_bytes, data=data, n_rows=released.height
-            )
-        counts = state.counts_with(prepared, swapped, n_suppressed=n_suppressed)
+            kept, number = lines.restore_kept(released, keep=columns.keep), state.out_number + 1
+            data = lines.write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=number == 1)
+            outgoing = ports.Outgoing(number=number, offset=state.out_bytes, data=data, n_rows=released.height)
+        packed = _Packed(
+            version=_VERSION, layout=self._layout, users=self._users.to_bytes(), pools=self._pools.to_bytes()
+        )
         commit = ports.Commit(
             number=state.number + 1,
             position=position,
-            pools=pack(self._pools.to_bytes(), layout=self._layout, users=self._users.to_bytes()),
+            pools=msgspec.msgpack.encode(packed),
             keys=keys,
             generation=state.generation if swapped is None else swapped.generation,
             issued=b"" if swapped is None else swapped.issued,
             profiles=profiles,
             outgoing=outgoing,
             delivered=self._delivery.delivered,
-            counts=counts,
+            counts=state.counts_with(prepared, swapped, n_suppressed=n_suppressed),
         )
         began = time.monotonic()
         self._retry.run(lambda: self._store.commit(commit), what="the store")
@@ -287,14 +282,10 @@ class Service:
         self._delivery.stop()
         if self._delivery.delivered > self._state.confirmed:
             self._commit(position=self._state.position)
-        if isinstance(self._sink, ports.WritesManifest):
-            self._retry.run(self._finish_sink, what="the sink")
-
-    def _finish_sink(self) -> None:
-        assert isinstance(self._sink, ports.WritesManifest)
-        self._sink.finish(
-            settings=self.settings, layout=self._layout, stats=self.stats(), n_users=self._users.estimate()
-        )
+        if isinstance(sink := self._sink, ports.WritesManifest):
+            settings, layout, n_users = self.settings, self._layout, self._users.estimate()
+            finish = partial(sink.finish, settings=settings, layout=layout, stats=self.stats(), n_users=n_users)
+            self._retry.run(finish, what="the sink")
 
     def _close(self) -> None:
         self._stopping.set()
