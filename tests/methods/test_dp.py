@@ -22,8 +22,7 @@ from queryveil.data import Format, Layout, QueryLog, Reading
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods.dp import Choice, Mechanism
-from queryveil.methods.dp._calibration import release_chance
-from queryveil.methods.dp._mechanisms import plan_for
+from queryveil.methods.dp._mechanisms import plan_for, release_chance
 from queryveil.methods.dp.dp import collect
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize

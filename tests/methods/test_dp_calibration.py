@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from tests.support.plain_dp import plain_chances, plain_delta
 
 from queryveil.methods.dp import Mechanism
-from queryveil.methods.dp._calibration import (
+from queryveil.methods.dp._mechanisms import (
     Divergence,
     gaussian,
     gaussian_divergence,
     half_count,
     keeps,
+    plan_for,
     release_chance,
     tail,
     top_chance,
 )
-from queryveil.methods.dp._mechanisms import plan_for
 from queryveil.release import Noise
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]

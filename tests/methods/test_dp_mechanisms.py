@@ -15,8 +15,7 @@ from tests.support.examples import examples
 from queryveil.checks._dp_noise import delta_of
 from queryveil.errors import BadParameter
 from queryveil.methods.dp import Mechanism
-from queryveil.methods.dp._calibration import half_count, release_chance
-from queryveil.methods.dp._mechanisms import plan_for, plans_for
+from queryveil.methods.dp._mechanisms import half_count, plan_for, plans_for, release_chance
 from queryveil.methods.settings import DpSettings
 
 KINDS = [each for each in Mechanism if each is not Mechanism.AUTO]

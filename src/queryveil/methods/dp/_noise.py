@@ -11,7 +11,7 @@ import numpy as np
 from queryveil import progress
 from queryveil.data import Floats, Int64s
 from queryveil.errors import MissingExtra, QueryveilError
-from queryveil.methods.dp._calibration import SHIFTS, tail
+from queryveil.methods.dp._mechanisms import SHIFTS, tail
 from queryveil.release import Noise
 
 _AT_ONCE = 1 << 17

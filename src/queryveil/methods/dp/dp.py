@@ -11,23 +11,14 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import (
-    CLICKS_SCHEMA,
-    TALLIES_SCHEMA,
-    Bools,
-    Int32s,
-    Int64s,
-    QueryLog,
-    Tallies,
-    UInt64s,
-    with_own_texts,
-)
+from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, Bools, Int32s, Int64s, QueryLog, Tallies, UInt64s
+from queryveil.data.frames import with_own_texts
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter, MissingColumn
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels import njit
-from queryveil.methods.bots import bots_of
+from queryveil.methods.bots import without_bots
 from queryveil.methods.dp._mechanisms import plans_for
 from queryveil.methods.dp._noise import check_extra, draw
 from queryveil.methods.settings import Choice, DpSettings
@@ -173,8 +164,7 @@ class Dp(DpSettings):
 
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
     """Return the rows of people; whether somebody is a program is told from that user's own rows."""
-    found = bots_of(log, threshold=bot_threshold)
-    people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
+    people = without_bots(log, threshold=bot_threshold, removed={})
     if not log.terms_are_items:
         return people
     # An item of a transaction is what a query is in a log.
