@@ -15,8 +15,7 @@ from queryveil.cli.output import print_table
 from queryveil.data import Floats, Int32s, Int64s, Profiles
 from queryveil.methods import Plink
 from queryveil.methods.plink._groups import AVERSION, as_written, grouped
-from queryveil.methods.plink._similarity import Vectors, augmented
-from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, Vectors, augmented, profiles_of
 from queryveil.methods.settings import Weights
 from queryveil.synthesis import synthesize
 from queryveil.text.taxonomy import Taxonomy

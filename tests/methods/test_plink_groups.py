@@ -14,8 +14,7 @@ from tests.support.plain_plink import augment, plain_groups
 from queryveil import Profiles, Taxonomy
 from queryveil.errors import TooFewUsers
 from queryveil.methods.plink._groups import AVERSION, as_written, grouped, may_share, size_needed
-from queryveil.methods.plink._similarity import augmented
-from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, augmented, profiles_of
 from queryveil.methods.settings import Weights
 from queryveil.testing.strategies import PLANTS, profiles
 

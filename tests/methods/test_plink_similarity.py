@@ -14,10 +14,9 @@ from tests.support.examples import examples
 from queryveil import Profiles, Taxonomy
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
-from queryveil.methods.plink._similarity import augmented, similarity, synsets
-from queryveil.methods.plink.profiles import profiles_of
+from queryveil.methods.plink.profiles import augmented, profiles_of, similarity, synsets
 from queryveil.methods.settings import Weights
-from queryveil.text.taxonomy.wordnet import Lexicon
+from queryveil.text.taxonomy.taxonomy import Lexicon
 
 UP1, UP2 = {"kitten": 1.0, "riding": 0.8}, {"pup": 0.6, "equitation": 1.0}
 UP3 = {"mocha": 0.7, "java": 0.6, "coffee": 0.8}

@@ -11,8 +11,7 @@ from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
 from queryveil.kernels import njit
-from queryveil.methods.plink._similarity import Vectors
-from queryveil.methods.plink.profiles import TermProfiles
+from queryveil.methods.plink.profiles import TermProfiles, Vectors
 
 _DIGITS = 1e9
 """Similarities are compared in whole billionths, so that rounding does not decide between equals."""

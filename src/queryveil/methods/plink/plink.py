@@ -12,8 +12,7 @@ from queryveil.data.rows import Rows
 from queryveil.guarantees import Linkability
 from queryveil.methods.bots import caveats, nothing_kept
 from queryveil.methods.plink._groups import grouped, may_share
-from queryveil.methods.plink._similarity import augmented
-from queryveil.methods.plink.profiles import TermProfiles, profiles_of
+from queryveil.methods.plink.profiles import TermProfiles, augmented, profiles_of
 from queryveil.methods.settings import PlinkSettings, Representative
 from queryveil.release import Counts, Manifest, Release
 from queryveil.rng import check_seed, generator
