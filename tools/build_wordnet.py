@@ -3,7 +3,7 @@
     python tools/build_wordnet.py /usr/share/wordnet
 
 writes src/queryveil/text/data/wordnet.npz and the licence beside it. The same files give the same bytes.
-`queryveil.text.taxonomy.wordnet` says what the columns are.
+`queryveil.text.taxonomy.taxonomy` says what the columns are.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import polars as pl
 
 from queryveil.text import normalize
 from queryveil.text.classifier import CATEGORIES
-from queryveil.text.taxonomy.wordnet import WordNet
+from queryveil.text.taxonomy.taxonomy import WordNet
 
 Shares = npt.NDArray[np.float32]
 N = len(CATEGORIES)

@@ -7,8 +7,8 @@ from bisect import bisect_left
 
 import polars as pl
 
+from queryveil.text.taxonomy.taxonomy import Lexicon, Plurals
 from queryveil.text.taxonomy.tree import fold
-from queryveil.text.taxonomy.wordnet import Lexicon, Plurals
 
 ENDINGS = (
     ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
