@@ -12,8 +12,7 @@ from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
 from queryveil.text.classifier._unit_kernels import Evidence, match_units, weigh_all
 from queryveil.text.classifier._word_kernels import resolve
-from queryveil.text.classifier.classifier import TRUST, shapes
-from queryveil.text.classifier.units import MIN_SPLIT_COUNT, byte_words
+from queryveil.text.classifier.classifier import MIN_SPLIT_COUNT, TRUST, byte_words, shapes
 
 SEED = 0
 USERS = 3_000

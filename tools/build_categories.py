@@ -34,8 +34,8 @@ from tools.category_vocabulary import (
 from queryveil.data import Float32s
 from queryveil.text.classifier import CATEGORIES, _unit_kernels
 from queryveil.text.classifier._word_kernels import ByteWords
-from queryveil.text.classifier.units import byte_words
-from queryveil.text.taxonomy.wordnet import WordNet, read_wordnet
+from queryveil.text.classifier.classifier import byte_words
+from queryveil.text.taxonomy.taxonomy import WordNet, read_wordnet
 from queryveil.text.tokens import ENGLISH
 
 ROOT = Path(__file__).resolve().parents[1]

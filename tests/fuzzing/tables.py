@@ -22,7 +22,7 @@ from queryveil.formats.aggregates import read_membership
 from queryveil.methods import Km, settings
 from queryveil.methods.dp.budget import read_ledger
 from queryveil.testing import tiny_log
-from queryveil.text.classifier import units
+from queryveil.text.classifier import classifier
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility.search_index import read_corpus
 
@@ -61,8 +61,8 @@ def _classified(path: Path) -> object:
             schema={"unit": pl.String, "category": pl.Int32, "weight": pl.Float32},
         ),
     }
-    frames[which] = getattr(units, f"read_{which}")(path)
-    units.UnitTable.build(**frames).find(_QUERIES)
+    frames[which] = getattr(classifier, f"read_{which}")(path)
+    classifier.UnitTable.build(**frames).find(_QUERIES)
     return None
 
 

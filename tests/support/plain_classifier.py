@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from queryveil.text.classifier.units import (
+from queryveil.text.classifier.classifier import (
     MIN_SPLIT_COUNT,
     N_WORDS,
     SHORTEST,
@@ -49,7 +49,7 @@ class PlainClassifier:
 
     @classmethod
     def of(cls, frequencies: pl.DataFrame, recommendations: pl.DataFrame, categories: pl.DataFrame) -> PlainClassifier:
-        """Take tables as `classifier.units` reads them."""
+        """Take tables as `classifier.classifier` reads them."""
         best: dict[str, tuple[float, int]] = {}
         for unit, category, weight in categories.iter_rows():
             if unit not in ENGLISH:

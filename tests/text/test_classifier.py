@@ -14,7 +14,7 @@ from tests.support.plain_classifier import PlainClassifier
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.text.classifier import CATEGORIES, Classifier, Kind
-from queryveil.text.classifier.units import read_categories, read_frequencies, read_recommendations
+from queryveil.text.classifier.classifier import read_categories, read_frequencies, read_recommendations
 
 FREQUENCIES = (
     "unit,count\njaguar,500\nmotor,900\nsoup,700\nonion,300\nsoup bowl,20\nwalk,2000\nberry,400\nonionsoup,1\n"

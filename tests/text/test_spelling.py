@@ -11,7 +11,7 @@ from tests.support.examples import examples
 
 from queryveil.text.classifier import Classifier, Kind
 from queryveil.text.classifier._word_kernels import Nearby, are_one_apart, find_nearby, index_deletions, n_slots
-from queryveil.text.classifier.units import byte_words, read_recommendations
+from queryveil.text.classifier.classifier import byte_words, read_recommendations
 
 words = st.text("abc", min_size=1, max_size=6)
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from queryveil.text.classifier import Classifier
-from queryveil.text.classifier.units import UnitTable, byte_words
+from queryveil.text.classifier.classifier import UnitTable, byte_words
 from queryveil.text.tokens import normalize
 
 

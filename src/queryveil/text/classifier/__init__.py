@@ -1,6 +1,5 @@
 """Classify queries into categories by their semantic units."""
 
-from queryveil.text.classifier.classifier import Classifier, Kind
-from queryveil.text.classifier.units import CATEGORIES, UNCLASSIFIED
+from queryveil.text.classifier.classifier import CATEGORIES, UNCLASSIFIED, Classifier, Kind
 
 __all__ = ["CATEGORIES", "UNCLASSIFIED", "Classifier", "Kind"]

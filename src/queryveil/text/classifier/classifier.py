@@ -1,25 +1,270 @@
-"""What queries are about: one of 16 categories, and the unit that says so."""
+"""What queries are about: one of 16 categories, and the semantic unit that says so.
+
+Units are nouns, adjectives, and known units of several words, the longest first. They come from tables, files (Parquet
+or CSV) of these columns; the package ships a default of each.
+
+frequencies        unit, count: how often units are met
+recommendations    misspelt, correct: what misspelt words were meant to be
+categories         unit, category, and if there is one, weight (1 for all if not): what units are about
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
-from queryveil.data import Float32s, Int8s
-from queryveil.errors import BadParameter
-from queryveil.text.classifier import units as tables
-from queryveil.text.classifier._unit_kernels import NO_CATEGORY, Evidence, Trust, take_rarest, weigh_all
-from queryveil.text.classifier.units import CATEGORIES, UNCLASSIFIED, UnitTable
+from queryveil.data import Bools, Bytes, Float32s, Int8s, Int32s, Int64s
+from queryveil.data.frames import read_parquet
+from queryveil.errors import BadFile, BadParameter
+from queryveil.text.classifier import _unit_kernels, _word_kernels
+from queryveil.text.classifier._unit_kernels import Units
+from queryveil.text.classifier._word_kernels import ByteWords, Nearby, Vocabulary, find_hashes, n_slots
+from queryveil.text.tokens import ENGLISH, normalize, text_bytes
+
+CATEGORIES: Final = (
+    "Arts", "Business", "Computers", "Games", "Health", "Home", "Kids and Teens", "News", "Recreation", "Reference",
+    "Regional", "Science", "Shopping", "Society", "Sports", "World",
+)  # fmt: skip
+UNCLASSIFIED: Final = "Unclassified"
+"""What a query without a category is called where a name is needed."""
+
+_FREQUENCIES: Final = {"unit": pl.String, "count": pl.Int64}
+_RECOMMENDATIONS: Final = {"misspelt": pl.String, "correct": pl.String}
+_CATEGORIES: Final = {"unit": pl.String, "category": pl.String, "weight": pl.Float32}
+
+
+def read_frequencies(path: str | Path | None = None) -> pl.DataFrame:
+    """Read how often units are met; a unit that stands there twice counts both times."""
+    frame = _read(path, default="frequencies.parquet", columns=_FREQUENCIES)
+    if (frame["count"] < 0).any():
+        raise BadFile(_name(path), "a count is below 0; counts are numbers of references")
+    return frame.group_by("unit", maintain_order=True).agg(pl.col("count").sum())
+
+
+def read_recommendations(path: str | Path | None = None) -> pl.DataFrame:
+    """Read what misspelt words were meant to be; of two corrections the first counts."""
+    frame = _read(path, default="recommendations.csv", columns=_RECOMMENDATIONS)
+    frame = frame.filter(pl.col("misspelt") != pl.col("correct"))
+    return frame.unique("misspelt", keep="first", maintain_order=True)
+
+
+def read_categories(path: str | Path | None = None) -> pl.DataFrame:
+    """Read what units are about; categories are written as in `CATEGORIES`, in any case, `_` for a blank."""
+    frame = _read(path, default="categories.parquet", columns=_CATEGORIES)
+    names = pl.Series([name.lower() for name in CATEGORIES])
+    written = frame["category"].str.to_lowercase().str.replace_all("_", " ").str.strip_chars(" ")
+    if not written.is_in(names.to_list()).all():
+        raise BadFile(_name(path), f"a category is none of the {len(CATEGORIES)}; they are {', '.join(CATEGORIES)}")
+    if not (frame["weight"].is_finite() & (frame["weight"] > 0)).all():
+        raise BadFile(_name(path), "a weight is not above 0; leave out what a unit is not about")
+    number = written.replace_strict(names.to_list(), list(range(len(names))), return_dtype=pl.Int32)
+    return (
+        frame.with_columns(category=number)
+        .group_by("unit", "category", maintain_order=True)
+        .agg(pl.col("weight").sum())
+    )
+
+
+def _name(path: str | Path | None) -> str:
+    return Path(path).name if path is not None else "the table in the package"
+
+
+def _read(path: str | Path | None, *, default: str, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Read the columns of a file in their types, texts as terms in lower case; rows without a text are left out."""
+    if path is None:
+        with resources.as_file(resources.files("queryveil.text") / "data" / default) as file:
+            return _typed(_load(file), name=default, columns=columns)
+    frame = _typed(_load(Path(path)), name=_name(path), columns=columns)
+    texts = [name for name, kind in columns.items() if kind == pl.String and name != "category"]
+    frame = frame.with_columns(normalize(frame[name]).alias(name) for name in texts)
+    return frame.filter(pl.all_horizontal(pl.col(name) != "" for name in texts))
+
+
+def _load(path: Path) -> pl.DataFrame:
+    try:
+        if path.suffix.lower() == ".parquet":
+            return read_parquet(path)
+        return pl.read_csv(path, infer_schema=False)
+    except OSError as error:
+        raise BadFile(path.name, f"cannot be opened ({error.strerror or 'not a file'}); check the path") from None
+    except PolarsError:
+        # Privacy: the cause would quote the row.
+        raise BadFile(
+            path.name, "cannot be read; a table is Parquet (.parquet) or CSV in UTF-8 with a header"
+        ) from None
+
+
+def _typed(frame: pl.DataFrame, *, name: str, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    if "weight" in columns and "weight" not in frame.columns:
+        frame = frame.with_columns(weight=pl.lit(1.0))
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise BadFile(name, f"there is no column {missing[0]}; this table has the columns {', '.join(columns)}")
+    typed = frame.select(pl.col(column).cast(kind, strict=False) for column, kind in columns.items())
+    for column in columns:
+        if typed[column].null_count():
+            raise BadFile(name, f"{typed[column].null_count()} rows have no readable {column}; mend or drop them")
+    return typed
+
+
+def byte_words(texts: pl.Series) -> ByteWords:
+    """Take texts apart into words, as `tokenize` does; texts that are ASCII all through are never copied as texts.
+
+    >>> words = byte_words(pl.Series(["Red WINE", ""]))
+    >>> words.ptr.tolist(), words.starts.tolist(), words.ends.tolist()
+    ([0, 2, 2], [0, 4], [3, 8])
+    """
+    texts = texts.cast(pl.String).fill_null("")
+    is_plain = texts.str.len_bytes() == texts.str.len_chars()
+    if not is_plain.all():
+        frame = pl.DataFrame({"text": texts, "is_plain": is_plain})
+        normal = frame.filter(~pl.col("is_plain"))["text"]
+        texts = frame["text"].scatter((~is_plain).arg_true(), normalize(normal))
+    data, ptr = text_bytes(texts)
+    return _word_kernels.find_words(_LOWER[data[ptr[0] : ptr[-1]]], ptr - ptr[0], _IS_LETTER)
+
+
+_CODES = np.arange(256)
+_IS_DIGIT, _IS_SMALL = (ord("0") <= _CODES) & (ord("9") >= _CODES), (ord("a") <= _CODES) & (ord("z") >= _CODES)
+_IS_LETTER: Bools = _IS_DIGIT | _IS_SMALL | (_CODES >= 128)
+_LOWER: Bytes = np.where((ord("A") <= _CODES) & (ord("Z") >= _CODES), _CODES + 32, _CODES).astype(np.uint8)
+
+SHORTEST = 4
+N_WORDS = 30_000
+"""So many of the most frequent units are what a word can be corrected to: rare ones attract names."""
+
+
+def nearby_words(entries: pl.Series, *, vocabulary: Vocabulary) -> Nearby:
+    """Index the most frequent units of one word by all their forms with a letter left out."""
+    is_plain = entries.str.contains(rf"^[a-z]{{{SHORTEST},}}$").to_numpy()
+    fit = np.flatnonzero(is_plain & (vocabulary.unit >= 0) & (vocabulary.counts > 0))
+    by_count = np.argsort(-vocabulary.counts[fit], kind="stable")[:N_WORDS]
+    chosen: Int32s = fit[by_count].astype(np.int32)
+    words = byte_words(entries.gather(chosen))
+    n_forms = int((words.ends - words.starts + 1).sum())
+    return Nearby(*_word_kernels.index_deletions(words, n_slots(n_forms)), words, chosen)
+
+
+MIN_SPLIT_COUNT = 1_000_000
+"""Only common words are run together by people; below this, made-up words fall apart into syllables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class UnitTable:
+    """All that is known about words.
+
+    Unit u is called `names[u]`, it says `weights[u]` about the categories, most about `category[u]` (-1: nothing), and
+    is met `counts[u]` times.
+    """
+
+    names: pl.Series
+    weights: Float32s
+    category: Int8s
+    counts: Int64s
+    vocabulary: Vocabulary
+    nearby: Nearby
+
+    @classmethod
+    def build(cls, *, frequencies: pl.DataFrame, recommendations: pl.DataFrame, categories: pl.DataFrame) -> UnitTable:
+        """Make the table of the three tables, as they were read.
+
+        Differs: a unit is what stands in the table of categories, not what a tagger calls a noun or an adjective. The
+        package's own table holds nouns, adjectives and known units of several words.
+        """
+        names = categories["unit"].unique(maintain_order=True)
+        names = names.filter(~names.is_in(list(ENGLISH)))
+        entries = _entries(names, frequencies=frequencies, recommendations=recommendations)
+        vocabulary = _vocabulary(entries, names=names, frequencies=frequencies, recommendations=recommendations)
+        counts = np.zeros(len(names), np.int64)
+        has_unit = vocabulary.unit >= 0
+        counts[vocabulary.unit[has_unit]] = vocabulary.counts[has_unit]
+        weights = _weights(names, categories=categories)
+        return cls(
+            names=names,
+            weights=weights,
+            category=np.where(weights.max(axis=1, initial=0) > 0, weights.argmax(axis=1), -1).astype(np.int8),
+            counts=counts,
+            vocabulary=vocabulary,
+            nearby=nearby_words(entries, vocabulary=vocabulary),
+        )
+
+    def find(self, queries: pl.Series, *, reads_corrected: bool = True) -> Units:
+        """Return the units of queries; see `match_units`."""
+        words = byte_words(queries)
+        reading = _word_kernels.resolve(words, self.vocabulary, self.nearby, MIN_SPLIT_COUNT)
+        return _unit_kernels.match_units(words, reading, self.vocabulary, reads_corrected)
+
+    def texts(self, units: Units, chosen: Int64s) -> pl.Series:
+        """Return the chosen units as texts, null for -1: as the table has them, or an unknown word itself."""
+        is_chosen = chosen >= 0
+        at = np.where(is_chosen, chosen, 0)
+        unit = units.unit[at] if len(units.unit) else np.full(len(at), -1, np.int32)
+        is_known = is_chosen & (unit >= 0)
+        known = self.names.gather(pl.Series(np.where(is_known, unit, 0))) if len(self.names) else pl.Series([""])
+        texts = pl.select(text=pl.when(pl.Series(is_known)).then(known))["text"]
+        unknown = np.flatnonzero(is_chosen & ~is_known)
+        if not len(unknown):
+            return texts.rename("main_unit")
+        word = units.first[at[unknown]]
+        data, starts, ends = units.data, units.starts[word], units.ends[word]
+        own = [bytes(data[a:b]).decode(errors="replace") for a, b in zip(starts, ends, strict=True)]
+        return texts.scatter(unknown, own).rename("main_unit")
+
+    def __repr__(self) -> str:
+        return f"UnitTable(n_units={len(self.names)})"
+
+
+def _entries(names: pl.Series, *, frequencies: pl.DataFrame, recommendations: pl.DataFrame) -> pl.Series:
+    """Return all units, every word that stands in a table, and the stop words; the units first."""
+    texts = [names, frequencies["unit"], recommendations["correct"], recommendations["misspelt"]]
+    several = (names, recommendations["misspelt"], recommendations["correct"])
+    words = pl.concat([text.str.split(" ").explode(empty_as_null=True) for text in several])
+    return pl.concat([*texts, words, pl.Series(sorted(ENGLISH))]).drop_nulls().unique(maintain_order=True)
+
+
+def _vocabulary(
+    entries: pl.Series, *, names: pl.Series, frequencies: pl.DataFrame, recommendations: pl.DataFrame
+) -> Vocabulary:
+    words = byte_words(entries)
+    hashes = _word_kernels.hash_units(words)
+    keys, values = _word_kernels.place_hashes(hashes, n_slots(len(hashes)))
+
+    def at(texts: pl.Series) -> Int32s:
+        return find_hashes(keys, values, _word_kernels.hash_units(byte_words(texts)))
+
+    unit, meant = np.full(len(entries), -1, np.int32), np.full(len(entries), -1, np.int32)
+    unit[at(pl.Series(sorted(ENGLISH)))] = _word_kernels.NEVER_A_UNIT
+    unit[at(names)] = np.arange(len(names), dtype=np.int32)
+    meant[at(recommendations["misspelt"])] = at(recommendations["correct"])
+    counts = np.zeros(len(entries), np.int64)
+    counts[at(frequencies["unit"])] = frequencies["count"].to_numpy()
+    n_words = np.diff(words.ptr)
+    longest = np.zeros(len(entries), np.int32)
+    several = np.flatnonzero((n_words > 1) & ((unit >= 0) | (meant >= 0)))
+    np.maximum.at(longest, find_hashes(keys, values, words.hashes[words.ptr[several]]), n_words[several])
+    return Vocabulary(keys, values, hashes, unit, longest, meant, counts)
+
+
+def _weights(names: pl.Series, *, categories: pl.DataFrame) -> Float32s:
+    places = pl.DataFrame({"unit": names}).with_row_index("place")
+    rows = categories.join(places, on="unit", how="inner")
+    weights = np.zeros((len(names), len(CATEGORIES)), np.float32)
+    weights[rows["place"].to_numpy(), rows["category"].to_numpy()] = rows["weight"].to_numpy()
+    return weights
+
 
 # As typed, by its singular, recommended, nearby, split, unknown: the further from what was typed, the less it counts.
 _BY_READING = np.array([1.0, 1.0, 0.9, 0.6, 0.8, 0.0], np.float32)
-TRUST = Trust(_BY_READING, 0.75, 0.1, 0.3)
+TRUST = _unit_kernels.Trust(_BY_READING, 0.75, 0.1, 0.3)
 _SHAPE_SCALE = np.float32(32)
 
 
@@ -33,9 +278,9 @@ class Kind(StrEnum):
 @cache
 def _default_table() -> UnitTable:
     return UnitTable.build(
-        frequencies=tables.read_frequencies(),
-        recommendations=tables.read_recommendations(),
-        categories=tables.read_categories(),
+        frequencies=read_frequencies(),
+        recommendations=read_recommendations(),
+        categories=read_categories(),
     )
 
 
@@ -55,7 +300,7 @@ class Classification:
 
     def __repr__(self) -> str:
         # Privacy: units are words of queries, so they stay out of it.
-        n_none = int((self.category == NO_CATEGORY).sum())
+        n_none = int((self.category == _unit_kernels.NO_CATEGORY).sum())
         return f"Classification(n_queries={len(self.category)}, n_unclassified={n_none})"
 
 
@@ -86,13 +331,13 @@ class Classifier:
         categories: str | Path | None = None,
         kind: Kind | str = Kind.EVIDENCE,
     ) -> Classifier:
-        """Take a search engine's own tables in place of those in the package; see `classifier.units`."""
+        """Take a search engine's own tables in place of those in the package."""
         if frequencies is None and recommendations is None and categories is None:
             return cls(kind=kind)
         table = UnitTable.build(
-            frequencies=tables.read_frequencies(frequencies),
-            recommendations=tables.read_recommendations(recommendations),
-            categories=tables.read_categories(categories),
+            frequencies=read_frequencies(frequencies),
+            recommendations=read_recommendations(recommendations),
+            categories=read_categories(categories),
         )
         return cls(kind=kind, table=table)
 
@@ -104,9 +349,9 @@ class Classifier:
         """
         units = self.table.find(queries, reads_corrected=self.kind == Kind.EVIDENCE)
         if self.kind == Kind.EVIDENCE:
-            category, main = weigh_all(units, Evidence(self.table.weights, shapes(), TRUST))
+            category, main = _unit_kernels.weigh_all(units, _unit_kernels.Evidence(self.table.weights, shapes(), TRUST))
         else:
-            category, main = take_rarest(units, self.table.counts, self.table.category)
+            category, main = _unit_kernels.take_rarest(units, self.table.counts, self.table.category)
         return Classification(category=category, main_unit=self.table.texts(units, main))
 
 
