@@ -13,9 +13,9 @@ from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import NoPromise
-from queryveil.methods.bots import caveats, check_queries
+from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
-from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Counts, Manifest, Release, TimeDetail
+from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
@@ -33,17 +33,15 @@ def _release(
     warnings: Sequence[str] = (),
 ) -> Release:
     """Return a release that promises nothing, and says so first."""
-    report, n_users = method.columns.report(log.columns), out["user"].n_unique()
+    report, counts = method.columns.report(log.columns), counts_of(log, out)
     manifest = Manifest(
         method=name,
         promise=method.promise,
         parameters=parameters_of(method),
-        counts=Counts(
-            n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
-        ),
+        counts=counts,
         removed={"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         | (removed or {})
-        | {"users_left_empty": log.n_users - n_users},
+        | {"users_left_empty": log.n_users - counts.n_users_after},
         changed=changed or {},
         columns=report,
         warnings=(
@@ -51,7 +49,7 @@ def _release(
             # No promise covers any column, so none is named as not covered.
             *method.columns.warnings(log.columns, protected=report.kept),
             *warnings,
-            *caveats(log.reading, seeded=method.seed is not None, shuffled="users and rows", cannot_tell_bots=False),
+            *caveats(log.reading, seed=method.seed, columns=log.columns),
         ),
     )
     return Release(data=log.with_frame(out), manifest=manifest)

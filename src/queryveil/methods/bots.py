@@ -3,9 +3,9 @@
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import ROLES, QueryLog, Reading
+from queryveil.data import ROLES, Profiles, QueryLog, Reading, Transactions
 from queryveil.errors import BadInput
-from queryveil.release import ColumnReport, Ids, TimeDetail
+from queryveil.release import ColumnReport, Counts, Ids, TimeDetail
 
 IDLE_MINUTES = 30
 
@@ -51,12 +51,25 @@ def check_queries(log: QueryLog, *, method: str) -> None:
         raise BadInput(f"{method} is for logs of queries; for transactions there are km, clump and partition")
 
 
-def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: bool) -> list[str]:
+def counts_of(log: QueryLog, out: pl.DataFrame) -> Counts:
+    """Count the rows and users of a log and of what is released of it."""
+    before, n_users = {"n_rows_before": log.n_rows, "n_users_before": log.n_users}, out["user"].n_unique()
+    return Counts(**before, n_rows_after=out.height, n_users_after=n_users)
+
+
+def caveats(
+    reading: Reading,
+    *,
+    seed: int | None,
+    columns: list[str],
+    shuffled: str = "users and rows",
+    bot_threshold: int | None = None,
+) -> list[str]:
     """Return the warnings; `shuffled` is what whoever knows the seed could put in order again."""
     found = []
-    if seeded:
+    if seed is not None:
         found.append(f"made with a seed: whoever knows it can undo the shuffling of {shuffled}")
-    if cannot_tell_bots:
+    if bot_threshold is not None and "time" not in columns:
         found.append("the log has no times, so programs could not be told from people")
     if reading.n_latin1_rows:
         found.append(f"rows that were not UTF-8 and were read as Latin-1: {reading.n_latin1_rows}")
@@ -65,8 +78,9 @@ def caveats(reading: Reading, *, seeded: bool, shuffled: str, cannot_tell_bots: 
     return found
 
 
-def nothing_kept(columns: list[str]) -> ColumnReport:
+def nothing_kept(data: QueryLog | Profiles | Transactions) -> ColumnReport:
     """Return the report of a release that has none of a log's rows: no id and no time leaves, nor any other column."""
+    columns = data.columns if isinstance(data, QueryLog) else []
     return ColumnReport(
         ids=Ids.FRESH,
         time=TimeDetail.DROP,

@@ -230,7 +230,7 @@ def _release(
             "average_length": round(spent.average_length, 3),
             "average_level": round(spent.average_level, 3),
         },
-        columns=nothing_kept(data.columns if isinstance(data, QueryLog) else []),
+        columns=nothing_kept(data),
         warnings=(*((_OF_PEOPLE,) if is_by_query else ()), *(() if method.seed is None else (_SEEDED,))),
     )
     made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)

@@ -9,12 +9,12 @@ from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
-from queryveil.methods.bots import bots_of, caveats, check_queries
+from queryveil.methods.bots import bots_of, caveats, check_queries, counts_of
 from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta._objects import Objects, read_objects
 from queryveil.methods.settings import KdeltaSettings
-from queryveil.release import ColumnPolicy, Counts, Manifest, Release, TimeDetail
+from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 
@@ -132,19 +132,15 @@ class Kdelta(KdeltaSettings):
         url = objects.url[outcome.rows.source]
         frame = _frame(log.frame, objects, outcome, url)
         out = self.columns.apply(frame, outcome.rows.user, rng=rng, protected=self.protected)
-        n_users = out["user"].n_unique()
-        removed |= {
-            "rows_suppressed": outcome.n_suppressed,
-            "users_left_empty": log.n_users - removed["bot_users"] - n_users,
-        }
+        counts = counts_of(log, out)
+        removed["rows_suppressed"] = outcome.n_suppressed
+        removed["users_left_empty"] = log.n_users - removed["bot_users"] - counts.n_users_after
         measures = outcome.measures | losses(original, outcome.query, url, people=people)
         manifest = Manifest(
             method="kdelta",
             promise=self.promise,
             parameters=parameters_of(self),
-            counts=Counts(
-                n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
-            ),
+            counts=counts,
             removed=removed,
             changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
             measures=measures,
@@ -211,12 +207,7 @@ class Kdelta(KdeltaSettings):
                 f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
                 "--min-query-users 2 drops them" + ("" if self.same_texts else ", --same-texts shares them")
             )
-        return found + caveats(
-            log.reading,
-            seeded=self.seed is not None,
-            shuffled="users and rows",
-            cannot_tell_bots=self.bot_threshold is not None and "time" not in log.columns,
-        )
+        return found + caveats(log.reading, seed=self.seed, columns=log.columns, bot_threshold=self.bot_threshold)
 
 
 def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from queryveil.data import Bools, Floats, Int32s, Int64s, QueryLog, Reading
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
-from queryveil.methods.bots import caveats, without_bots
+from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import check_values, delete, label, term_values
 from queryveil.methods.km._search import Objective, choose
 from queryveil.methods.settings import KmSettings, Target
@@ -117,14 +117,13 @@ class Km(KmSettings):
             "term_occurrences": int(histories.counts[gone].sum()),
             "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
         }
-        counts = Counts(
-            n_rows_before=log.n_rows,
-            n_rows_after=out.height,
-            n_users_before=log.n_users,
-            n_users_after=out["user"].n_unique(),
-        )
         manifest = self.manifest(
-            log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=outcome.notes
+            log.columns,
+            by_blanks=by_blanks,
+            reading=log.reading,
+            counts=counts_of(log, out),
+            removed=removed,
+            notes=outcome.notes,
         )
         manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
         return Release(data=log.with_frame(out), manifest=manifest)
@@ -138,10 +137,9 @@ class Km(KmSettings):
             part, terms = histories.part(mine)
             objective = Objective(target=self.target, worth=worth[terms], restore=self.restore)
             kept[mine] = choose(part, objective, k=self.k, m=self.m, rng=rng)
-        notes = []
-        if n_without_value:
-            notes.append(f"terms without a value in the table, worth nothing to the target: {n_without_value}")
-        return _Outcome(word=np.where(kept, histories.terms, -1), words=tokens.vocabulary, notes=tuple(notes))
+        note = f"terms without a value in the table, worth nothing to the target: {n_without_value}"
+        notes = (note,) if n_without_value else ()
+        return _Outcome(word=np.where(kept, histories.terms, GONE), words=tokens.vocabulary, notes=notes)
 
     def _generalise(
         self,
@@ -158,13 +156,11 @@ class Km(KmSettings):
             part, _ = histories.part(mine)
             standing[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
         moved = (standing >= 0) & (standing != start)
-        notes = []
-        if items.n_unknown_terms:
-            notes.append(f"terms that the taxonomy does not know, kept or deleted as they are: {items.n_unknown_terms}")
+        note = f"terms that the taxonomy does not know, kept or deleted as they are: {items.n_unknown_terms}"
         return _Outcome(
             word=standing,
             words=items.names,
-            notes=tuple(notes),
+            notes=(note,) if items.n_unknown_terms else (),
             changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
             measures={"loss": round(loss(standing, start, items), 6)},
         )
@@ -198,12 +194,7 @@ class Km(KmSettings):
     ) -> Manifest:
         """Return what was done to a log with these columns, whoever did it."""
         warnings = [*self.columns.warnings(columns), *notes]
-        warnings += caveats(
-            reading,
-            seeded=self.seed is not None,
-            shuffled="users and rows",
-            cannot_tell_bots=self.bot_threshold is not None and "time" not in columns,
-        )
+        warnings += caveats(reading, seed=self.seed, columns=columns, bot_threshold=self.bot_threshold)
         if self.window is not None and self.columns.time is TimeDetail.DROP:
             warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
         return Manifest(

@@ -110,7 +110,7 @@ class Plink(PlinkSettings):
             removed=profiles.removed
             | {"terms_dropped": int((~kept).sum()), "term_occurrences_dropped": int(shared.holders[~kept].sum())},
             measures={name: round(value, 6) for name, value in measures.items()},
-            columns=nothing_kept([] if isinstance(data, Profiles) else data.columns),
+            columns=nothing_kept(data),
             warnings=tuple(self._warnings(data, profiles, shared, exceeds)),
         )
         membership = pl.DataFrame({"user": profiles.users, "group": group_of.astype(np.int64) + 1})
@@ -126,12 +126,9 @@ class Plink(PlinkSettings):
         is_binary = bool((profiles.weights == 1).all())
         if is_binary and profiles.n_users and self.representative is Representative.CENTROID and not self.strict:
             found.append("the weight of a term is the share of its group's members that have it")
-        is_log_without_times = isinstance(data, QueryLog) and "time" not in data.columns
+        threshold = self.bot_threshold if isinstance(data, QueryLog) else None
         return found + caveats(
-            data.reading,
-            seeded=self.seed is not None,
-            shuffled="groups",
-            cannot_tell_bots=self.bot_threshold is not None and is_log_without_times,
+            data.reading, seed=self.seed, columns=data.columns, shuffled="groups", bot_threshold=threshold
         )
 
 

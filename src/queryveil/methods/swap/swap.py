@@ -9,11 +9,11 @@ from queryveil import progress
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
-from queryveil.methods.bots import caveats, check_queries
+from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import Prepared, prepare
-from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
 from queryveil.text.classifier import Classifier, Kind
@@ -107,7 +107,7 @@ class Swap(SwapSettings):
     def _manifest(
         self, log: QueryLog, prepared: Prepared, out: pl.DataFrame, *, n_suppressed: int, largest_k: int
     ) -> Manifest:
-        n_users = out["user"].n_unique()
+        counts = counts_of(log, out)
         n_found = sum(prepared.identifiers.values())
         n_ready = prepared.frame.height + prepared.n_unclassified_dropped
         n_categorised = prepared.frame.height - prepared.category_counts.get("Unclassified", 0)
@@ -115,16 +115,14 @@ class Swap(SwapSettings):
             method="swap",
             promise=self.promise,
             parameters=parameters_of(self, l=self.n_distinct, classifier=_name_of(_classifier(self.classifier))),
-            counts=Counts(
-                n_rows_before=log.n_rows, n_rows_after=out.height, n_users_before=log.n_users, n_users_after=n_users
-            ),
+            counts=counts,
             removed={
                 "bad_rows_skipped": log.reading.n_bad_rows_skipped,
                 "rows_without_query": prepared.n_empty,
                 "rows_of_identifiers": prepared.n_emptied,
                 "rows_unclassified": prepared.n_unclassified_dropped,
                 "rows_suppressed": n_suppressed,
-                "users_left_empty": log.n_users - n_users,
+                "users_left_empty": log.n_users - counts.n_users_after,
                 "identifiers": n_found,
             }
             | {f"identifiers_by_{rule.replace(' ', '_')}": n for rule, n in prepared.by_rule.items()},
@@ -145,9 +143,7 @@ class Swap(SwapSettings):
                 f"rows suppressed as no pool of k events and l users set them free: {n_suppressed:,} of "
                 f"{prepared.frame.height:,}"
             )
-        return found + caveats(
-            log.reading, seeded=self.seed is not None, shuffled="users and queries", cannot_tell_bots=False
-        )
+        return found + caveats(log.reading, seed=self.seed, columns=log.columns, shuffled="users and queries")
 
 
 def _classifier(chosen: Classifier | Kind | str | None) -> Classifier:
