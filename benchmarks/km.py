@@ -14,7 +14,7 @@ from tests.support.plain_km import paper_delete
 from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
 from queryveil.methods import Target
-from queryveil.methods.km._search import Objective, choose
+from queryveil.methods.km._deletion import Objective, choose
 from queryveil.synthesis import synthesize
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect

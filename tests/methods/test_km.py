@@ -18,8 +18,7 @@ from queryveil import Km, QueryLog, verify
 from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Target
-from queryveil.methods.km._deletion import delete, label, restore
-from queryveil.methods.km._search import Objective, choose
+from queryveil.methods.km._deletion import Objective, choose, delete, label, restore
 from queryveil.release import ColumnPolicy
 from queryveil.testing import log_of
 from queryveil.testing.strategies import logs

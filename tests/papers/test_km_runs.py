@@ -5,7 +5,7 @@ import pytest
 
 from queryveil.data import QueryLog
 from queryveil.methods import Km, Target
-from queryveil.methods.km._search import Objective, choose
+from queryveil.methods.km._deletion import Objective, choose
 from queryveil.papers._km_runs import FOCUS, KS, MS, Material, Measure, Run, Runs, dominated, gather
 from queryveil.progress import watch
 from queryveil.rng import generator

@@ -10,7 +10,7 @@ from queryveil.data import Floats, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods import Target
 from queryveil.methods.km import _deletion
-from queryveil.methods.km._search import Objective, choose
+from queryveil.methods.km._deletion import Objective, choose
 from queryveil.papers import driver
 from queryveil.progress import step
 from queryveil.rng import generator

@@ -17,9 +17,8 @@ from queryveil import progress
 from queryveil.data import Int8s, Int32s
 from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
-from queryveil.methods.km._deletion import term_values
+from queryveil.methods.km._deletion import Objective, orders, term_values
 from queryveil.methods.km._pivot_kernels import settle_labels, share_out
-from queryveil.methods.km._search import Objective, orders
 from queryveil.methods.km.combinations import index_terms
 from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator

@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Bools, Floats, Int32s, Int64s, QueryLog, Reading
+from queryveil.data import Floats, Int32s, Int64s, QueryLog, Reading
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
-from queryveil.methods.km._deletion import check_values, delete, label, term_values
-from queryveil.methods.km._search import Objective, choose
+from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, term_values
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.rng import check_seed, generator
@@ -255,6 +254,11 @@ class Items:
     of_term: Int32s
     n_unknown_terms: int
 
+    def price_of_a_step(self) -> Floats:
+        """Return what the next step up costs each item."""
+        price: Floats = self.loss[np.maximum(self.parent, 0)] - self.loss
+        return price
+
 
 def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
     """Return the items of a vocabulary: every term at its place below the taxonomy."""
@@ -270,19 +274,16 @@ def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
     marked = np.ones(n_nodes, np.bool_)
     marked[nodes[is_node]] = False
     marked[taxonomy.parent[1:]] = True
+    # One word between angle brackets, so that nobody takes it for something that was searched for.
+    one_word = "<" + names.str.replace_all(r"\s+", "_") + ">"
+    names_shown = pl.select(pl.when(pl.Series(marked)).then(one_word).otherwise(names)).to_series()
     return Items(
         parent=np.concatenate([taxonomy.parent, np.maximum(nodes[own], 0)]).astype(np.int32),
         loss=np.concatenate([taxonomy.loss, np.zeros(len(own))]),
-        names=pl.concat([_marked(names, marked), vocabulary.gather(own)]),
+        names=pl.concat([names_shown, vocabulary.gather(own)]),
         of_term=of_term,
         n_unknown_terms=int((~known).sum()),
     )
-
-
-def _marked(names: pl.Series, marked: Bools) -> pl.Series:
-    """Write a node as one word between angle brackets, so that nobody takes it for something that was searched for."""
-    one_word = "<" + names.str.replace_all(r"\s+", "_") + ">"
-    return pl.select(pl.when(pl.Series(marked)).then(one_word).otherwise(names)).to_series()
 
 
 def generalise(
@@ -293,7 +294,7 @@ def generalise(
     `start` has the item of each entry. Two orders of giving way are tried, and the outcome of less loss wins.
     """
     # The item whose next step loses least moves first, or the one that is still most special.
-    costs = (_step(items), items.loss)
+    costs = (items.price_of_a_step(), items.loss)
     outcomes = [
         _move_up(histories, start, items, cost, k=k, m=m, rng=stream)
         for cost, stream in zip(costs, rng.spawn(len(costs)), strict=True)
@@ -309,12 +310,6 @@ def loss(standing: Int32s, start: Int32s, items: Items) -> float:
     return float(np.where(standing == start, 0.0, lost).mean())
 
 
-def _step(items: Items) -> Floats:
-    """Return what the next step up costs each item."""
-    cost: Floats = items.loss[np.maximum(items.parent, 0)] - items.loss
-    return cost
-
-
 def _move_up(
     histories: Histories, start: Int32s, items: Items, cost: Floats, *, k: int, m: int, rng: np.random.Generator
 ) -> Int32s:
@@ -322,7 +317,7 @@ def _move_up(
     standing = start.copy()
     user = histories.entry_user.astype(np.int64)
     n_items = len(items.parent)
-    step = _step(items)
+    step = items.price_of_a_step()
     n_rounds = 0
     while True:
         n_rounds += 1
