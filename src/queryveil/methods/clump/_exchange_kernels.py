@@ -119,17 +119,11 @@ def _block(clusters: Int64s, members: Rows[np.int64], v: Vectors) -> _Block:
             largest = max(largest, v.ptr[row + 1] - v.ptr[row])
             n += 1
     return _Block(
-        rows,
-        home,
-        np.zeros(n_rows),
-        np.zeros(n_rows, np.int64),
-        np.zeros(len(clusters), np.int64),
-        np.zeros(len(clusters)),
-        np.zeros(n_columns, np.int64),
-        np.empty((n_columns, largest), np.int32),
-        np.empty((n_columns, largest), np.int32),
+        rows, home, np.zeros(n_rows), np.zeros(n_rows, np.int64),
+        np.zeros(len(clusters), np.int64), np.zeros(len(clusters)), np.zeros(n_columns, np.int64),
+        np.empty((n_columns, largest), np.int32), np.empty((n_columns, largest), np.int32),
         np.zeros((n_rows, n_columns)),
-    )
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

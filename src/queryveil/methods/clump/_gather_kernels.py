@@ -99,16 +99,9 @@ def gather(
 
 @njit(cache=True, nogil=True)
 def _gather_block(
-    rows: Int64s,
-    first_cluster: int,
-    v: Vectors,
-    size: Floats,
-    head_nodes: Int32s,
-    heads: Floats,
-    k: int,
-    dense: Int32s,
-    cluster_of: Int32s,
-) -> None:
+    rows: Int64s, first_cluster: int, v: Vectors, size: Floats, head_nodes: Int32s, heads: Floats, k: int,
+    dense: Int32s, cluster_of: Int32s,
+) -> None:  # fmt: skip
     taken = np.zeros(len(rows), np.bool_)
     largest = 0
     for row in rows:
@@ -141,17 +134,9 @@ def _gather_block(
 
 @njit(cache=True, nogil=True)
 def _best_partner(
-    n_members: int,
-    kept: float,
-    head: Floats,
-    rows: Int64s,
-    first: int,
-    taken: Bools,
-    v: Vectors,
-    size: Floats,
-    heads: Floats,
-    dense: Int32s,
-) -> int:
+    n_members: int, kept: float, head: Floats, rows: Int64s, first: int, taken: Bools, v: Vectors, size: Floats,
+    heads: Floats, dense: Int32s,
+) -> int:  # fmt: skip
     """Return the place of the row to take next; the rows are by falling size."""
     best, best_value = -1, -np.inf
     for place in range(first, len(rows)):
@@ -214,11 +199,9 @@ def place_rest(cluster_of: Int32s, members: Rows[np.int64], v: Vectors) -> None:
     least, count = np.empty(largest, np.int32), np.empty(largest, np.int32)
     for cluster in range(len(members.ptr) - 1):
         mine = members.values[members.ptr[cluster] : members.ptr[cluster + 1]]
-        n = v.ptr[mine[0] + 1] - v.ptr[mine[0]]
-        least[:n], count[:n] = (
-            v.nodes[v.ptr[mine[0]] : v.ptr[mine[0] + 1]],
-            v.under[v.ptr[mine[0]] : v.ptr[mine[0] + 1]],
-        )
+        first, last = v.ptr[mine[0]], v.ptr[mine[0] + 1]
+        n = last - first
+        least[:n], count[:n] = v.nodes[first:last], v.under[first:last]
         for row in mine[1:]:
             n = lower(least, count, n, row, v, dense)
         before = 0.0

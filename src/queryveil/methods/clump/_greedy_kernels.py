@@ -84,17 +84,9 @@ def _rows_by_node(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64
 
 @njit(cache=True, nogil=True)
 def join(
-    left: Int32s,
-    left_own: Int32s,
-    right: Int32s,
-    right_own: Int32s,
-    parent: Int32s,
-    loss: Floats,
-    carry: bool,
-    work: Int64s,
-    out: Int32s,
-    out_own: Int32s,
-) -> tuple[float, int, int]:
+    left: Int32s, left_own: Int32s, right: Int32s, right_own: Int32s, parent: Int32s, loss: Floats, carry: bool,
+    work: Int64s, out: Int32s, out_own: Int32s,
+) -> tuple[float, int, int]:  # fmt: skip
     """Return the loss and the length of the LCG of two closures, and the number of nodes walked, written to `out`.
 
     `work` is two rows of zeros, a number per node, and is zero again after; `out_own` says how often each node of
@@ -187,16 +179,9 @@ def lcg_rows(sets: Rows[np.int64], closures: Closures, parent: Int32s, loss: Flo
 
 @njit(cache=True, nogil=True)
 def assign_in_order(
-    order: Int64s,
-    row_length: Int64s,
-    closures: Closures,
-    parent: Int32s,
-    loss: Floats,
-    k: int,
-    r: int,
-    carry: bool,
+    order: Int64s, row_length: Int64s, closures: Closures, parent: Int32s, loss: Floats, k: int, r: int, carry: bool,
     by_rise: bool,
-) -> tuple[Int32s, Int64s]:
+) -> tuple[Int32s, Int64s]:  # fmt: skip
     """Return each transaction's cluster, and the turn in which it joined.
 
     `order` is by falling length. `by_rise` compares how much the distortion rises, else how large it is after joining.

@@ -108,16 +108,9 @@ def _same_children(node: int, a: int, b: int, ptr: Int64s, nodes: Int32s, up: In
 
 @njit(cache=True, nogil=True)
 def best_node(
-    candidates: Int32s,
-    rows: Int64s,
-    ptr: Int64s,
-    nodes: Int32s,
-    up: Int32s,
-    behind: Int32s,
-    loss: Floats,
-    mixed: UInt64s,
-    k: int,
-) -> int:
+    candidates: Int32s, rows: Int64s, ptr: Int64s, nodes: Int32s, up: Int32s, behind: Int32s, loss: Floats,
+    mixed: UInt64s, k: int,
+) -> int:  # fmt: skip
     """Return the candidate whose split is valid and gains most, the first of equals; -1 if none is valid.
 
     The gain is the fall in loss of the items behind the node, over the rows whose children k or more rows share.

@@ -71,15 +71,9 @@ def grow_clusters(sets: Sets, order: Int64s) -> Int32s:
 
 @njit(cache=True, nogil=True)
 def _near(
-    seed: int,
-    sets: Sets,
-    cluster_of: Int32s,
-    rank: Int64s,
-    is_seeds: Int64s,
-    seen: Int64s,
-    found: Int64s,
+    seed: int, sets: Sets, cluster_of: Int32s, rank: Int64s, is_seeds: Int64s, seen: Int64s, found: Int64s,
     keys: Int64s,
-) -> int:
+) -> int:  # fmt: skip
     """Find the sets without a cluster that are near the seed, with keys that rise with distance, then with rank.
 
     Two sets of sizes a and b are near only if they share s / (1 + s) * (a + b) URLs, so one of the few rarest of the

@@ -224,15 +224,9 @@ _N_TRIED = 4
 
 @njit(cache=True, nogil=True)
 def swap_users(
-    order: Int64s,
-    group_of: Int32s,
-    group_members: Rows[np.int64],
-    held: Holdings,
-    n_rows: Int64s,
-    centroids: Centroids,
-    cell_groups: Rows[np.int32],
-    post_count: Int64s,
-) -> int:
+    order: Int64s, group_of: Int32s, group_members: Rows[np.int64], held: Holdings, n_rows: Int64s,
+    centroids: Centroids, cell_groups: Rows[np.int32], post_count: Int64s,
+) -> int:  # fmt: skip
     """Swap users between groups, in place, where that costs less; centroids stay. Return how many rows it saves.
 
     `cell_groups` are the groups whose centroid has each cell, `post_count` its count there. By `order` each user is

@@ -19,16 +19,9 @@ from queryveil.methods.km.combinations import Index
 
 @njit(cache=True, nogil=True)
 def delete_around(
-    pivots: Int32s,
-    index: Index,
-    alive: Int8s,
-    ranks: Int32s,
-    k: int,
-    m: int,
-    random_state: UInt64s,
-    work: Int32s,
+    pivots: Int32s, index: Index, alive: Int8s, ranks: Int32s, k: int, m: int, random_state: UInt64s, work: Int32s,
     unsettled: Int8s,
-) -> int:
+) -> int:  # fmt: skip
     """Make the combinations of each pivot with terms of higher label frequent; return the number of deletions.
 
     `unsettled` marks the pivots that must be looked at again, because a combination of theirs lost a user.

@@ -115,16 +115,9 @@ def _round(
 
 @njit(cache=True, nogil=True)
 def _check(
-    size: int,
-    rows: Int32s,
-    places: Int64s,
-    prefix: Int32s,
-    block: Block,
-    rule: Rule,
-    count: Int32s,
-    graves: Int64s,
+    size: int, rows: Int32s, places: Int64s, prefix: Int32s, block: Block, rule: Rule, count: Int32s, graves: Int64s,
     n_graves: int,
-) -> tuple[int, int]:
+) -> tuple[int, int]:  # fmt: skip
     """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
     # What is called for each row takes arrays: a tuple of them would be counted anew in each call.
     first, last, terms, row_state, alive = block

@@ -206,16 +206,9 @@ def _all_marked(entries: Int64s, entry_user: Int32s, alone: Int8s) -> bool:
 
 @njit(cache=True, nogil=True)
 def _mark_block(
-    entries: Int64s,
-    entry_user: Int32s,
-    block_ptr: Int64s,
-    rest: Int32s,
-    n_local: int,
-    k: int,
-    m: int,
-    alone: Int8s,
+    entries: Int64s, entry_user: Int32s, block_ptr: Int64s, rest: Int32s, n_local: int, k: int, m: int, alone: Int8s,
     most_steps: int,
-) -> int:
+) -> int:  # fmt: skip
     """Mark the users who stand alone with the pivot of this block; return the steps that combinations of three took."""
     n, n_steps = len(entries), 0
     start = np.zeros(n_local + 1, np.int64)

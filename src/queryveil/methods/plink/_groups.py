@@ -127,16 +127,9 @@ def _furthest(from_seed: Int64s, state: Int8s, first_free: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _add(
-    column: int,
-    weight: float,
-    postings: Sparse,
-    ends: Int64s,
-    state: Int8s,
-    total: Floats,
-    is_met: Bools,
-    met: Int32s,
-    n_met: int,
-) -> int:
+    column: int, weight: float, postings: Sparse, ends: Int64s, state: Int8s, total: Floats, is_met: Bools,
+    met: Int32s, n_met: int,
+) -> int:  # fmt: skip
     """Add a column to the totals of those who have it; profiles that have a group leave the postings.
 
     A total may stay 0 where weights are so small that their product is, hence the marks.
