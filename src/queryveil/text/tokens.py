@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Bytes, Floats, Int32s, Int64s
+from queryveil.data import Bools, Bytes, Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, pointers
 from queryveil.errors import BadInput
 
@@ -40,6 +40,11 @@ def text_bytes(texts: pl.Series) -> tuple[Bytes, Int64s]:
     ptr = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     return (np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)), ptr
 
+
+_CODES = np.arange(256)
+_IS_DIGIT, _IS_SMALL = (ord("0") <= _CODES) & (ord("9") >= _CODES), (ord("a") <= _CODES) & (ord("z") >= _CODES)
+IS_WORD_BYTE: Bools = _IS_DIGIT | _IS_SMALL | (_CODES >= 128)
+LOWER_BYTES: Bytes = np.where((ord("A") <= _CODES) & (ord("Z") >= _CODES), _CODES + 32, _CODES).astype(np.uint8)
 
 # Differs: the paper keeps a list of Latin letters; we keep letters and digits of every script, and the marks that
 # letters carry, since Hindi or Thai words fall apart without them.

@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import Bytes, UInt64s
 from queryveil.kernels import njit
-from queryveil.text.tokens import normalize, text_bytes
+from queryveil.text.tokens import IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
 
 BITS = 12
 WORDS = 8
@@ -185,14 +185,5 @@ def hash_queries(queries: pl.Series, *, key: UInt64s) -> UInt64s:
     return hash_texts(data, ptr, _WORDS, key)
 
 
-def _words() -> Bytes:
-    codes = np.arange(256)
-    is_capital = (codes >= ord("A")) & (codes <= ord("Z"))
-    is_small = (codes >= ord("a")) & (codes <= ord("z"))
-    is_digit = (codes >= ord("0")) & (codes <= ord("9"))
-    stays = is_small | is_digit | (codes >= _ASCII_END)
-    return np.where(is_capital, codes + 32, np.where(stays, codes, 0)).astype(np.uint8)
-
-
-_WORDS = _words()
+_WORDS: Bytes = np.where(IS_WORD_BYTE[LOWER_BYTES], LOWER_BYTES, 0).astype(np.uint8)
 _AS_IT_IS = np.arange(256).astype(np.uint8)

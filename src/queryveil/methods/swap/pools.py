@@ -226,7 +226,9 @@ class Pools:
         given, at, n_given, n_suppressed = _room_for(n), 0, 0, 0
         while at < n:
             if self._waiting.totals[arrivals.pool[at], SIZE] == self._waiting.user_row.shape[1]:
-                self._make_room()
+                roomier = no_one_waiting(N_POOLS, capacity=2 * self._waiting.user_row.shape[1], needed=self.settings.k)
+                move_all(self._waiting, roomier)
+                self._waiting = roomier
             wanted = min(2 * (n - at), 16 * BLOCK) + _pool_kernels.NUMBERS_NEEDED
             at, n_given, n_taken, n_dropped = _pool_kernels.swap(
                 arrivals, at, self._waiting, self._rules, self._issued.older, self._issued.newest,
@@ -235,12 +237,6 @@ class Pools:
             self._numbers.take(n_taken)
             n_suppressed += n_dropped
         return _first(given, n_given), n_suppressed
-
-    def _make_room(self) -> None:
-        capacity = 2 * self._waiting.user_row.shape[1]
-        roomier = no_one_waiting(N_POOLS, capacity=capacity, needed=self.settings.k)
-        move_all(self._waiting, roomier)
-        self._waiting = roomier
 
 
 def _checked(events: pl.DataFrame) -> Int8s:

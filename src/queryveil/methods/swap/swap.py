@@ -87,7 +87,7 @@ class Swap(SwapSettings):
         """Return the order in which the prepared rows arrive."""
         if self.order == "file":
             return np.arange(len(rows))
-        if not _has_times(frame):
+        if "time" not in frame.columns or frame["time"].null_count() == frame.height:
             return rng.permutation(len(rows))
         times = pl.DataFrame({"time": frame["time"].gather(rows)}).with_row_index("place")
         in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
@@ -152,10 +152,6 @@ def _classifier(chosen: Classifier | Kind | str | None) -> Classifier:
 
 def _name_of(classifier: Classifier) -> str:
     return str(classifier.kind) if classifier.table is Classifier().table else "own tables"
-
-
-def _has_times(frame: pl.DataFrame) -> bool:
-    return "time" in frame.columns and frame["time"].null_count() < frame.height
 
 
 def _rows(frame: pl.DataFrame, released: pl.DataFrame, arrived: pl.Series) -> pl.DataFrame:

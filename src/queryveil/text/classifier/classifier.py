@@ -22,13 +22,13 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
-from queryveil.data import Bools, Bytes, Float32s, Int8s, Int32s, Int64s
+from queryveil.data import Float32s, Int8s, Int32s, Int64s
 from queryveil.data.frames import read_parquet
 from queryveil.errors import BadFile, BadParameter
 from queryveil.text.classifier import _unit_kernels, _word_kernels
 from queryveil.text.classifier._unit_kernels import Units
 from queryveil.text.classifier._word_kernels import ByteWords, Nearby, Vocabulary, find_hashes, n_slots
-from queryveil.text.tokens import ENGLISH, normalize, text_bytes
+from queryveil.text.tokens import ENGLISH, IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
 
 CATEGORIES: Final = (
     "Arts", "Business", "Computers", "Games", "Health", "Home", "Kids and Teens", "News", "Recreation", "Reference",
@@ -130,13 +130,8 @@ def byte_words(texts: pl.Series) -> ByteWords:
         normal = frame.filter(~pl.col("is_plain"))["text"]
         texts = frame["text"].scatter((~is_plain).arg_true(), normalize(normal))
     data, ptr = text_bytes(texts)
-    return _word_kernels.find_words(_LOWER[data[ptr[0] : ptr[-1]]], ptr - ptr[0], _IS_LETTER)
+    return _word_kernels.find_words(LOWER_BYTES[data[ptr[0] : ptr[-1]]], ptr - ptr[0], IS_WORD_BYTE)
 
-
-_CODES = np.arange(256)
-_IS_DIGIT, _IS_SMALL = (ord("0") <= _CODES) & (ord("9") >= _CODES), (ord("a") <= _CODES) & (ord("z") >= _CODES)
-_IS_LETTER: Bools = _IS_DIGIT | _IS_SMALL | (_CODES >= 128)
-_LOWER: Bytes = np.where((ord("A") <= _CODES) & (ord("Z") >= _CODES), _CODES + 32, _CODES).astype(np.uint8)
 
 SHORTEST = 4
 N_WORDS = 30_000
@@ -275,13 +270,19 @@ class Kind(StrEnum):
     PAPER = "paper"
 
 
+def _read_table(*paths: str | Path | None) -> UnitTable:
+    """Read frequencies, recommendations and categories; None is the package's own."""
+    frequencies, recommendations, categories = paths
+    return UnitTable.build(
+        frequencies=read_frequencies(frequencies),
+        recommendations=read_recommendations(recommendations),
+        categories=read_categories(categories),
+    )
+
+
 @cache
 def _default_table() -> UnitTable:
-    return UnitTable.build(
-        frequencies=read_frequencies(),
-        recommendations=read_recommendations(),
-        categories=read_categories(),
-    )
+    return _read_table(None, None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -332,14 +333,8 @@ class Classifier:
         kind: Kind | str = Kind.EVIDENCE,
     ) -> Classifier:
         """Take a search engine's own tables in place of those in the package."""
-        if frequencies is None and recommendations is None and categories is None:
-            return cls(kind=kind)
-        table = UnitTable.build(
-            frequencies=read_frequencies(frequencies),
-            recommendations=read_recommendations(recommendations),
-            categories=read_categories(categories),
-        )
-        return cls(kind=kind, table=table)
+        paths = (frequencies, recommendations, categories)
+        return cls(kind=kind) if paths == (None, None, None) else cls(kind=kind, table=_read_table(*paths))
 
     def classify(self, queries: pl.Series) -> Classification:
         """Return the category and the main unit of each query.

@@ -113,10 +113,9 @@ def _extractor() -> Any:
 
 def _is_host(host: str, *, is_sure: bool) -> bool:
     """Return whether a word with dots is a host: files, versions and slips of the keyboard are not."""
-    ending = host.rpartition(".")[2]
-    if ending not in identifier_table().endings and not (is_sure and host.startswith("www.")):
-        return host.startswith("www.") and bool(_extractor()(host).suffix)
-    return True
+    if host.rpartition(".")[2] in identifier_table().endings:
+        return True
+    return host.startswith("www.") and (is_sure or bool(_extractor()(host).suffix))
 
 
 def _is_open(host: str) -> bool:
@@ -243,9 +242,8 @@ def numbers_after_cues(text: str) -> Iterator[Found]:
                 if kind is IdentifierKind.VEHICLE:
                     more = _TRAILING.match(text, end)
                     end, is_said = more.end() if more else end, True
-                if not _is_value(text[start:end], is_said=is_said):
-                    continue
-                yield Found(start=start, end=end, kind=kind, rule=f"{kind} number")
+                if _is_value(text[start:end], is_said=is_said):
+                    yield Found(start=start, end=end, kind=kind, rule=f"{kind} number")
     for match in _PLATE.finditer(text):
         start, end = match.span("value")
         yield Found(start=start, end=end, kind=IdentifierKind.VEHICLE, rule="vehicle number")

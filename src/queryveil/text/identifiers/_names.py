@@ -39,7 +39,9 @@ def is_thing(words: Sequence[Word], first: int, last: int, *, person: bool) -> b
     after = words[last + 1].key if last + 1 < len(words) else ""
     if after in table.goods or is_sure:
         return after in table.goods
-    return after in table.products or _is_in_phrase(words, first, past=first) or _is_compound(words[last])
+    is_unknown = not words[last].token & (_NAMES | _kernels.WORD)
+    is_site = is_unknown and is_compound(words[last].key)
+    return after in table.products or _is_in_phrase(words, first, past=first) or is_site
 
 
 def _is_in_phrase(words: Sequence[Word], first: int, *, past: int) -> bool:
@@ -63,10 +65,6 @@ def is_institution(words: Sequence[Word], at: int) -> bool:
     if at >= len(words) or words[at].key != "state":
         return at < len(words) and words[at].key in institutions
     return at + 1 == len(words) or words[at + 1].key in institutions
-
-
-def _is_compound(word: Word) -> bool:
-    return not word.token & (_NAMES | _kernels.WORD) and is_compound(word.key)
 
 
 def is_compound(key: str) -> bool:
@@ -131,7 +129,9 @@ def names(text: str, words: Sequence[Word]) -> Iterator[Found]:
         if initial := "," in rule and _INITIAL.match(text, end):
             end = initial.end()
         start = words[first].start
-        if first and _is_part(text, words[first - 1], words[first]):
+        gap = text[words[first - 1].end : start] if first else ""
+        # An initial with a dot, or a name that a hyphen joins to this one.
+        if gap == "-" or (gap == ". " and len(words[first - 1].key) == 1):
             start = words[first - 1].start
         if suffix := _SUFFIX.match(text, end):
             end = suffix.end()
@@ -173,7 +173,8 @@ def _named(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[
     last = next_word(text, words, at)
     # A first name before makes a middle name of a word.
     person = person or bool(at and words[at - 1].token & _kernels.FIRST and next_word(text, words, at - 1) == at)
-    if last is None or (last == at + 2 and _is_case(text, words, at, last)):
+    # The parties of a case at law are none: roe v wade.
+    if last is None or (last == at + 2 and text[words[at + 1].start - 1 : words[last].start] == " v "):
         return None
     person = person or (last > at + 1 and not _OF.isdisjoint([word.key for word in words[at + 1 : last]]))
     one, two = words[at].token, words[last].token
@@ -195,11 +196,6 @@ def _is_all(text: str, words: Sequence[Word], first: int, last: int) -> bool:
 def _is_owner(text: str, word: Word) -> bool:
     """Return whether a word ends in 's: what follows belongs to it and is no surname."""
     return text.startswith("'s", word.end - 2)
-
-
-def _is_case(text: str, words: Sequence[Word], first: int, last: int) -> bool:
-    """Return whether two words are the parties of a case at law: roe v wade."""
-    return text[words[first + 1].start - 1 : words[last].start] == " v "
 
 
 def _titled(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
@@ -234,12 +230,6 @@ def _reversed(text: str, words: Sequence[Word], at: int, *, person: bool) -> tup
     if is_said and text[last.end : first.start].isspace() and not is_thing(words, at, at + 1, person=person):
         return at, end, "surname and first name"
     return None
-
-
-def _is_part(text: str, before: Word, first: Word) -> bool:
-    """Return whether the word before a first name is an initial with a dot, or is joined to it by a hyphen."""
-    gap = text[before.end : first.start]
-    return gap == "-" or (gap == ". " and len(before.key) == 1)
 
 
 def _grow(text: str, words: Sequence[Word], first: int, last: int) -> tuple[int, int]:

@@ -173,9 +173,9 @@ def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _PHONE_RUN.finditer(text):
         yield *match.span(), "ten digits"
     for match in _NATIONAL.finditer(text):
-        if (re.search(r"\d[ ./()-]", match.group()) and _is_possible(match.group(), region="GB")) or _is_run(
-            match.group()
-        ):
+        number = match.group()
+        is_run = len(number) in (10, 11) and number.isdigit()
+        if (is_run or re.search(r"\d[ ./()-]", number)) and _is_possible(number, region="GB"):
             yield *match.span(), "number with a leading zero"
     for match in _LOCAL.finditer(text):
         is_range = match.group().endswith("000") or (match.group()[2:4] == "0-" and match.group().endswith("00"))
@@ -183,10 +183,6 @@ def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), "local number"
     for match in _SPACED_LOCAL.finditer(text):
         yield match.start(1), match.end(), "local number"
-
-
-def _is_run(number: str) -> bool:
-    return len(number) in (10, 11) and number.isdigit() and _is_possible(number, region="GB")
 
 
 def _is_possible(number: str, *, region: str | None) -> bool:
@@ -256,7 +252,7 @@ def dates(text: str) -> Iterator[Found]:
 
 
 def _is_known(date: str) -> bool:
-    month = next(word[:3] for word in re.findall("[a-z]{3,}", date) if word not in ("the",))
+    month = next(word[:3] for word in re.findall("[a-z]{3,}", date) if word != "the")
     numbers = [int(number) for number in re.findall(r"\d+", date)]
     if len(numbers) == 1:
         return f"{month} {numbers[0]}" in _KNOWN

@@ -69,11 +69,7 @@ def zip_codes(text: str, words: Sequence[Word]) -> Iterator[Found]:
         digits = match.group()
         alone = text.strip(" \"'+.,") == digits and not digits.endswith("000")
         before = [word for word in words if word.end <= match.start()]
-        state = (
-            bool(before)
-            and before[-1].key in table.states
-            and bool(_GAP.fullmatch(text, before[-1].end, match.start()))
-        )
+        state = before and before[-1].key in table.states and _GAP.fullmatch(text, before[-1].end, match.start())
         # A place has been taken already where the text before is gone.
         taken = text[: match.start()].rstrip(" ,.").endswith(GONE)
         asked = any(word.key in table.zip_cues for word in words) and not digits.endswith("000")

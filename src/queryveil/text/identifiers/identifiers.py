@@ -115,21 +115,17 @@ def remove_identifiers(queries: pl.Series) -> Cleaned:
             changed.append(_without(query, found))
             kinds.append([each.kind.value for each in found])
             rules.update([each.rule for each in found])
+    # Null where nothing was found; not by Arrow, which loads pandas for it where that is installed.
+    removed = pl.Series("removed", [*kinds, None], dtype=pl.List(pl.String))
+    place = np.full(len(queries), len(kinds), dtype=np.int64)
+    place[changed_rows] = np.arange(len(kinds))
     return Cleaned(
         queries=queries.clone().scatter(changed_rows, changed) if changed_rows else queries,
         counts=dict(sorted(Counter(chain.from_iterable(kinds)).items())),
         by_rule=dict(sorted(rules.items())),
         n_emptied=changed.count(""),
-        removed=_lists(changed_rows, kinds, n_rows=len(queries)),
+        removed=removed.gather(place),
     )
-
-
-def _lists(rows: list[int], kinds: list[list[str]], *, n_rows: int) -> pl.Series:
-    """Return a column of lists that is null but in the rows named."""
-    place = np.full(n_rows, len(kinds), dtype=np.int64)
-    place[rows] = np.arange(len(kinds))
-    # Not by Arrow, which loads pandas for it where that is installed.
-    return pl.Series("removed", [*kinds, None], dtype=pl.List(pl.String)).gather(place)
 
 
 def _find(query: str, groups: int) -> list[Found]:
@@ -182,11 +178,7 @@ def _find_folded(text: str, groups: int) -> list[Found]:
         take_words(_names.names)
     if groups & _kernels.PLACES:
         take_words(_places.small_towns)
-    return sorted(found, key=_start)
-
-
-def _start(found: Found) -> int:
-    return found.start
+    return sorted(found, key=lambda each: each.start)
 
 
 def _without(query: str, found: list[Found]) -> str:
