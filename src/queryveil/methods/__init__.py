@@ -1,7 +1,5 @@
 """The privacy methods: each takes a log and returns a release that keeps its promise, or raises; three baselines."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from queryveil._lazy import lazy_names

@@ -136,7 +136,9 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
     progress.step("finding items in the taxonomy")
     removed = {"bad_rows_skipped": data.reading.n_bad_rows_skipped}
     if isinstance(data, Transactions):
-        owner, items = _exploded(data)
+        lists = data.frame["items"]
+        owner = np.repeat(np.arange(len(lists), dtype=np.int32), lists.list.len().to_numpy())
+        items = lists.explode(empty_as_null=False)
         people = np.arange(data.n_transactions, dtype=np.int32)
     else:
         users, distinct_users = encode(data.frame["user"])
@@ -159,12 +161,6 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
     there = np.flatnonzero(bags.lengths)
     removed["transactions_without_items"] = n_rows - len(there)
     return Bags(nodes=bags.take(there), people=people[there], removed=removed)
-
-
-def _exploded(data: Transactions) -> tuple[Int32s, pl.Series]:
-    lists = data.frame["items"]
-    owner = np.repeat(np.arange(len(lists), dtype=np.int32), lists.list.len().to_numpy())
-    return owner, lists.explode(empty_as_null=False)
 
 
 def _words(log: QueryLog, *, users: Int32s | None) -> tuple[Int32s, pl.Series]:

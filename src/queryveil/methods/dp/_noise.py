@@ -48,7 +48,7 @@ def draw(noise: Noise, n: int, *, rng: np.random.Generator | None) -> Int64s:
     >>> len(draw(plan, 5, rng=np.random.default_rng(7)))
     5
     """
-    source, shifted = (_opendp_source(noise), _secure_shift) if rng is None else (_seeded(noise, rng), _shift(rng))
+    source = _opendp_source(noise) if rng is None else _seeded(noise, rng)
     out = np.empty(n, np.int64)
     for begin in range(0, n, _AT_ONCE):
         progress.step("adding noise", begin / n)
@@ -57,7 +57,7 @@ def draw(noise: Noise, n: int, *, rng: np.random.Generator | None) -> Int64s:
             out[places] = source(len(places))
             if noise.top is None:
                 break
-            out[places] += shifted(len(places), noise.shift)
+            out[places] += _parts(len(places), rng) < noise.shift
             places = places[out[places] > noise.top]
     return out
 
@@ -86,9 +86,9 @@ def _opendp_source(noise: Noise) -> Source:
     return lambda n: np.asarray(measurement(np.zeros(n, np.int64)), np.int64)
 
 
-def _secure_shift(n: int, shift: int) -> Int64s:
-    parts = np.frombuffer(secrets.token_bytes(4 * n), np.uint32)
-    return (parts < shift).astype(np.int64)
+def _parts(n: int, rng: np.random.Generator | None) -> np.ndarray:
+    """Draw numbers below `SHIFTS`."""
+    return np.frombuffer(secrets.token_bytes(4 * n), np.uint32) if rng is None else rng.integers(0, SHIFTS, n)
 
 
 def _seeded(noise: Noise, rng: np.random.Generator) -> Source:
@@ -98,7 +98,3 @@ def _seeded(noise: Noise, rng: np.random.Generator) -> Source:
     most = int(noise.scale * 12) + 2
     at_most: Floats = 1 - tail(noise, np.arange(-most, most) + 1)
     return lambda n: np.searchsorted(at_most, rng.random(n), side="right") - most
-
-
-def _shift(rng: np.random.Generator) -> Callable[[int, int], Int64s]:
-    return lambda n, shift: (rng.integers(0, SHIFTS, n) < shift).astype(np.int64)

@@ -36,7 +36,9 @@ def synthesize(tallies: Tallies, *, n_users: int, rng: np.random.Generator) -> Q
         raise BadParameter("synthesize", n_users, allowed=f"between 1 and {MOST_USERS:,} users")
     queries = tallies.frame.filter(pl.col("count") > 0)
     n_each = rng.geometric(1 / MEAN_QUERIES, n_users) if queries.height else np.zeros(n_users, np.int64)
-    drawn = _by_weight(queries["count"].to_numpy(), n=int(n_each.sum()), rng=rng)
+    # Whole numbers, so that no rounding shifts the chances.
+    ends, n = np.cumsum(queries["count"].to_numpy()), int(n_each.sum())
+    drawn: Int64s = np.searchsorted(ends, rng.integers(0, ends[-1], n), side="right") if n else np.empty(0, np.int64)
     user = np.repeat(np.arange(1, n_users + 1), n_each)
     columns = {"user": pl.Series(user).cast(pl.String), "query": queries["query"].gather(drawn)}
     if tallies.clicks is not None:
@@ -64,13 +66,6 @@ def synthesized(release: Release, *, n_users: int, seed: int | None = None) -> R
     )
 
 
-def _by_weight(weights: Int64s, *, n: int, rng: np.random.Generator) -> Int64s:
-    """Draw n places, each with a chance by its weight; whole numbers, so that no rounding shifts them."""
-    ends = np.cumsum(weights)
-    drawn: Int64s = np.searchsorted(ends, rng.integers(0, ends[-1], n), side="right") if n else np.empty(0, np.int64)
-    return drawn
-
-
 def _clicked(queries: pl.DataFrame, clicks: pl.DataFrame, *, drawn: Int64s, rng: np.random.Generator) -> pl.Series:
     """Draw a URL for each row: by the counts of its query's clicks, none for what the query's own count has more."""
     place = queries.select("query").with_row_index("place")
@@ -78,7 +73,7 @@ def _clicked(queries: pl.DataFrame, clicks: pl.DataFrame, *, drawn: Int64s, rng:
     n_clicks = np.bincount(by_query["place"].to_numpy(), by_query["count"].to_numpy(), minlength=queries.height)
     before = np.concatenate([[0], np.cumsum(n_clicks)]).astype(np.int64)
     whole = np.maximum(queries["count"].to_numpy(), n_clicks).astype(np.int64)
-    mark = rng.integers(0, whole[drawn]) if len(drawn) else drawn
+    mark = rng.integers(0, whole[drawn])
     url = np.searchsorted(np.cumsum(by_query["count"].to_numpy()), before[drawn] + mark, side="right")
     is_click = mark < n_clicks[drawn]
     return by_query["url"].gather(pl.Series(np.where(is_click, url, 0)).set(pl.Series(~is_click), None))

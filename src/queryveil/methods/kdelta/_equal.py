@@ -49,14 +49,9 @@ def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rn
     user_ptr, of_user = group(user, have.n_users)
     return ReleasedRows(
         user=new_user,
-        source=of_cell[_draw(cell_ptr[new_cell], cell_ptr[new_cell + 1], rng)],
-        time_source=of_user[_draw(user_ptr[new_user], user_ptr[new_user + 1], rng)],
+        source=of_cell[rng.integers(cell_ptr[new_cell], cell_ptr[new_cell + 1])],
+        time_source=of_user[rng.integers(user_ptr[new_user], user_ptr[new_user + 1])],
     )
-
-
-def _draw(first: Int64s, last: Int64s, rng: np.random.Generator) -> Int64s:
-    """Draw a number from each range, the last left out."""
-    return rng.integers(first, last) if len(first) else np.zeros(0, np.int64)
 
 
 def share_groups(holdings: Holdings, *, k: int) -> Int32s:
