@@ -9,7 +9,7 @@ import pytest
 from tests.support.html_trees import parsed
 from tests.support.releases import released_tallies
 
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import Exposure
 from queryveil.attacks.suite import Attacks, Attempt, Skipped
 from queryveil.checks import verify
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog, Transactions

@@ -9,8 +9,7 @@ import pytest
 from tests.support.releases import released
 
 from queryveil.attacks.added_rows import AddedRows, suspicion
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Kdelta

@@ -10,9 +10,8 @@ from tests.support.plain_attacks import plain_likeliest
 from tests.support.releases import MONDAY, released, timed_log
 
 from queryveil.attacks._scoring import BY_ACCIDENT
-from queryveil.attacks.attacker import AuxiliaryData
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.attacks.clock import Clock
-from queryveil.attacks.exposure import Exposure
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Km, Pseudonymise, Swap

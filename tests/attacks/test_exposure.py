@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.exposure import wilson
+from queryveil.attacks.attacker import wilson
 from queryveil.errors import BadParameter
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_judging import plain_together
 
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.attacks.token_inversion import TokenCounts, TokenInversion
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter

@@ -54,8 +54,8 @@ def test_targets_are_the_original_rows_that_still_have_a_query() -> None:
 def test_a_guess_is_judged_by_queries_without_their_identifiers() -> None:
     encoded = encode_rows([("a", "hockey")])
     original = log_of_rows([("a", "hockey 212-555-0143")])
-    assert Truth.of(original, released=encoded).n_hit_as_released() == 1
-    assert Truth.of(original, released=encoded, cleaned=True).n_hit_as_released() == 0
+    assert Truth.of(original, released=encoded).n_hit() == 1
+    assert Truth.of(original, released=encoded, cleaned=True).n_hit() == 0
 
 
 def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
@@ -79,7 +79,7 @@ def test_hits_are_what_the_matcher_counts(
     guess = all_rows(data.draw(st.permutations(rows)), queries=data.draw(st.permutations(rows)))
     guessed = encoded.log_of(guess) if released else log_of_rows([])
     assert truth.n_hit(guess) == match(guessed, other=log_of_rows(original))
-    assert truth.n_hit_as_released() == plain_match(released, original)
+    assert truth.n_hit() == plain_match(released, original)
 
 
 @examples(40)
@@ -112,7 +112,7 @@ def test_blind_chance_is_the_mean_of_many_deals_also_on_a_log_of_thousands() -> 
 
 def test_an_empty_release_exposes_nothing() -> None:
     truth = Truth.of(log_of_rows([("a", "hockey")]), released=encode_rows([]))
-    assert (truth.n_targets, truth.n_by_chance, truth.n_hit_as_released()) == (1, 0.0, 0)
+    assert (truth.n_targets, truth.n_by_chance, truth.n_hit()) == (1, 0.0, 0)
 
 
 def test_no_repr_shows_users_or_texts() -> None:

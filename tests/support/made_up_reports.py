@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from queryveil import methods
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import Exposure
 from queryveil.attacks.suite import Attacks, Attempt, Skipped
 from queryveil.checks.verdict import Verdict
 from queryveil.comparison.methods import Method

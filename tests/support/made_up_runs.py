@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queryveil.attacks.exposure import Exposure
+from queryveil.attacks.attacker import Exposure
 from queryveil.attacks.suite import Attacks, Attempt, Skipped
 from queryveil.comparison.comparison import Comparison
 from queryveil.comparison.judged import Ground, Judged, Standing

@@ -1,9 +1,8 @@
 """Attacks on a release, each with what it knows and what blind guessing would get."""
 
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, AuxiliaryData, Person, read_people
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, read_people
 from queryveil.attacks.clock import Clock
-from queryveil.attacks.exposure import Exposure
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.rebuild import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released, match

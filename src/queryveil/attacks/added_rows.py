@@ -9,7 +9,7 @@ from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.data import Floats, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
-from queryveil.release import Release, TimeDetail
+from queryveil.release import TimeDetail
 from queryveil.rng import check_seed, generator
 from queryveil.text.tokens import normalise
 
@@ -37,11 +37,11 @@ class AddedRows:
         check_seed(self.seed)
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        release = pair.release
-        if isinstance(release.promise, DifferentialPrivacy) and _n_added(release):
+        release, n_added = pair.release, pair.release.manifest.changed.get("rows_added", 0)
+        if isinstance(release.promise, DifferentialPrivacy) and n_added:
             return "all rows are made up"
         is_kdelta = isinstance(release.promise, KdeltaAnonymity) or release.manifest.method == "kdelta"
-        if not is_kdelta or not isinstance(release.data, QueryLog) or not _n_added(release):
+        if not is_kdelta or not isinstance(release.data, QueryLog) or not n_added:
             return "no rows were made up"
         if not (pair.identity.sole_user() >= 0).any():
             return "nobody can tell whose rows are whose"
@@ -53,7 +53,7 @@ class AddedRows:
         score = suspicion(release.log, exact_times=release.manifest.columns.time is TimeDetail.KEEP)
         order = np.lexsort((generator(self.seed).random(len(score)), -score))
         named = np.zeros(len(score), np.bool_)
-        named[order[: _n_added(release)]] = True
+        named[order[: release.manifest.changed["rows_added"]]] = True
         judged = pair.identity.sole_user()[pair.candidate] >= 0
         made_up = _made_up(pair)
         n_made_up = round(float(made_up[judged].sum()))
@@ -91,10 +91,6 @@ def _likeness(frame: pl.DataFrame) -> Floats:
     by_query = shared.group_by("user", "query").agg(pl.col("is_shared").mean())
     found = frame.join(by_query, on=["user", "query"], how="left", maintain_order="left")["is_shared"]
     return np.asarray(found.to_numpy(), np.float64)
-
-
-def _n_added(release: Release) -> int:
-    return release.manifest.changed.get("rows_added", 0)
 
 
 def _made_up(pair: Pair) -> Floats:

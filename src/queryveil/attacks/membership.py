@@ -45,22 +45,20 @@ def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bo
     return np.asarray(2 * own - gain.sum(), np.float64)
 
 
-def share_of(histories: Histories, *, users: Int64s, n_terms: int) -> Floats:
-    """Return the share of some users that have each term."""
-    chosen = np.zeros(histories.n_users, np.bool_)
-    chosen[users] = True
-    n_holders = np.bincount(histories.terms[chosen[histories.entry_user]], minlength=n_terms)
-    return np.asarray(n_holders / max(1, len(users)), np.float64)
-
-
 def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> Floats:
     """Return the share of the release that has each term; noisy counts are scaled to those of the `population`."""
+    data, after, n_terms = pair.release.data, pair.after, len(vocabulary)
     if isinstance(pair.release.promise, DifferentialPrivacy):
-        return scaled(_counted(pair, n_terms=len(vocabulary)), population=population)
-    if isinstance(pair.release.data, Groups):
-        return _of_groups(pair.release, vocabulary=vocabulary)
-    n_holders = np.bincount(pair.after.terms, minlength=len(vocabulary))
-    return np.asarray(n_holders / pair.n_candidates, np.float64)
+        # The counts of the queries with each term, or the number of made-up users who have it.
+        weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(pair.n_candidates)
+        counts = np.bincount(after.terms, weights=weight[after.entry_user], minlength=n_terms)
+        return scaled(np.maximum(0.0, counts), population=population)
+    if isinstance(data, Groups):
+        held = _scoring.group_holders(data).with_columns(pl.col("term").str.replace_all(r"\s", "_"))
+        found = held.join(pl.DataFrame({"term": vocabulary, "place": np.arange(n_terms)}), on="term")
+        n_holders = np.bincount(found["place"].to_numpy(), weights=found["n"].to_numpy(), minlength=n_terms)
+        return np.asarray(np.minimum(1.0, n_holders / data.n_members), np.float64)
+    return np.asarray(np.bincount(after.terms, minlength=n_terms) / pair.n_candidates, np.float64)
 
 
 def scaled(counts: Floats, *, population: Floats) -> Floats:
@@ -75,22 +73,6 @@ def scaled(counts: Floats, *, population: Floats) -> Floats:
     total = float(counts[there].sum())
     share = counts * (float(population[there].sum()) / total if total else 0.0)
     return np.where(there, np.minimum(1.0, share), population)
-
-
-def _counted(pair: Pair, *, n_terms: int) -> Floats:
-    """Return the sum of the counts of the queries with each term, or the number of made-up users who have it."""
-    data = pair.release.data
-    weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(pair.n_candidates)
-    counts = np.bincount(pair.after.terms, weights=weight[pair.after.entry_user], minlength=n_terms)
-    return np.asarray(np.maximum(0.0, counts), np.float64)
-
-
-def _of_groups(release: Release, *, vocabulary: pl.Series) -> Floats:
-    """Return the share of all members that have each term."""
-    held = _scoring.group_holders(release.groups).with_columns(pl.col("term").str.replace_all(r"\s", "_"))
-    found = held.join(pl.DataFrame({"term": vocabulary, "place": np.arange(len(vocabulary))}), on="term")
-    n_holders = np.bincount(found["place"].to_numpy(), weights=found["n"].to_numpy(), minlength=len(vocabulary))
-    return np.asarray(np.minimum(1.0, n_holders / release.groups.n_members), np.float64)
 
 
 @njit(cache=True, nogil=True)
@@ -166,9 +148,6 @@ class Likeness:
         lost = np.bincount(own.row_of_entry, weights=self.lost[own.values], minlength=len(best))
         return np.asarray(best + lost, np.float64)
 
-    def __repr__(self) -> str:
-        return f"Likeness(n_candidates={len(self.handicap)})"
-
 
 FALSE_POSITIVES = 0.01
 """So many of those who are not in the log may be taken for members."""
@@ -233,7 +212,8 @@ class Membership(Seeker):
                 for own in (public.terms_of(outside), pair.before.terms_of(targets))
             )
         else:
-            population = share_of(public, users=known, n_terms=len(vocabulary))
+            n_holders = np.bincount(public.terms_of(known).values, minlength=len(vocabulary))
+            population = np.asarray(n_holders / max(1, len(known)), np.float64)
             released = released_share(pair, vocabulary=vocabulary, population=population)
             gain = gains(population, released=released, weighted=self.weighted)
             of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)

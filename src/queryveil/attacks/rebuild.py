@@ -49,11 +49,7 @@ def match(log: QueryLog, *, other: QueryLog) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Guess:
-    """Pairs of a user and a query: guess i says that the user of `user_row[i]` asked the query of `query_row[i]`.
-
-    - `user_row`, `query_row`: rows of the release.
-    - `k_now`: what k has grown to in each pool.
-    """
+    """Rows of the release: the user of `user_row[i]` asked the query of `query_row[i]`; and the last k of each pool."""
 
     user_row: Int64s
     query_row: Int64s
@@ -61,9 +57,6 @@ class Guess:
 
     def __len__(self) -> int:
         return len(self.user_row)
-
-    def __repr__(self) -> str:
-        return f"Guess(n_rows={len(self)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -166,18 +159,25 @@ class Truth:
         by_chance = _by_chance(pairs, counts, released=released)
         return cls(released=released, n_targets=rows.height, n_by_chance=by_chance, pairs=pairs, counts=counts)
 
-    def n_hit(self, guess: Guess) -> int:
-        """Return the number of rows of a guess that are true, as `match` counts them."""
-        return self._n_hit(self.released.user[guess.user_row], self.released.text[guess.query_row])
-
-    def n_hit_as_released(self) -> int:
-        """Return the number of rows of the release that are true as they are."""
-        return self._n_hit(self.released.user, self.released.text)
-
-    def _n_hit(self, user: Int32s, text: Int32s) -> int:
+    def n_hit(self, guess: Guess | None = None) -> int:
+        """Return the number of rows of a guess that are true, as `match` counts them; None is the release as it is."""
+        user, text = self.released.user, self.released.text
+        if guess is not None:
+            user, text = user[guess.user_row], text[guess.query_row]
         pairs, counts = np.unique(_pair(user, text, released=self.released), return_counts=True)
         _, ours, theirs = np.intersect1d(self.pairs, pairs, assume_unique=True, return_indices=True)
         return int(np.minimum(self.counts[ours], counts[theirs]).sum())
+
+    def exposure(self, attacker: str, *, knows: str, guess: Guess | None = None) -> Exposure:
+        """Return how many rows of a guess are true, beside what random pairs hit; None is the release as it is."""
+        return Exposure(
+            attacker=attacker,
+            knows=knows,
+            what="rows",
+            n_targets=self.n_targets,
+            n_found=self.n_hit(guess),
+            n_by_chance=self.n_by_chance,
+        )
 
     def __repr__(self) -> str:
         # Privacy: numbers only.
@@ -191,8 +191,7 @@ def _codes(texts: pl.Series, *, known: pl.Series) -> Int32s:
 
 
 def _pair(user: Int32s, text: Int32s, *, released: EncodedLog) -> Int64s:
-    pairs: Int64s = user.astype(np.int64) * len(released.texts) + text
-    return pairs
+    return np.asarray(user.astype(np.int64) * len(released.texts) + text, np.int64)
 
 
 def _by_chance(pairs: Int64s, counts: Int64s, *, released: EncodedLog) -> float:
@@ -224,14 +223,7 @@ def _truth_of(pair: Pair) -> Truth:
 
 def as_released(truth: Truth) -> Exposure:
     """Read every released row as if its user had asked its query; on a swapped log that finds nothing."""
-    return Exposure(
-        attacker="as_released",
-        knows="the swapped rows",
-        what="rows",
-        n_targets=truth.n_targets,
-        n_found=truth.n_hit_as_released(),
-        n_by_chance=truth.n_by_chance,
-    )
+    return truth.exposure("as_released", knows="the swapped rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,14 +292,8 @@ class Rebuilding:
 
     def exposure(self, truth: Truth) -> Exposure:
         """Return how many rows of the guess are true."""
-        return Exposure(
-            attacker=self.name,
-            knows="the swapped rows" + (" sorted by time" if self.by_time else "") + ", k and the classifier",
-            what="rows",
-            n_targets=truth.n_targets,
-            n_found=truth.n_hit(self.guess(truth.released)),
-            n_by_chance=truth.n_by_chance,
-        )
+        knows = "the swapped rows" + (" sorted by time" if self.by_time else "") + ", k and the classifier"
+        return truth.exposure(self.name, knows=knows, guess=self.guess(truth.released))
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if not isinstance(pair.release.promise, SwapAnonymity):

@@ -23,7 +23,6 @@ from queryveil.guarantees import SwapAnonymity
 from queryveil.html_tables import percent, table
 from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import Release, read_release
-from queryveil.rng import check_seed
 from queryveil.text.taxonomy import Taxonomy
 
 KNOWN = (2, 3, 4, 6, 8)
@@ -39,11 +38,8 @@ def attackers(
 
     A name stands for all settings of that attacker: `known_terms` for any number of terms, `rebuild_1` for both orders.
     """
-    check_seed(seed)
     # The same people and facts are drawn for the release and for the original that it is compared with.
     seed = randbits(_SEED_BITS) if seed is None else seed
-    if n_targets < 1:
-        raise BadParameter("n_targets", n_targets, allowed="1 or more")
     found: list[Attacker] = [
         *(KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed) for w in (0, N_WRONG) for n in KNOWN),
         *(KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
@@ -114,11 +110,8 @@ class Attacks:
 
     def named(self, attacker: str, *, n_known: int | None = None, n_wrong: int = 0) -> Attempt | None:
         """Return the attempt of an attacker, None if it did not run."""
-        for attempt in self.attempts:
-            found = attempt.after
-            if (found.attacker, found.n_known, found.n_wrong) == (attacker, n_known, n_wrong):
-                return attempt
-        return None
+        found = {(one.after.attacker, one.after.n_known, one.after.n_wrong): one for one in reversed(self.attempts)}
+        return found.get((attacker, n_known, n_wrong))
 
     def _repr_html_(self) -> str:
         columns = ["attacker", "knows", "before", "after", "95 % interval", "blind guessing"]

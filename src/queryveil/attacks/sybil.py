@@ -88,7 +88,8 @@ class Sybil(Seeker):
         combinations = suspected.joined(decoys(pair, like=suspected.take(each), rng=rng))
         with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
         gone = asked_in(pair, combinations=suspected.take(np.arange(n_asked, n_asked + n_not)))
-        release = auxiliary.remake(without(with_plants, rows=gone))
+        kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), gone))
+        release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
         if is_noisy:
@@ -132,11 +133,7 @@ def k_of(release: Release) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Combinations:
-    """Queries of two or more terms.
-
-    - `texts`: the queries.
-    - `rows`: the row of the log that asked each, or that a decoy borrows its other columns from.
-    """
+    """Queries of two or more terms, and the rows that asked them or that decoys borrow their other columns from."""
 
     texts: pl.Series
     rows: Int64s
@@ -149,10 +146,6 @@ class Combinations:
         """Return these and others."""
         texts = pl.concat([self.texts.rename(""), other.texts.rename("")])
         return Combinations(texts=texts, rows=np.concatenate([self.rows, other.rows]))
-
-    def __repr__(self) -> str:
-        # Privacy: the texts stay out of it.
-        return f"Combinations(n={len(self.rows)})"
 
 
 def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations:
@@ -299,8 +292,7 @@ def _as_whole_queries(combinations: Combinations, counted: pl.DataFrame) -> Int6
     wanted = pl.DataFrame({"query": normalise(combinations.texts)})
     known = counted.select(pl.col("query"), pl.col("count").cast(pl.Int64))
     found = wanted.join(known, on="query", how="left", maintain_order="left")["count"]
-    seen: Int64s = found.fill_null(0).to_numpy()
-    return seen
+    return np.asarray(found.fill_null(0).to_numpy(), np.int64)
 
 
 def _as_items(texts: pl.Series) -> pl.Series:
@@ -323,13 +315,6 @@ def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.r
     users = _new_ids(log.frame["user"], n=len(more.rows), rng=rng)
     new = log.frame[pl.Series(more.rows)].with_columns(user=users, query=more.texts.cast(pl.String))
     return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
-
-
-def without(log: QueryLog, *, rows: Int64s) -> QueryLog:
-    """Return the log without some rows."""
-    kept = np.ones(log.n_rows, np.bool_)
-    kept[rows] = False
-    return log.with_frame(log.frame.filter(pl.Series(kept)))
 
 
 def _new_ids(users: pl.Series, *, n: int, rng: np.random.Generator) -> pl.Series:

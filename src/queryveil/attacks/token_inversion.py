@@ -66,10 +66,6 @@ class TokenCounts:
             apart=np.maximum(0, among - together),
         )
 
-    def __repr__(self) -> str:
-        # Privacy: the terms stay out of it.
-        return f"TokenCounts(n_terms={len(self.terms)}, n_people={self.n_people})"
-
 
 class _Occurrences:
     """Every term of every query, a query once for each person who asked it."""
