@@ -12,8 +12,7 @@ from tests.support.html_trees import Node, parsed
 
 from queryveil.html_tables import Html
 from queryveil.reports.charts import Bar, BeforeAfter, Dot, Line, bar_chart, dot_chart, line_chart, paired_bar_chart
-from queryveil.reports.charts._axes import linear, logarithmic, rooted, through, tick_text
-from queryveil.reports.charts._svg import WIDTH, text_width
+from queryveil.reports.charts._svg import WIDTH, linear, logarithmic, rooted, text_width, through, tick_text
 
 ODD = (nan, inf, -inf, 0.0, -0.0, 1e-320, 1e308, -1e308, 1.0, -3.5, 1e15)
 numbers = st.floats() | st.sampled_from(ODD)

@@ -14,7 +14,7 @@ from tests.support.html_trees import parsed
 
 from queryveil.html_tables import Html, table
 from queryveil.reports.charts import Bar, BeforeAfter, Dot, Line, bar_chart, dot_chart, line_chart, paired_bar_chart
-from queryveil.reports.page import badge, bullets, command, page, paragraph, scrolling, section, tiles
+from queryveil.reports.render import badge, bullets, command, page, paragraph, scrolling, section, tiles
 
 needs_browser = pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")
 

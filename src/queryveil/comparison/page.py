@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from queryveil.comparison.comparison import WORST, Comparison, label
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.reports.charts.dots import Dot, Kind, dot_chart
-from queryveil.reports.page import badge, command, page, paragraph, scrolling, section, tiles
+from queryveil.reports.render import badge, command, page, paragraph, scrolling, section, tiles
 from queryveil.version import __version__
 
 _RUNS_SIDE_BY_SIDE = 5

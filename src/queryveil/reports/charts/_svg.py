@@ -1,12 +1,14 @@
-"""The elements that charts are made of, text widths, and the figure around a drawing.
+"""The elements that charts are made of: text widths, marks, axes with round ticks, and the figure around a drawing.
 
 A chart is one drawing that scales with the page. Its text is laid out for the size that it has on a phone; the style
 sheet makes it smaller on a wide screen, where the drawing is scaled up, so what fits on a phone fits everywhere.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import sha256
-from math import isfinite
+from math import ceil, floor, isfinite, log10, sqrt
+from typing import Literal
 
 from queryveil.html_tables import Html, escape
 
@@ -15,6 +17,15 @@ FONT = 15.5
 """The size of text on a phone, as in templates/style.css; 11 pixels where 500 become 358."""
 LINE = 20.0
 """From one line of text to the next."""
+
+TOP = 34.0
+"""Where the plane of an axis chart begins; the meaning of y stands above."""
+RIGHT = WIDTH - 14
+LINE_BELOW = LINE + 2
+
+_MOST, _LEAST = 1e300, 1e-300
+"""Beyond these, differences and steps are no longer numbers."""
+_ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 Point = tuple[float, float]
 
@@ -149,3 +160,138 @@ def _value(value: float | str) -> str:
     if not isfinite(value):
         raise ValueError("a place in a chart is not a number")
     return f"{round(value, 1) or 0.0:.1f}".removesuffix(".0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """An axis from `low` to `high` (values) drawn from `start` to `end` (pixels), with its ticks.
+
+    >>> Scale(low=0, high=10, start=100, end=200, ticks=(0, 5, 10)).place(5)
+    150.0
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+    shape: Literal["linear", "log", "root"] = "linear"
+
+    def place(self, value: float) -> float:
+        """Return where a value stands; what is outside stands at the edge."""
+        value = min(max(value, self.low), self.high)
+        low, high, here = (self._bent(each) for each in (self.low, self.high, value))
+        return self.start + (here - low) / (high - low) * (self.end - self.start)
+
+    def _bent(self, value: float) -> float:
+        return log10(value) if self.shape == "log" else sqrt(value) if self.shape == "root" else value
+
+
+def drawable(value: float, *, is_log: bool = False) -> bool:
+    """Return whether a value has a place on an axis; NaN has none."""
+    return abs(value) <= _MOST and (not is_log or value >= _LEAST)
+
+
+def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 5, most: float | None = None) -> Scale:
+    """Return an axis that has 0 on it and round ends; `most` is passed by no tick.
+
+    >>> linear([3, 87], start=0, end=1).ticks
+    (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
+    """
+    known = [value for value in values if drawable(value)] or [0.0]
+    low, high = min(*known, 0.0), max(*known, 0.0)
+    if high - low < _LEAST:
+        low, high = 0.0, 1.0
+    step = _step((high - low) / n_ticks)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    ticks = tuple(float(f"{i * step:.12g}") for i in range(first, last + 1))
+    if most is not None and max(known) <= most < ticks[-1]:
+        ticks = (*(tick for tick in ticks if tick < most), most)
+    return Scale(low=ticks[0], high=ticks[-1], start=start, end=end, ticks=ticks)
+
+
+def through(values: Iterable[float], *, start: float, end: float) -> Scale:
+    """Return an axis from the least value to the greatest with a tick for each, if they are few whole numbers.
+
+    >>> through([2, 3, 4, 6, 8], start=0, end=1).ticks
+    (2, 3, 4, 6, 8)
+    """
+    known = sorted({value for value in values if drawable(value)})
+    if 2 <= len(known) <= 8 and all(value == int(value) for value in known):
+        return Scale(low=known[0], high=known[-1], start=start, end=end, ticks=tuple(known))
+    return linear(known, start=start, end=end)
+
+
+def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
+    """Return an axis where each step is ten times the last; values that are not above 0 have no place there.
+
+    >>> logarithmic([3, 870], start=0, end=1).ticks
+    (1.0, 10.0, 100.0, 1000.0)
+    """
+    known = [value for value in values if drawable(value, is_log=True)] or [1.0]
+    first, last = floor(log10(min(known)) + 1e-9), ceil(log10(max(known)) - 1e-9)
+    last = max(last, first + 1)
+    apart = ceil((last - first) / n_ticks)
+    last = first + apart * ceil((last - first) / apart)
+    ticks = tuple(10.0**i for i in range(first, last + 1, apart))
+    return Scale(low=ticks[0], high=ticks[-1], start=start, end=end, ticks=ticks, shape="log")
+
+
+def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
+    """Return an axis of shares that gives small ones more room: places go with the square root.
+
+    >>> rooted([0.002, 0.31], start=0, end=1).ticks
+    (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
+    """
+    most = max((share for share in shares if drawable(share)), default=1.0)
+    ticks = [tick for tick in _ROOT_TICKS if tick < most]
+    ticks.append(next((tick for tick in _ROOT_TICKS if tick >= most), most))
+    return Scale(low=0.0, high=ticks[-1], start=start, end=end, ticks=tuple(ticks), shape="root")
+
+
+def tick_text(value: float, *, percent: bool = False) -> str:
+    """Write a tick.
+
+    >>> [tick_text(x) for x in (0.0, 0.25, 500.0, 20000.0, 2500000.0, 1e18)]
+    ['0', '0.25', '500', '20,000', '2.5 M', '1e+18']
+    >>> tick_text(0.125, percent=True)
+    '12.5 %'
+    """
+    if percent:
+        return f"{100 * value:.6g} %"
+    for power, name in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if power <= abs(value) < 1e15:
+            return f"{value / power:.6g} {name}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 and value == int(value) else f"{value:.6g}"
+
+
+def _step(rough: float) -> float:
+    """Return the least round number that is not below a rough one."""
+    power = 10.0 ** floor(log10(rough))
+    return next((f * power for f in (1.0, 2.0, 2.5, 5.0) if rough <= f * power * (1 + 1e-9)), 10 * power)
+
+
+def left_of(y: Scale, *, percent: bool) -> float:
+    """Return where the plane begins: right of the widest tick of the y axis."""
+    return max(text_width(tick_text(tick, percent=percent)) for tick in y.ticks) + 10
+
+
+def axes(x: Scale, y: Scale, *, x_label: str, y_label: str, shares: tuple[bool, bool]) -> tuple[float, list[Html]]:
+    """Draw both axes and return the height; the meaning of y stands above its ticks, that of x below its end."""
+    bottom = y.start
+    parts = [label(shortened(y_label, width=WIDTH), 0, 16)]
+    for tick in y.ticks:
+        place = y.place(tick)
+        parts.append(line(x.start, place, x.end, place, class_="axis" if place == bottom else "grid"))
+        parts.append(label(tick_text(tick, percent=shares[1]), x.start - 8, place + 5, anchor="end"))
+    last_end = -1e9
+    for tick in x.ticks:
+        place, text = x.place(tick), tick_text(tick, percent=shares[0])
+        half = text_width(text) / 2
+        middle = min(max(place, half), WIDTH - half)
+        parts.append(line(place, bottom, place, bottom + 4, class_="axis"))
+        if middle - half > last_end + 6:
+            parts.append(label(text, middle, bottom + LINE_BELOW, anchor="middle"))
+            last_end = middle + half
+    parts.append(label(shortened(x_label, width=WIDTH), WIDTH, bottom + 2 * LINE_BELOW, anchor="end"))
+    return bottom + 2 * LINE_BELOW + 8, parts

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from queryveil.html_tables import Html, number, percent, table
 from queryveil.reports.charts import _svg as svg
-from queryveil.reports.charts._axes import Scale, drawable, linear, tick_text
 
 _THICK, _APART = 16.0, 2.0
 _BELOW = 12.0
@@ -27,14 +26,14 @@ def bar_chart(*, title: str, description: str, bars: Sequence[Bar]) -> Html:
     texts = [number(bar.value) for bar in bars]
     ends = [f"{text}  {bar.note}".rstrip() for bar, text in zip(bars, texts, strict=True)]
     room = min(max((svg.text_width(end) for end in ends), default=0.0) + 10, 0.5 * svg.WIDTH)
-    scale = linear([bar.value for bar in bars], start=1, end=svg.WIDTH - room)
+    scale = svg.linear([bar.value for bar in bars], start=1, end=svg.WIDTH - room)
     parts: list[Html] = []
     top = 4.0
     for bar, text, whole in zip(bars, texts, ends, strict=True):
         top += svg.LINE
         parts.append(svg.label(svg.shortened(bar.label, width=svg.WIDTH), 0, top - 6, class_="name"))
         end = scale.place(0)
-        if drawable(bar.value):
+        if svg.drawable(bar.value):
             parts.append(_rect(scale, bar.value, top=top, class_="after filled"))
             end = max(end, scale.place(bar.value))
         shown = svg.shortened(whole, width=svg.WIDTH - end - 6)
@@ -48,14 +47,14 @@ def bar_chart(*, title: str, description: str, bars: Sequence[Bar]) -> Html:
     return svg.figure(title=title, description=description, height=top, parts=parts, table=figures)
 
 
-def _rect(scale: Scale, value: float, *, top: float, class_: str) -> Html:
+def _rect(scale: svg.Scale, value: float, *, top: float, class_: str) -> Html:
     """Draw one bar; nothing at all is still a hair line."""
     zero, end = scale.place(0), scale.place(value)
     place: dict[str, float | str | None] = {"x": min(zero, end), "y": top, "width": max(abs(end - zero), 1.0)}
     return svg.tag("rect", **place, height=_THICK, class_=class_, stroke="currentColor", stroke_width=1)
 
 
-def _base_line(scale: Scale, *, top: float, height: float) -> Html:
+def _base_line(scale: svg.Scale, *, top: float, height: float) -> Html:
     """Draw where the bars of a row begin; not from row to row, where labels stand."""
     return svg.line(scale.place(0), top - 3, scale.place(0), top + height + 3, class_="axis")
 
@@ -74,7 +73,7 @@ class BeforeAfter:
 def paired_bar_chart(*, title: str, description: str, rows: Sequence[BeforeAfter]) -> Html:
     """Draw two bars for each row below its label, with a dashed mark where blind guessing gets."""
     shares = [s for row in rows for s in (row.before, row.after, row.chance, *(row.interval or ())) if s is not None]
-    scale = linear(shares, start=1, end=svg.WIDTH - svg.text_width("100.0 %") - 8, n_ticks=4, most=1.0)
+    scale = svg.linear(shares, start=1, end=svg.WIDTH - svg.text_width("100.0 %") - 8, n_ticks=4, most=1.0)
     height_of_row = svg.LINE + 2 * _THICK + _APART + _BELOW
     bottom = len(rows) * height_of_row
     parts: list[Html] = []
@@ -82,7 +81,7 @@ def paired_bar_chart(*, title: str, description: str, rows: Sequence[BeforeAfter
         place, anchor = scale.place(tick), "start" if tick == scale.ticks[0] else "middle"
         if tick != 0:
             parts.append(svg.line(place, 0, place, bottom, class_="grid"))
-        parts.append(svg.label(tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
+        parts.append(svg.label(svg.tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
     for i, row in enumerate(rows):
         parts += _pair(row, scale, top=4 + i * height_of_row + svg.LINE)
     cells = [[row.label, percent(row.before), percent(row.after), _interval(row), percent(row.chance)] for row in rows]
@@ -117,16 +116,16 @@ def _whisker(low: float, high: float, middle: float) -> Html:
     return Html("".join(svg.line(*each, class_="chance", width=1.2) for each in ends))
 
 
-def _pair(row: BeforeAfter, scale: Scale, *, top: float) -> list[Html]:
+def _pair(row: BeforeAfter, scale: svg.Scale, *, top: float) -> list[Html]:
     parts = [svg.label(svg.shortened(row.label, width=svg.WIDTH), 0, top - 6, class_="name")]
     below = top + _THICK + _APART
-    mark = scale.place(row.chance) if row.chance is not None and drawable(row.chance) else None
+    mark = scale.place(row.chance) if row.chance is not None and svg.drawable(row.chance) else None
     for value, place, kind, look in ((row.before, top, "before", "hollow"), (row.after, below, "after", "filled")):
-        if value is None or not drawable(value):
+        if value is None or not svg.drawable(value):
             continue
         parts.append(_rect(scale, value, top=place, class_=f"{kind} {look}"))
         end = scale.place(value)
-        if kind == "after" and row.interval and all(drawable(each) for each in row.interval):
+        if kind == "after" and row.interval and all(svg.drawable(each) for each in row.interval):
             low, high = (scale.place(each) for each in row.interval)
             parts.append(_whisker(low, high, place + _THICK / 2))
             end = max(end, high)

@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple
 
 from queryveil.html_tables import Html, escape, number, percent, table
 from queryveil.reports.charts import _svg as svg
-from queryveil.reports.charts._axes import RIGHT, TOP, Scale, axes, drawable, left_of, linear, rooted, tick_text
 
 Kind = Literal["method", "baseline", "broken", "other"]
 
@@ -47,15 +46,15 @@ def dot_chart(
 
     y values are shares. Dots without a place (NaN) stand in the table only.
     """
-    placed = [dot for dot in dots if drawable(dot.x) and drawable(dot.y)]
-    frontier = [point for point in path if drawable(point[0]) and drawable(point[1])]
-    limits = [limit] if limit is not None and drawable(limit) else []
+    placed = [dot for dot in dots if svg.drawable(dot.x) and svg.drawable(dot.y)]
+    frontier = [point for point in path if svg.drawable(point[0]) and svg.drawable(point[1])]
+    limits = [limit] if limit is not None and svg.drawable(limit) else []
     height, parts = 0.0, list[Html]()
     if placed:
         x, y = _scales(placed, limits, x_is_share=x_is_share)
         if y.shape == "root":
             y_label += " (small shares drawn larger)"
-        height, parts = axes(x, y, x_label=x_label, y_label=y_label, shares=(x_is_share, True))
+        height, parts = svg.axes(x, y, x_label=x_label, y_label=y_label, shares=(x_is_share, True))
         if len(frontier) > 1:
             parts.append(svg.path([(x.place(a), y.place(b)) for a, b in frontier], class_="after", width=1.2))
         parts += _marks(placed, x, y, limits)
@@ -75,13 +74,19 @@ def dot_chart(
     )
 
 
-def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool) -> tuple[Scale, Scale]:
+def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool) -> tuple[svg.Scale, svg.Scale]:
     ys = sorted([dot.y for dot in dots] + limits)
     # Where half of all shares lie so low that a plain axis would heap them up, small ones get more room.
     is_heaped = ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]
-    y = rooted(ys, start=_BOTTOM, end=TOP) if is_heaped else linear(ys, start=_BOTTOM, end=TOP, most=1.0)
+    y = (
+        svg.rooted(ys, start=_BOTTOM, end=svg.TOP)
+        if is_heaped
+        else svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0)
+    )
     most = 1.0 if x_is_share else None
-    return linear([dot.x for dot in dots], start=left_of(y, percent=True), end=RIGHT, n_ticks=4, most=most), y
+    return svg.linear(
+        [dot.x for dot in dots], start=svg.left_of(y, percent=True), end=svg.RIGHT, n_ticks=4, most=most
+    ), y
 
 
 class _Box(NamedTuple):
@@ -95,12 +100,12 @@ class _Box(NamedTuple):
         return across > 0 and min(self.bottom, other.bottom) > max(self.top, other.top)
 
 
-def _marks(dots: Sequence[Dot], x: Scale, y: Scale, limits: list[float]) -> list[Html]:
+def _marks(dots: Sequence[Dot], x: svg.Scale, y: svg.Scale, limits: list[float]) -> list[Html]:
     places = [(x.place(dot.x), y.place(dot.y)) for dot in dots]
     taken = [_Box(a - _RADIUS, b - _RADIUS, a + _RADIUS, b + _RADIUS) for a, b in places]
     parts: list[Html] = []
     for limit in limits:
-        place, text = y.place(limit), f"limit {tick_text(limit, percent=True)}"
+        place, text = y.place(limit), f"limit {svg.tick_text(limit, percent=True)}"
         left, width = x.start + 2, svg.text_width(text)
         boxes = [_Box(each, place - svg.LINE, each + width, place) for each in (left, x.end - width)]
         box = min(boxes, key=lambda each: sum(each.overlaps(dot) for dot in taken))
@@ -134,7 +139,7 @@ def _free_box(point: svg.Point, width: float, taken: Sequence[_Box], *, left: fl
             across, down = cos(step * pi / 4), -sin(step * pi / 4)
             x, y = point[0] + across * (reach + width / 2), point[1] + down * (reach + 8)
             box = _Box(x - width / 2, y - 8, x + width / 2, y + 8)
-            inside = box.left > left and box.right <= svg.WIDTH and box.top > TOP - 14 and box.bottom < _BOTTOM
+            inside = box.left > left and box.right <= svg.WIDTH and box.top > svg.TOP - 14 and box.bottom < _BOTTOM
             if inside and not any(box.overlaps(other) for other in taken):
                 return box
     return None

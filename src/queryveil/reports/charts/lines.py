@@ -7,7 +7,6 @@ from typing import Literal
 
 from queryveil.html_tables import Html, number, percent, table
 from queryveil.reports.charts import _svg as svg
-from queryveil.reports.charts._axes import RIGHT, TOP, Scale, axes, drawable, left_of, linear, logarithmic, through
 
 Kind = Literal["before", "after", "chance", "other"]
 
@@ -45,12 +44,12 @@ def line_chart(
     """
     some = []
     for each in lines:
-        points = [(x, y) for x, y in each.points if drawable(x, is_log=log_x) and drawable(y, is_log=log_y)]
+        points = [(x, y) for x, y in each.points if svg.drawable(x, is_log=log_x) and svg.drawable(y, is_log=log_y)]
         some += [replace(each, points=tuple(points))] if points else []
     height, parts = 0.0, list[Html]()
     if some:
         x, y = _scales(some, log_x=log_x, log_y=log_y, is_share=is_share)
-        height, parts = axes(x, y, x_label=x_label, y_label=y_label, shares=(False, is_share))
+        height, parts = svg.axes(x, y, x_label=x_label, y_label=y_label, shares=(False, is_share))
         # What matters most is drawn last, on top.
         for each in sorted(some, key=lambda each: (each.kind == "after", not each.thin)):
             parts += _line(each, x, y)
@@ -64,17 +63,19 @@ def line_chart(
     )
 
 
-def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, is_share: bool) -> tuple[Scale, Scale]:
+def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, is_share: bool) -> tuple[svg.Scale, svg.Scale]:
     xs, ys = ([point[i] for each in lines for point in each.points] for i in (0, 1))
     if log_y:
-        y = logarithmic(ys, start=_BOTTOM, end=TOP, n_ticks=4)
+        y = svg.logarithmic(ys, start=_BOTTOM, end=svg.TOP, n_ticks=4)
     else:
-        y = linear(ys, start=_BOTTOM, end=TOP, most=1.0 if is_share else None)
-    left = left_of(y, percent=is_share)
-    return logarithmic(xs, start=left, end=RIGHT, n_ticks=4) if log_x else through(xs, start=left, end=RIGHT), y
+        y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0 if is_share else None)
+    left = svg.left_of(y, percent=is_share)
+    return svg.logarithmic(xs, start=left, end=svg.RIGHT, n_ticks=4) if log_x else svg.through(
+        xs, start=left, end=svg.RIGHT
+    ), y
 
 
-def _line(each: Line, x_scale: Scale, y_scale: Scale) -> list[Html]:
+def _line(each: Line, x_scale: svg.Scale, y_scale: svg.Scale) -> list[Html]:
     places = [(x_scale.place(x), y_scale.place(y)) for x, y in each.points]
     width = 1.2 if each.thin else 2.4 if each.kind == "after" else 1.8
     parts = [svg.path(places, class_=each.kind, width=width, dash=_dash(each))] if len(places) > 1 else []
