@@ -187,5 +187,4 @@ def test_every_run_is_told_once() -> None:
 
 
 def test_reprs_hide_the_items(runs: Runs) -> None:
-    assert repr(runs.material).startswith("Material(n_rows=2")
-    assert "names" not in repr(runs.material)
+    assert repr(runs.material) == "Material(...)"

@@ -285,7 +285,6 @@ def test_no_note_or_cell_holds_a_text_and_reprs_hide_them() -> None:
     users = {f"persona{i:02d}": ["kestrel lantern", f"mulberry {i % 7}"] for i in range(60)}
     material: Material = gather(log_of(users), users=None, seed=0)
     shown = repr(material) + "".join(str(build(Runs(material, seed=0))) for build in BUILDERS)
-    assert "n_users=60" in shown
     assert not any(text in shown for text in ("kestrel", "lantern", "mulberry", "persona"))
 
 

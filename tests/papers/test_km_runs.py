@@ -131,4 +131,4 @@ def test_a_log_without_times_has_no_bots() -> None:
 
 
 def test_reprs_hide_the_terms() -> None:
-    assert repr(small()) == "Material(histories=Histories(n_users=3, n_terms=4, n_entries=6))"
+    assert repr(small()) == "Material(...)"

@@ -197,5 +197,5 @@ def test_no_note_or_cell_holds_a_term_and_reprs_hide_them() -> None:
     users = {f"persona{i:02d}": ["kestrel lantern mulberry", "bird tree animal person"] for i in range(25)}
     material = gather(log_of(users), users=None, corpus=None, seed=0)
     shown = repr(material) + str(plink.fig2(Runs(material, seed=0)))
-    assert "n_users=25" in shown
+    assert "Material(...)" in shown
     assert not any(text in shown for text in ("kestrel", "lantern", "mulberry", "persona"))

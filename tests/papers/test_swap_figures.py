@@ -184,8 +184,7 @@ def test_figures_repeat_and_hold_no_text(material: Material) -> None:
     shown = str(first)
     for user in log.frame["user"].unique().to_list():
         assert f"'{user}'" not in shown
-    assert "material" not in repr(material)
-    assert repr(material) == f"Material(n_rows={material.events.height})"
+    assert repr(material) == "Material(...)"
 
 
 def test_values_and_corpus_are_refused() -> None:

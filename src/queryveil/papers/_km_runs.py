@@ -34,10 +34,6 @@ class Material(driver.Material):
     worth: Mapping[Target, Floats]
     terms: pl.DataFrame
 
-    def __repr__(self) -> str:
-        # Privacy: the terms stay out of it.
-        return f"Material(histories={self.histories!r})"
-
 
 def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | None, seed: int) -> Material:
     """Return the histories of a log and the values of its terms; what is not given is made up."""

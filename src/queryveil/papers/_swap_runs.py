@@ -47,10 +47,6 @@ class Material(driver.Material):
         """The orders that the log allows."""
         return tuple(Order) if "time" in self.events.columns else (Order.FILE,)
 
-    def __repr__(self) -> str:
-        # Privacy: the rows stay out of it.
-        return f"Material(n_rows={self.events.height})"
-
 
 def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     """Return a log, given or made up, and its rows prepared as the anonymizer does."""

@@ -95,7 +95,7 @@ def reproduce(
         return build()
     if values is not None and paper != "km":
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
-    more: dict[str, object] = {"values": values} if paper == "km" else {"corpus": corpus} if paper == "plink" else {}
+    more = {"km": {"values": values}, "plink": {"corpus": corpus}}.get(paper, {})
     material = module.gather(log, users=users, seed=seed, **more)
     return build(module.Runs(material, seed=seed))
 
@@ -122,6 +122,10 @@ class Material:
 
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        # Privacy: users and texts stay out of it.
+        return "Material(...)"
+
 
 M = TypeVar("M", bound=Material)
 S = TypeVar("S", bound=Hashable)
@@ -145,18 +149,9 @@ class Runs(Generic[M, S, F]):
         missing = [setting for setting in dict.fromkeys(settings) if setting not in self._found]
         for i, setting in enumerate(missing):
             step(str(setting), i / len(missing))
-            self._found[setting] = self._run_quietly(setting)
-
-    def warm_up(self, settings: Iterable[S]) -> None:
-        """Run settings and forget what they come to, so that compiling is not counted as running."""
-        step("warming up")
-        for setting in settings:
-            self._run_quietly(setting)
-
-    def _run_quietly(self, setting: S) -> F:
-        # The steps inside a run would hide which run it is.
-        with watch(lambda _name, _share: None):
-            return self._run(setting)
+            # The steps inside a run would hide which run it is.
+            with watch(lambda _name, _share: None):
+                self._found[setting] = self._run(setting)
 
     def found(self, setting: S) -> F:
         """Return what a setting came to."""

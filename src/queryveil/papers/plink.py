@@ -42,10 +42,6 @@ class Material(driver.Material):
     profiles: Profiles
     index: SearchIndex
 
-    def __repr__(self) -> str:
-        # Privacy: the terms stay out of it.
-        return f"Material(profiles={self.profiles!r}, index={self.index!r})"
-
 
 def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, seed: int) -> Material:
     """Return the users with the most terms, cut to the paper's size, of a log or of one made up; index the corpus."""
