@@ -12,7 +12,7 @@ from subprocess import CompletedProcess
 import polars as pl
 import pytest
 
-from queryveil.cli._commands import meant
+from queryveil.cli.options import meant
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods.settings import KmSettings
 from queryveil.release import read_release

@@ -15,7 +15,7 @@ from tests.fuzzing.mutation import SECRET
 from tests.support.made_up_runs import judged, known
 
 from queryveil.attacks.attacker import read_people
-from queryveil.cli._commands import read_values
+from queryveil.cli.options import read_values
 from queryveil.comparison.plan import read_plan
 from queryveil.comparison.running import Folder
 from queryveil.formats.aggregates import read_membership

@@ -16,9 +16,7 @@ from queryveil.errors import BadFile
 
 if TYPE_CHECKING:
     from queryveil.comparison.methods import Method
-    from queryveil.release import ColumnReport, Manifest
-
-_N_BYTES = 32
+    from queryveil.release import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +26,6 @@ class Target:
     folder: str
     force: bool
     key: Path | None = None
-
-    @property
-    def beside(self) -> dict[Path, Path]:
-        """What gets its name with the release: the file as it is called until then, and the name."""
-        return {} if self.key is None else {self.key: key_beside(Path(self.folder))}
 
 
 @contextmanager
@@ -54,7 +47,7 @@ def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | Non
             raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
         try:
             with new_file(partial, replace=True, so="nothing was released") as file:
-                file.write(secrets.token_bytes(_N_BYTES))
+                file.write(secrets.token_bytes(32))
             yield partial
         finally:
             with suppress(OSError):
@@ -72,7 +65,8 @@ def make_release(
     if spark is None:
         with reserved(output, force=force), progress_bar():
             release = method.anonymize(reading.read(log))
-            release.save(output, force=force, beside=target.beside)
+            beside = {} if target.key is None else {target.key: key_beside(Path(output))}
+            release.save(output, force=force, beside=beside)
             manifest = release.as_written
     else:
         spark.check_target(output, force=force)
@@ -90,14 +84,20 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
     if as_json:
         print_json(manifest)
         return
+    dropped, n_others = list(manifest.columns.dropped), manifest.columns.n_others_dropped
+    if n_others:
+        dropped.append(f"{n_others} more" if dropped else str(n_others))
     print_facts(
         {"promise": manifest.promise.in_words()}
         | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
         | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}
-        | {name.replace("_", " "): _figure(value) for name, value in manifest.measures.items()}
-        | ({"columns dropped": _dropped(manifest.columns)} if _dropped(manifest.columns) else {})
+        | {
+            name.replace("_", " "): int(value) if value == int(value) and abs(value) >= 1 else value
+            for name, value in manifest.measures.items()
+        }
+        | ({"columns dropped": ", ".join(dropped)} if dropped else {})
     )
     for warning in manifest.warnings:
         echo(f"warning: {warning}", err=True)
@@ -110,10 +110,6 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
     echo("", f"written to {folder}{check}", err=True)
 
 
-def _figure(value: float) -> int | float:
-    return int(value) if value == int(value) and abs(value) >= 1 else value
-
-
 def _noise(manifest: Manifest) -> dict[str, str]:
     """Return the noise of each round, and from which counts on queries were released."""
     found = {}
@@ -123,8 +119,3 @@ def _noise(manifest: Manifest) -> dict[str, str]:
             f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} and more leave ({spent})"
         )
     return found
-
-
-def _dropped(report: ColumnReport) -> str:
-    others = report.n_others_dropped
-    return ", ".join([*report.dropped, *([f"{others} more" if report.dropped else str(others)] if others else [])])

@@ -12,7 +12,6 @@ import typer
 
 from queryveil.cli import options
 from queryveil.cli._anonymize_dp import dp
-from queryveil.cli._commands import with_options
 from queryveil.cli._releases import Target, fresh_key, make_release, print_manifest
 from queryveil.cli.output import echo, progress_bar
 from queryveil.errors import BadInput, MissingExtra, NotYet
@@ -211,7 +210,7 @@ app = typer.Typer(no_args_is_help=True, help="Anonymize a log; each method has i
 
 def _add(name: str, function: Any, *, panel: str | None = None, **groups: Any) -> None:
     """Add the command of a method; its help is the first line of its settings."""
-    command = with_options(function, **groups)
+    command = options.with_options(function, **groups)
     app.command(name, help=groups["method"].__doc__, rich_help_panel=panel)(command)
 
 

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from queryveil import progress
 from queryveil.cli import anonymize, experiments, judging, logs, service
-from queryveil.cli._commands import with_options
+from queryveil.cli.options import with_options
 from queryveil.cli.output import echo, tell
 from queryveil.errors import QueryveilError, fault_in_words, printable
 from queryveil.version import __version__
@@ -75,7 +75,9 @@ def _program() -> TyperGroup:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 done or holds, 1 a promise is broken, 2 wrong usage or input."""
     try:
-        _write_whatever_comes()
+        if isinstance(sys.stdout, TextIOWrapper):
+            # What a terminal's encoding has no letters for is written as escapes.
+            sys.stdout.reconfigure(errors="backslashreplace")
         with progress.telling(tell):
             code = _program()(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
@@ -110,12 +112,6 @@ def _forget_output() -> None:
     except OSError:
         # Under a test's capture there is no real file.
         return
-
-
-def _write_whatever_comes() -> None:
-    """Write what a terminal's encoding has no letters for as escapes."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, *, code: int = 2) -> NoReturn:

@@ -11,7 +11,6 @@ import typer
 
 import queryveil
 from queryveil.cli import options
-from queryveil.cli._commands import read_values
 from queryveil.cli.output import echo, print_json, print_table, progress_bar
 from queryveil.errors import BadInput, BadParameter
 from queryveil.settings import setting
@@ -196,7 +195,7 @@ def reproduce(
             name,
             reading.read(log) if log is not None else None,
             users=users,
-            values=read_values(values) if values else None,
+            values=options.read_values(values) if values else None,
             corpus=read_corpus(corpus) if corpus else None,
             seed=seed,
         )

@@ -11,7 +11,6 @@ import typer
 
 import queryveil
 from queryveil.cli import options
-from queryveil.cli._commands import load_taxonomy, read_values
 from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
 from queryveil.settings import setting
@@ -66,7 +65,7 @@ def verify(
             verdict = queryveil.verify(
                 release,
                 original=None if original is None else reading.read_original(original, release),
-                taxonomy=load_taxonomy(taxonomy),
+                taxonomy=options.load_taxonomy(taxonomy),
                 key=options.key_of(release, key),
                 classifier=tables.own_classifier(),
                 membership=read_membership(membership, release=release.folder) if membership else None,
@@ -151,7 +150,7 @@ def attack(
             reading.read(log),
             release,
             key=options.key_of(release, key),
-            taxonomy=load_taxonomy(taxonomy),
+            taxonomy=options.load_taxonomy(taxonomy),
             only=options.parse_list(only),
             **attackers.read(reading, release),
         )
@@ -223,8 +222,8 @@ def measure(
                 reading.read_original(log, release),
                 release,
                 key=options.key_of(release, key),
-                values=read_values(values) if values else None,
-                taxonomy=load_taxonomy(taxonomy),
+                values=options.read_values(values) if values else None,
+                taxonomy=options.load_taxonomy(taxonomy),
                 membership=read_membership(membership, release=release.folder) if membership else None,
             )
     if as_json:
@@ -298,9 +297,9 @@ def report(
             release,
             original=None if original is None else reading.read_original(original, release),
             key=options.key_of(release, key),
-            taxonomy=load_taxonomy(taxonomy),
+            taxonomy=options.load_taxonomy(taxonomy),
             classifier=tables.own_classifier(),
-            values=read_values(values) if values else None,
+            values=options.read_values(values) if values else None,
             membership=read_membership(membership, release=release.folder) if membership else None,
             show=show,
             **attackers.read(reading, release),

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from queryveil.service.stores.profiles import ProfileComparison, ProfileDatabase
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
-_ACCESS = _RUNNING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +73,10 @@ class Access(HttpLimits):
     """Who may ask over HTTP, with which certificate it answers, and what a client may take."""
 
     token: Path | None = setting(
-        None, metavar="FILE", help="What clients must show; else QUERYVEIL_TOKEN.", panel=_ACCESS
+        None, metavar="FILE", help="What clients must show; else QUERYVEIL_TOKEN.", panel=_RUNNING
     )
-    tls_cert: Path | None = setting(None, metavar="FILE", help="Certificate in PEM, for https.", panel=_ACCESS)
-    tls_key: Path | None = setting(None, metavar="FILE", help="Its key, which others cannot read.", panel=_ACCESS)
+    tls_cert: Path | None = setting(None, metavar="FILE", help="Certificate in PEM, for https.", panel=_RUNNING)
+    tls_key: Path | None = setting(None, metavar="FILE", help="Its key, which others cannot read.", panel=_RUNNING)
 
     @property
     def limits(self) -> HttpLimits:
