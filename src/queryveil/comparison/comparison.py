@@ -1,7 +1,5 @@
 """The result of a comparison: exposure and utility of each run, the frontier, and the best run under a limit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,9 +18,6 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     """Return the indices of the Pareto-optimal points of exposure (less is better) and utility (more), by exposure.
 
     One that is as good in one and better in the other beats a point; of equal ones all stay.
-
-    >>> frontier([(0.5, 0.9), (0.1, 0.4), (0.6, 0.8), (0.1, 0.3)])
-    [1, 0]
     """
     kept: list[int] = []
     for i in sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1])):
@@ -63,25 +58,6 @@ def exposure_in(judged: Judged, name: str) -> Exposure | None:
     attacker, n_known = _split(name)
     fitting = [one for one in found if one.attacker == attacker and one.n_wrong == 0 and n_known in (None, one.n_known)]
     return max(fitting, key=lambda one: one.n_known or 0, default=None)
-
-
-def alarms(judged: Judged, *, limit: float) -> list[Exposure]:
-    """Who beats blind guessing and finds more than the limit: the worst for people, who adds users, and the rest.
-
-    Of the rest, who look for rows or hashed terms, it is the one who finds most.
-    """
-    others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker != ACTIVE]
-    most = max(others, key=lambda one: one.share, default=None)
-    found = (exposure_in(judged, WORST), exposure_in(judged, ACTIVE), most)
-    return [one for one in found if one is not None and one.beats_chance and one.share > limit]
-
-
-def reason_for(judged: Judged, name: str) -> str:
-    """Return why an exposure is not there."""
-    skipped = () if judged.attacks is None else judged.attacks.skipped
-    attacker, _ = _split(name)
-    reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
-    return f"{attacker} does not apply: {reason}"
 
 
 def utility_in(judged: Judged, name: str) -> Score | None:
@@ -142,16 +118,13 @@ class Row:
     @property
     def is_comparable(self) -> bool:
         """Whether it has both figures, and its promise, if it makes one, was not broken."""
-        return self._has_both and self.judged.standing in ("holds", "promises nothing", "not judged")
+        has_both = self.exposure is not None and self.utility is not None
+        return has_both and self.judged.standing in ("holds", "promises nothing", "not judged")
 
     def is_under(self, limit: float) -> bool:
         """Whether it keeps a promise and the upper end of its exposure is at most the limit."""
-        is_kept = self._has_both and self.judged.standing == "holds"
+        is_kept = self.judged.standing == "holds" and self.utility is not None
         return is_kept and self.exposure is not None and self.exposure.interval[1] <= limit
-
-    @property
-    def _has_both(self) -> bool:
-        return self.exposure is not None and self.utility is not None
 
     def to_dict(self) -> dict[str, object]:
         """Return all figures, for machines."""
@@ -201,7 +174,7 @@ class Comparison:
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> Comparison:
+    def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> "Comparison":
         """Put results side by side as the plan asks."""
         plain = cls(
             rows=tuple(Row(judged=judged, exposure=None, utility=None) for judged in found),
@@ -214,7 +187,9 @@ class Comparison:
         )
         return plain.by()
 
-    def by(self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None) -> Comparison:
+    def by(
+        self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None
+    ) -> "Comparison":
         """Return the same runs by other figures or under another limit; nothing is run again."""
         exposure, utility = exposure or self.exposure, utility or self.utility
         limit = self.limit if limit is None else limit
@@ -267,13 +242,20 @@ class Comparison:
         )
 
     def cautions(self) -> tuple[str, ...]:
-        """Say who else finds more than the limit in the run that was picked."""
+        """Say who else beats blind guessing and finds more than the limit in the run that was picked.
+
+        These are the worst for people, who adds users, and of the rest (rows, hashed terms) the one who finds most.
+        """
         if self.picked is None:
             return ()
+        judged = self.picked.judged
+        others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker != ACTIVE]
+        most = max(others, key=lambda one: one.share, default=None)
         return tuple(
             f"But {label(found)}, who knows {found.knows}, finds {percent(found.share)} of its {found.what} in "
             f"{self.picked.name}; blind guessing finds {percent(found.chance_share)}."
-            for found in alarms(self.picked.judged, limit=self.limit)
+            for found in (exposure_in(judged, WORST), exposure_in(judged, ACTIVE), most)
+            if found is not None and found.beats_chance and found.share > self.limit
         )
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -319,7 +301,9 @@ def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
     found, score = exposure_in(judged, exposure), utility_in(judged, utility)
     missing = judged.failed
     if not missing and found is None:
-        missing = reason_for(judged, exposure)
+        skipped, (attacker, _) = () if judged.attacks is None else judged.attacks.skipped, _split(exposure)
+        reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
+        missing = f"{attacker} does not apply: {reason}"
     elif not missing and score is None:
         missing = f"{_title(utility)} was not measured"
     return Row(judged=judged, exposure=found, utility=score, missing=missing)

@@ -1,7 +1,5 @@
 """One run of a comparison: anonymize, verify, attack and measure; only figures are kept."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,17 +32,7 @@ _SPLIT_SEED = 2006
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Ground:
-    """What all runs of a comparison share.
-
-    Parameters
-    ----------
-    log: the log that is released
-    public: a log of the same kind by other people, for attackers to learn from
-    people: whom attackers look for by name and town
-    values: what terms are worth
-    n_targets: people that each attacker looks for, at most
-    seed: repeats a comparison
-    """
+    """What all runs of a comparison share: the log that is released, and what `compare` was given beside it."""
 
     log: QueryLog
     public: QueryLog | None = None
@@ -67,7 +55,7 @@ class Ground:
         text = msgspec.json.encode([self.fingerprint, what, __version__])
         return hashlib.sha256(text).hexdigest()[:32]
 
-    def with_holdout(self, share: float) -> Ground:
+    def with_holdout(self, share: float) -> "Ground":
         """Leave a share of the users out to stand for the public, unless there is a public log."""
         log, public = self.log, self.public
         if public is None and share > 0:
@@ -143,7 +131,9 @@ def judge(run: Run | None, ground: Ground) -> Judged:
     seconds: dict[str, float] = {}
     try:
         if run is None:
-            _attack_original(ground, found, seconds)
+            with _timed("attack", seconds):
+                found["attacks"] = _attack(Pair.pseudonymised(ground.log), ground, remake=pseudonymised)
+                found["standing"] = "promises nothing"
         else:
             _judge(run, ground, found, seconds)
     except KeyboardInterrupt:
@@ -153,12 +143,6 @@ def judge(run: Run | None, ground: Ground) -> Judged:
     except BaseException as error:  # a panic of Polars is no Exception
         found["failed"] = fault_in_words(error)
     return Judged(run=run, fingerprint=ground.fingerprint_of(run), seconds=seconds, **found)
-
-
-def _attack_original(ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
-    with _timed("attack", seconds):
-        found["attacks"] = _attack(Pair.pseudonymised(ground.log), ground, remake=pseudonymised)
-        found["standing"] = "promises nothing"
 
 
 def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:

@@ -100,11 +100,7 @@ _COLUMNS = {
 
 
 def settings_of(name: str) -> dict[str, Setting]:
-    """Return the settings of a method that a plan may name.
-
-    >>> list(settings_of("partition"))
-    ['k', 'unit', 'taxonomy']
-    """
+    """Return the settings of a method that a plan may name."""
     kind = METHODS[name]
     own = {each: about for each, about in declared_settings(kind).items() if about.recorded}
     return own | (_COLUMNS if any(field.name == "columns" for field in fields(kind)) else {})
@@ -149,11 +145,7 @@ def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
 
 
 def command(name: str, settings: Mapping[str, PlanValue]) -> str:
-    """Return what to type for a release made in this way.
-
-    >>> command("kdelta", {"k": 5, "additions": False, "same_texts": True, "bot_threshold": None})
-    'queryveil anonymize kdelta LOG -o DIR --k 5 --no-additions --same-texts --bots 0'
-    """
+    """Return what to type for a release made in this way."""
     words = [f"queryveil anonymize {name.replace('_', '-')} LOG -o DIR"]
     known = settings_of(name)
     for each, value in settings.items():

@@ -156,8 +156,14 @@ def read_plan(path: str | Path) -> Plan:
         raise BadFile(str(path), f"the plan is not TOML: {str(error).lower()}") from None
     except (ValueError, RecursionError):
         raise BadFile(str(path), "the plan has a number too long or lists too deep to be read; shorten them") from None
+    names = _Judging.__struct_fields__
     try:
-        return _plan(content)
+        file = msgspec.convert(content, _File)
+        runs = [run for table in file.run for run in _runs(table)]
+        return Plan(runs=tuple(runs), **{name: getattr(file, name) for name in names})
+    except msgspec.ValidationError as error:
+        wrong = BadParameter("a plan", str(error), allowed=f"made of run, {', '.join(names)}")
+        raise BadFile(str(path), str(wrong)) from None
     except BadParameter as error:
         raise BadFile(str(path), str(error)) from None
 
@@ -166,16 +172,6 @@ class _File(_Judging, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan as its file has it."""
 
     run: list[dict[str, Any]]
-
-
-def _plan(content: dict[str, Any]) -> Plan:
-    names = _Judging.__struct_fields__
-    try:
-        file = msgspec.convert(content, _File)
-    except msgspec.ValidationError as error:
-        raise BadParameter("a plan", str(error), allowed=f"made of run, {', '.join(names)}") from None
-    runs = [run for table in file.run for run in _runs(table)]
-    return Plan(runs=tuple(runs), **{name: getattr(file, name) for name in names})
 
 
 def _runs(table: dict[str, Any]) -> list[Run]:
@@ -208,12 +204,11 @@ def _default_runs(method: str) -> list[Run]:
 
 
 def _run(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
-    pairs = [each if value is True else f"{each}={_plain(value)}" for each, value in settings.items()]
-    return Run(name=name or " ".join([method, *pairs]), method=method, settings=dict(settings))
-
-
-def _plain(value: PlanValue) -> str:
-    return "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
+    words = [method]
+    for each, value in settings.items():
+        text = "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
+        words.append(each if value is True else f"{each}={text}")
+    return Run(name=name or " ".join(words), method=method, settings=dict(settings))
 
 
 def _setting(text: str) -> PlanValue:

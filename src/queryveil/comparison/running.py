@@ -1,7 +1,5 @@
 """Run the missing runs of a plan on one log, here or in processes of their own, and return the comparison."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -26,8 +24,6 @@ from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError
 from queryveil.formats import read_log
 from queryveil.reports import write_whole
 
-PAGE, TABLE, PLAN = "compare.html", "table.csv", "plan.toml"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
@@ -36,7 +32,7 @@ class Folder:
     path: Path
 
     @classmethod
-    def at(cls, folder: str | Path) -> Folder:
+    def at(cls, folder: str | Path) -> "Folder":
         """Make the folder, or take that of an earlier comparison; any other is refused."""
         path = Path(folder)
         if os.path.lexists(path) and not path.is_dir():
@@ -66,9 +62,9 @@ class Folder:
 
     def write(self, comparison: Comparison, *, plan: Plan) -> None:
         """Write the plan, the table and the page."""
-        write_whole(plan.to_toml(), self.path / PLAN)
-        write_whole(table_of(comparison).write_csv(), self.path / TABLE)
-        write_whole(render_html(comparison), self.path / PAGE)
+        write_whole(plan.to_toml(), self.path / "plan.toml")
+        write_whole(table_of(comparison).write_csv(), self.path / "table.csv")
+        write_whole(render_html(comparison), self.path / "compare.html")
 
     def _file(self, run: Run | None) -> Path:
         return self.path / "results" / f"{ORIGINAL if run is None else run.slug}.json"
@@ -163,7 +159,10 @@ def judge_all(
             kept = home.result_of(run, fingerprint=ground.fingerprint_of(run))
             if kept is not None:
                 results[kept.name] = kept
-    missing = _one_of_each_first([run for run in runs if name_of(run) not in results])
+    missing = [run for run in runs if name_of(run) not in results]
+    # The first run of each method comes first: two at a time would both compile what one can read from the other.
+    methods = ["" if run is None else run.method for run in missing]
+    missing = [missing[i] for i in sorted(range(len(missing)), key=lambda i: methods[:i].count(methods[i]))]
 
     def told(judged: Judged) -> None:
         results[judged.name] = judged
@@ -175,13 +174,6 @@ def judge_all(
     else:
         _judge_here(missing, ground, told)
     return [results[name_of(run)] for run in runs]
-
-
-def _one_of_each_first(runs: Sequence[Run | None]) -> list[Run | None]:
-    """Put the first run of each method first: two at a time would both compile what one can read from the other."""
-    methods = ["" if run is None else run.method for run in runs]
-    order = sorted(range(len(runs)), key=lambda i: methods[:i].count(methods[i]))
-    return [runs[i] for i in order]
 
 
 def _judge_here(runs: Sequence[Run | None], ground: Ground, told: Callable[[Judged], None]) -> None:
@@ -267,7 +259,7 @@ def judge_in_processes(
         for worker in at_work:
             worker.begin(waiting.pop(0))
         while at_work:
-            progress.step(_now(at_work, n_done, n_all), n_done / n_all)
+            progress.step(f"{n_done} of {n_all}: {', '.join(name_of(each.run) for each in at_work)}", n_done / n_all)
             for pipe in connection.wait([worker.pipe for worker in at_work]):
                 worker = next(each for each in at_work if each.pipe is pipe)
                 judged = _heard(worker, ground, jobs=jobs)
@@ -304,10 +296,6 @@ def _heard(worker: Worker, ground: Ground, *, jobs: int) -> Judged | None:
         worker.is_ready = True
         return None
     return msgspec.json.decode(said, type=Judged)
-
-
-def _now(at_work: Sequence[Worker], n_done: int, n_all: int) -> str:
-    return f"{n_done} of {n_all}: {', '.join(name_of(worker.run) for worker in at_work)}"
 
 
 def _serve(pipe: connection.Connection) -> None:
