@@ -43,7 +43,6 @@ _WORDS = {
     "term_occurrences_hashed": "terms replaced by a code",
     "distinct_queries": "different queries that too few people asked",
 }
-_NOT_IN_THE_LOG = "bad_rows_skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class Edit:
 def removed(manifest: Manifest) -> tuple[Edit, ...]:
     """Return what was removed, rows first and the most frequent kind first; kinds that did not occur are left out."""
     found = [
-        Edit(label=in_words(name), n=n, is_rows="rows" in name and name != _NOT_IN_THE_LOG)
+        Edit(label=in_words(name), n=n, is_rows="rows" in name and name != "bad_rows_skipped")
         for name, n in manifest.removed.items()
         if n and not name.startswith(("identifiers_by_", "identifiers_of_"))
     ]
@@ -120,7 +119,10 @@ def _edits(manifest: Manifest) -> tuple[Block, ...]:
         chart = bar_chart(
             title=title,
             description=f"By why they are gone, of {whole:,} rows in the original.",
-            bars=[Bar(label=edit.label, value=edit.n, note=_share(edit.n, whole)) for edit in rows],
+            bars=[
+                Bar(label=edit.label, value=edit.n, note=f"({percent(edit.n / whole)})" if whole else "")
+                for edit in rows
+            ],
         )
         blocks.append(Picture(svg=chart, instead=_table(title, rows)))
     if others:
@@ -142,19 +144,11 @@ def size_figures(report: Report) -> tuple[Figure, ...]:
 
 def _noise(manifest: Manifest) -> Table:
     columns = ("counts of", "noise", "scale", "counts per person", "threshold", "epsilon", "delta")
-    rows = tuple(
-        (
-            part.what,
-            part.mechanism.replace("-", " "),
-            number(part.scale),
-            part.max_items,
-            part.threshold,
-            f"{part.epsilon:g}",
-            f"{part.delta:g}",
-        )
-        for part in manifest.noise
-    )
-    return Table(columns=columns, rows=rows, caption="How noise was added")
+    rows = []
+    for part in manifest.noise:
+        drawn = (part.what, part.mechanism.replace("-", " "), number(part.scale), part.max_items, part.threshold)
+        rows.append((*drawn, f"{part.epsilon:g}", f"{part.delta:g}"))
+    return Table(columns=columns, rows=tuple(rows), caption="How noise was added")
 
 
 def _counts(report: Report) -> Table:
@@ -203,7 +197,3 @@ def _curves(curves: Curves) -> Picture:
     rows = tuple((rank, before.get(rank), after.get(rank)) for rank in sorted(ranks))
     caption = "Rows of the log, and noisy counts of people" if curves.of_people else "Times asked"
     return Picture(svg=chart, instead=Table(columns=("rank", before_is, after_is), rows=rows, caption=caption))
-
-
-def _share(n: int, whole: int) -> str:
-    return f"({percent(n / whole)})" if whole else ""

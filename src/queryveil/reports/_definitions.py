@@ -10,10 +10,6 @@ _KM = (
     "T. Burghardt, K. Böhm, A. Guttmann, C. Clifton: Anonymous Search Histories Featuring Personalized Advertisement - "
     "Balancing Privacy with Economic Interests. Transactions on Data Privacy 4(1), 2011"
 )
-_KDELTA = (
-    "Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. Conference on Information "
-    "and Knowledge Management (CIKM), 2009"
-)
 _CLUMP = (
     "A. Milani Fard, K. Wang: An Effective Clustering Approach to Web Query Log Anonymization. Conference on Security "
     "and Cryptography (SECRYPT), 2010"
@@ -21,14 +17,6 @@ _CLUMP = (
 _PARTITION = (
     "Y. He, J. F. Naughton: Anonymization of Set-Valued Data via Top-Down, Local Generalization. Very Large Data Bases "
     "(VLDB), 2009"
-)
-_PLINK = (
-    "Y. Zhu, L. Xiong: Anonymizing User Profiles for Personalized Web Search. Technical Report TR-2010-007, Emory "
-    "University, 2010"
-)
-_SWAP = (
-    "D. Pàmies-Estrems, J. Castellà-Roca, A. Viejo: Working at the Web Search Engine Side to Generate "
-    "Privacy-Preserving User Profiles. Expert Systems with Applications 64, 2016"
 )
 _DP = (
     "A. Korolova, K. Kenthapadi, N. Mishra, A. Ntoulas: Releasing Search Queries and Clicks Privately. International "
@@ -92,7 +80,8 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 definition=f"For every user there are at least k - 1 = {k - 1} other users who are δ-similar, based on "
                 "their query records.",
                 differs=f"Stricter: the shares over pairs of query cluster and URL are not similar but equal, {same}.",
-                paper=f"{_KDELTA}, definition 1",
+                paper="Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. "
+                "Conference on Information and Knowledge Management (CIKM), 2009, definition 1",
             )
         case guarantees.Linkability(p=p, strict=strict):
             average = "As in the paper, the probability is that of an average profile, not that of each term."
@@ -101,7 +90,8 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 definition="The probability of linking a user to an individual term in a user group does not exceed "
                 f"p = {p:g}.",
                 differs="Stricter: it is held for every single term of a group." if strict else average,
-                paper=f"{_PLINK}, definition 1",
+                paper="Y. Zhu, L. Xiong: Anonymizing User Profiles for Personalized Web Search. Technical "
+                "Report TR-2010-007, Emory University, 2010, definition 1",
             )
         case guarantees.SwapAnonymity(k=k, l=n_users):
             stricter = f"Stricter: at least l = {n_users} distinct users wait, where the paper asks for 2"
@@ -111,7 +101,8 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 definition=f"A query is released once at least k = {k} queries of its category wait, and is given to "
                 "another user among those who wait.",
                 differs=f"{wait}; nobody is given a query of their own.",
-                paper=_SWAP,
+                paper="D. Pàmies-Estrems, J. Castellà-Roca, A. Viejo: Working at the Web Search Engine Side to "
+                "Generate Privacy-Preserving User Profiles. Expert Systems with Applications 64, 2016",
             )
         case guarantees.DifferentialPrivacy(epsilon=epsilon, delta=delta):
             mechanisms = dict.fromkeys(part.mechanism for part in noise)

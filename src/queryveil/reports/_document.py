@@ -38,10 +38,12 @@ def document_of(report: Report) -> Document:
     )
     is_plain = report.top_queries is None
     text = "no query, no URL and no user id" if is_plain else "texts of the release, because they were asked for"
+    verdict = report.judgement.verdict
+    is_faulty = report.state is State.BROKEN and verdict is not None and verdict.faults and not verdict.n_violations
     return Document(
         title=f"Release {report.folder}",
         kicker=f"Report on a search log anonymized by {report.manifest.method}",
-        badge=_badge(report),
+        badge="Not what it should be" if is_faulty else _BADGES[report.state],
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
@@ -49,13 +51,6 @@ def document_of(report: Report) -> Document:
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
-
-
-def _badge(report: Report) -> str:
-    verdict = report.judgement.verdict
-    if report.state is State.BROKEN and verdict is not None and verdict.faults and not verdict.n_violations:
-        return "Not what it should be"
-    return _BADGES[report.state]
 
 
 def in_short(report: Report) -> str:
@@ -78,14 +73,12 @@ def _exposure_in_words(report: Report) -> str:
         # Without an original nobody expects attacks.
         return report.why_no_attacks if report.measures is not None else ""
     known = typical(report.attacks)
-    return f"{'' if known is None else _by_terms(known)} {_most(report.attacks, known)}".strip()
-
-
-def _by_terms(known: Attempt) -> str:
+    if known is None:
+        return _most(report.attacks, known)
     who = f"Somebody who knows {TYPICAL} search terms of a person finds"
     up_to = f"95 % interval up to {percent(known.after.interval[1])}"
     before = "" if known.before is None else f"; with new ids alone it was {share(known.before)}"
-    return f"{who} {share(known.after)} of people in it ({up_to}){before}."
+    return f"{who} {share(known.after)} of people in it ({up_to}){before}. {_most(report.attacks, known)}".strip()
 
 
 def _most(attacks: Attacks, known: Attempt | None) -> str:

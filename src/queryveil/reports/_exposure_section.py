@@ -17,8 +17,6 @@ _ESTIMATED = (
     "The ids of the release do not tell who is who. It was estimated from what people did; "
     "where n people fit equally well, naming one of them counts as 1/n found."
 )
-
-
 _ATTACKERS = {
     "likely_terms": "Search terms, best guess",
     "rare_pair": "Two or three terms together",
@@ -126,14 +124,17 @@ def known_terms_section(report: Report) -> Section | None:
         lines=[line for line in lines if line.points],
         is_share=True,
     )
+    first, last = best[0].after, best[-1].after
+    slope = (
+        f"Whoever knows {first.n_known} search terms of a person finds {share(first)} of people in the release; "
+        f"whoever knows {last.n_known} finds {share(last)}."
+    )
     picture = Picture(svg=chart, instead=_table("By what is known", known))
-    return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=_slope(best)), picture))
+    return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=slope), picture))
 
 
-def typical(attacks: Attacks | None) -> Attempt | None:
+def typical(attacks: Attacks) -> Attempt | None:
     """Return the attack by four known terms, all of them right; None if it did not run."""
-    if attacks is None:
-        return None
     return attacks.named("likely_terms", n_known=TYPICAL) or attacks.named("known_terms", n_known=TYPICAL)
 
 
@@ -149,31 +150,31 @@ def _reading(attacks: Attacks) -> str:
     ran = one_per_kind(attacks.attempts)
     if not ran:
         return "No attacker fits this release."
-    above = [attacker(one.after) for one in ran if one.after.beats_chance]
+    above = [lowered(attacker(one.after)) for one in ran if one.after.beats_chance]
     first = (
         "Each attacker tried the release (after), and beside it the original with nothing changed but the user ids "
         "(before). Near blind guessing, this attacker learned nothing; another may."
     )
     if not above:
         return f"{first} In the release nobody found clearly more than by blind guessing."
-    return f"{first} Clearly above blind guessing in the release: {_listed(above)}."
+    listed = " and ".join([", ".join(above[:-1]), above[-1]] if len(above) > 1 else above)
+    return f"{first} Clearly above blind guessing in the release: {listed}."
 
 
 def _bars(attempts: Iterable[Attempt]) -> Picture:
-    rows = [
-        BeforeAfter(
-            label=attacker(one.after),
-            before=None if one.before is None else one.before.share,
-            after=one.after.share,
-            chance=one.after.chance_share,
-            interval=one.after.interval,
-        )
-        for one in one_per_kind(attempts)
-    ]
     chart = paired_bar_chart(
         title="Found before and after",
         description="Share of what each attacker sought and found; the mark is blind guessing.",
-        rows=rows,
+        rows=[
+            BeforeAfter(
+                label=attacker(one.after),
+                before=None if one.before is None else one.before.share,
+                after=one.after.share,
+                chance=one.after.chance_share,
+                interval=one.after.interval,
+            )
+            for one in one_per_kind(attempts)
+        ],
     )
     return Picture(svg=chart, instead=None)
 
@@ -210,18 +211,5 @@ def _skipped(attacks: Attacks) -> tuple[str, ...]:
     return tuple(f"{capitalized('; '.join(map(lowered, found)))}: {reason}." for reason, found in names.items())
 
 
-def _slope(right: list[Attempt]) -> str:
-    first, last = right[0].after, right[-1].after
-    return (
-        f"Whoever knows {first.n_known} search terms of a person finds {share(first)} of people in the release; "
-        f"whoever knows {last.n_known} finds {share(last)}."
-    )
-
-
 def _points(found: Iterable[Exposure | None]) -> tuple[tuple[float, float], ...]:
     return tuple((one.n_known or 0, one.share) for one in found if one is not None)
-
-
-def _listed(names: list[str]) -> str:
-    *first, last = map(lowered, names)
-    return f"{', '.join(first)} and {last}" if first else last

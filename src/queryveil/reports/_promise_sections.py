@@ -3,7 +3,7 @@
 from shlex import quote
 
 from queryveil import guarantees
-from queryveil.release import DataFile, Ids, Manifest, TimeDetail
+from queryveil.release import Ids, Manifest, TimeDetail
 from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Section, Table, capitalized
 from queryveil.reports._definitions import source_of
 from queryveil.reports.value import Report, State
@@ -115,10 +115,7 @@ def _sentence(text: str) -> str:
 _GLOSSARY = (
     ("attacker", "somebody who tries to find people in the release, with what the table says is known"),
     ("before", "the same attack on the original with nothing changed but the user ids"),
-    (
-        "blind guessing",
-        "what somebody finds who knows nothing; who finds no more has learned nothing, but another may",
-    ),
+    ("blind guessing", "what somebody finds who knows nothing; who finds no more has learned nothing, but another may"),
     ("95 % interval", "where the true share lies, but for one time in twenty"),
     ("user", "an id in the log: mostly a person, sometimes a device or a program"),
     ("term", "a run of letters and digits in a query, in lower case"),
@@ -135,7 +132,11 @@ def checking_section(report: Report) -> Section:
     blocks: list[Block] = []
     files = [file for file in (manifest.data, manifest.clicks) if file is not None]
     if files:
-        lines = [line for file in files for line in (_checksum(file, folder=folder), file.sha256)]
+        lines: list[str] = []
+        for file in files:
+            # The checksum of parts is the sum of their own.
+            of_parts = "/* | cut -d ' ' -f 1 | sha256sum" if file.parts else ""
+            lines += [f"sha256sum {folder}/{file.name}{of_parts}", file.sha256]
         blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
     if not manifest.promise.promises_nothing:
         blocks += _verify(report)
@@ -145,12 +146,6 @@ def checking_section(report: Report) -> Section:
         Paragraph(text=f"The release was made with {versions}.", kind="note"),
     ]
     return Section(name="check", title="Check it yourself", blocks=tuple(blocks))
-
-
-def _checksum(file: DataFile, *, folder: str) -> str:
-    """Return the command that prints the checksum of a file; that of parts is the sum of their own."""
-    whole = f"sha256sum {folder}/{file.name}"
-    return f"{whole}/* | cut -d ' ' -f 1 | sha256sum" if file.parts else whole
 
 
 def glossary_section() -> Section:
@@ -227,10 +222,11 @@ def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, s
     if manifest.promise.is_noisy:
         return _noisy_rows(manifest, released=released)
     policy = manifest.columns
+    of_release = manifest.method == "swap" and policy.time is not TimeDetail.DROP
     rows = [
         ("user", _IDS[policy.ids] if "user" in released else "not released"),
         ("query", _queries(manifest)),
-        ("time", _times(manifest)),
+        ("time", f"{'that of the release of a row, ' if of_release else ''}{_TIMES[policy.time]}"),
     ]
     rows += [(name, _NOT_COVERED) for name in policy.kept]
     if manifest.method == "kdelta" and "url" in released and "url" not in policy.kept:
@@ -250,11 +246,7 @@ def _noisy_rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[
             *([("url", "drawn by chance after noisy counts of clicks")] if "url" in released else []),
             ("all others", "not released"),
         ]
-    rows = [
-        ("user", "not released"),
-        ("query", _queries(manifest)),
-        ("count", "how many people asked it, with noise"),
-    ]
+    rows = [("user", "not released"), ("query", _queries(manifest)), ("count", "how many people asked it, with noise")]
     if any(part.what == "clicks" for part in manifest.noise):
         rows.append(("url", "in a file of its own, where enough people clicked it, with a noisy count"))
     return [*rows, ("all others", "not released")]
@@ -264,8 +256,3 @@ def _queries(manifest: Manifest) -> str:
     if manifest.changed.get("term_occurrences_moved_up"):
         return "terms were moved up in a taxonomy or deleted until the promise held"
     return _QUERIES.get(manifest.method, "as the method left them")
-
-
-def _times(manifest: Manifest) -> str:
-    said, is_there = _TIMES[manifest.columns.time], manifest.columns.time is not TimeDetail.DROP
-    return f"that of the release of a row, {said}" if manifest.method == "swap" and is_there else said

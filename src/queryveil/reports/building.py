@@ -63,7 +63,10 @@ def report(
     if values is not None:
         check_values(values)
     judged = release if isinstance(release, Release) else read_release(release)
-    before = _read(original, judged)
+    before = original if not isinstance(original, Path | str) else None
+    if isinstance(original, Path | str):
+        is_of_profiles = judged.promise.is_of_profiles and are_profiles(original)
+        before = read_profiles(original) if is_of_profiles else read_log(original)
     pair = None if before is None else Pair(before, release=judged, key=key, taxonomy=taxonomy)
     if pair is not None and isinstance(before, QueryLog) and pair.mismatch is not None:
         # By another log nobody would be found, as if the release were safe.
@@ -90,14 +93,6 @@ def report(
         top_queries=_top_queries(judged) if show else None,
         made_on=datetime.now(UTC).date(),
     )
-
-
-def _read(original: Original | Path | str | None, release: Release) -> Original | None:
-    if not isinstance(original, Path | str):
-        return original
-    if release.promise.is_of_profiles and are_profiles(original):
-        return read_profiles(original)
-    return read_log(original)
 
 
 def _judge(

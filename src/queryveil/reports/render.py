@@ -19,7 +19,7 @@ import msgspec
 
 from queryveil.errors import BadFile, BadParameter, NotWritten
 from queryveil.html_tables import Html, escape, table, written
-from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Picture, Section, Table
+from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Picture, Table
 from queryveil.reports._document import document_of
 from queryveil.reports.value import Report
 
@@ -33,12 +33,13 @@ def render_html(report: Report) -> str:
     It has no script and loads nothing. It holds no query, URL or user id, unless the report has `top_queries`.
     """
     document = document_of(report)
+    links = [f'<a href="#{escape(one.name)}">{escape(one.title)}</a>' for one in document.sections]
     lead = [
         Html(f"<p>{badge(document.badge, kind=document.badge_kind)}</p>"),
         paragraph(_unbroken(document.summary), kind="lead"),
         *([paragraph(document.alert, kind="warning")] if document.alert else []),
         tiles((figure.label, figure.value, _unbroken(figure.note)) for figure in document.figures),
-        _contents(document.sections),
+        Html('<nav aria-label="Sections">\n' + " · ".join(links) + "\n</nav>"),
     ]
     return page(
         title=document.title,
@@ -71,11 +72,6 @@ def _block(block: Block) -> Html:
             return command("\n".join(lines))
         case Picture(svg=svg):
             return svg
-
-
-def _contents(sections: tuple[Section, ...]) -> Html:
-    links = [Html(f'<a href="#{escape(one.name)}">{escape(one.title)}</a>') for one in sections]
-    return joined([Html('<nav aria-label="Sections">'), Html(" · ".join(links)), Html("</nav>")])
 
 
 def page(*, title: str, body: Iterable[Html], lead: Iterable[Html] = (), kicker: str = "", footer: str = "") -> str:

@@ -55,11 +55,7 @@ def curves_of(pair: Pair) -> Curves | None:
 
 
 def points_of(counts: Int64s) -> Points:
-    """Return ranks and counts: all of the first ranks, then ever fewer, and the last.
-
-    >>> points_of(np.array([1, 7, 3]))
-    ((1, 7), (2, 3), (3, 1))
-    """
+    """Return ranks and counts: all of the first ranks, then ever fewer, and the last."""
     ordered = np.sort(counts[counts > 0])[::-1]
     if not len(ordered):
         return ()

@@ -193,11 +193,7 @@ def drawable(value: float, *, is_log: bool = False) -> bool:
 
 
 def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 5, most: float | None = None) -> Scale:
-    """Return an axis that has 0 on it and round ends; `most` is passed by no tick.
-
-    >>> linear([3, 87], start=0, end=1).ticks
-    (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
-    """
+    """Return an axis that has 0 on it and round ends; `most` is passed by no tick."""
     known = [value for value in values if drawable(value)] or [0.0]
     low, high = min(*known, 0.0), max(*known, 0.0)
     if high - low < _LEAST:
@@ -211,11 +207,7 @@ def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 
 
 
 def through(values: Iterable[float], *, start: float, end: float) -> Scale:
-    """Return an axis from the least value to the greatest with a tick for each, if they are few whole numbers.
-
-    >>> through([2, 3, 4, 6, 8], start=0, end=1).ticks
-    (2, 3, 4, 6, 8)
-    """
+    """Return an axis from the least value to the greatest with a tick for each, if they are few whole numbers."""
     known = sorted({value for value in values if drawable(value)})
     if 2 <= len(known) <= 8 and all(value == int(value) for value in known):
         return Scale(low=known[0], high=known[-1], start=start, end=end, ticks=tuple(known))
@@ -223,11 +215,7 @@ def through(values: Iterable[float], *, start: float, end: float) -> Scale:
 
 
 def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
-    """Return an axis where each step is ten times the last; values that are not above 0 have no place there.
-
-    >>> logarithmic([3, 870], start=0, end=1).ticks
-    (1.0, 10.0, 100.0, 1000.0)
-    """
+    """Return an axis where each step is ten times the last; values that are not above 0 have no place there."""
     known = [value for value in values if drawable(value, is_log=True)] or [1.0]
     first, last = floor(log10(min(known)) + 1e-9), ceil(log10(max(known)) - 1e-9)
     last = max(last, first + 1)
@@ -238,11 +226,7 @@ def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: i
 
 
 def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
-    """Return an axis of shares that gives small ones more room: places go with the square root.
-
-    >>> rooted([0.002, 0.31], start=0, end=1).ticks
-    (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
-    """
+    """Return an axis of shares that gives small ones more room: places go with the square root."""
     most = max((share for share in shares if drawable(share)), default=1.0)
     ticks = [tick for tick in _ROOT_TICKS if tick < most]
     ticks.append(next((tick for tick in _ROOT_TICKS if tick >= most), most))
@@ -250,13 +234,7 @@ def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
 
 
 def tick_text(value: float, *, percent: bool = False) -> str:
-    """Write a tick.
-
-    >>> [tick_text(x) for x in (0.0, 0.25, 500.0, 20000.0, 2500000.0, 1e18)]
-    ['0', '0.25', '500', '20,000', '2.5 M', '1e+18']
-    >>> tick_text(0.125, percent=True)
-    '12.5 %'
-    """
+    """Write a tick."""
     if percent:
         return f"{100 * value:.6g} %"
     for power, name in ((1e12, "T"), (1e9, "G"), (1e6, "M")):

@@ -84,7 +84,11 @@ def paired_bar_chart(*, title: str, description: str, rows: Sequence[BeforeAfter
         parts.append(svg.label(svg.tick_text(tick, percent=True), place, bottom + svg.LINE, anchor=anchor))
     for i, row in enumerate(rows):
         parts += _pair(row, scale, top=4 + i * height_of_row + svg.LINE)
-    cells = [[row.label, percent(row.before), percent(row.after), _interval(row), percent(row.chance)] for row in rows]
+    intervals = [" to ".join(map(percent, row.interval or ())) for row in rows]
+    cells = [
+        [row.label, percent(row.before), percent(row.after), interval, percent(row.chance)]
+        for row, interval in zip(rows, intervals, strict=True)
+    ]
     columns = ["", _BEFORE, _AFTER, "95 % interval", _CHANCE]
     return svg.figure(
         title=title,
@@ -94,10 +98,6 @@ def paired_bar_chart(*, title: str, description: str, rows: Sequence[BeforeAfter
         table=table(columns, rows=cells) if cells else None,
         above=_legend() if rows else None,
     )
-
-
-def _interval(row: BeforeAfter) -> str:
-    return f"{percent(row.interval[0])} to {percent(row.interval[1])}" if row.interval else ""
 
 
 def _legend() -> Html:
