@@ -184,11 +184,7 @@ def draw_each(rows: Rows[Any], *, of: Int64s, n: int, rng: np.random.Generator) 
 
 
 def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
-    """Return the candidates that have every thing in any of its forms; nobody if there are no things.
-
-    >>> holders_of_all(Rows.from_lists([[0, 1], [1, 2], [3]]), [np.array([0]), np.array([1, 2])]).tolist()
-    [1]
-    """
+    """Return the candidates that have every thing in any of its forms; nobody if there are no things."""
     ptr, values = holders
     found: Int32s | None = None
     for form in sorted(forms, key=lambda form: int((ptr[form + 1] - ptr[form]).sum())):

@@ -69,12 +69,7 @@ class AddedRows:
 
 
 def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
-    """Return a score for each row of a release: higher is more suspect.
-
-    >>> rows = QueryLog.from_frame({"user": ["u1", "u1", "u1", "u2"], "query": ["red wine", "red wine", "cup", "cup"]})
-    >>> suspicion(rows, exact_times=False).round(2).tolist()
-    [-1.09, -1.09, 0.51, 0.51]
-    """
+    """Return a score for each row of a release: higher is more suspect."""
     pair = [name for name in ("query", "url") if name in log.columns]
     score = _SHARED * pl.col("user").n_unique().over(pair).log() - _REPEATED * pl.len().over("user", "query").log()
     if exact_times and "time" in log.columns:

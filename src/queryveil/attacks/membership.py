@@ -1,7 +1,5 @@
 """Membership attack by all terms of a person, after Homer et al.: is the person in the release?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,23 +19,14 @@ from queryveil.text.tokens import encode, tokenize
 
 
 def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
-    """Return the gain of each term for somebody who has it: released - pop, if weighted divided by the mean of both.
-
-    >>> gains(np.array([0.25, 0.0]), released=np.array([0.75, 0.0]), weighted=True).tolist()
-    [1.0, 0.0]
-    """
+    """Return the gain of each term for somebody who has it: released - pop, if weighted divided by the mean of both."""
     # Differs: Homer et al. have frequencies near a half, all of which vary alike; most terms are rare.
     pooled = (population + released) / 2
     return np.asarray((released - population) / np.where(weighted & (pooled > 0), pooled, 1.0), np.float64)
 
 
 def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bool) -> Floats:
-    """Return the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain.
-
-    >>> one = Histories(user_terms=Rows.from_lists([[0]]), counts=np.array([1]), n_terms=2)
-    >>> statistic(one, users=np.array([0]), gain=np.array([0.25, -0.5]), weighted=False).tolist()
-    [0.75]
-    """
+    """Return the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain."""
     own = np.bincount(histories.entry_user, weights=gain[histories.terms], minlength=histories.n_users)[users]
     if weighted:
         return np.asarray(own / np.sqrt(np.maximum(1, histories.user_terms.lengths[users])), np.float64)
@@ -121,7 +110,7 @@ class Likeness:
     handicap: Floats
 
     @classmethod
-    def of(cls, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> Likeness:
+    def of(cls, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> "Likeness":
         """Return the ratios, where `n_holders` of `n_people` people outside of the release have each term.
 
         The share of a term that is kept is estimated by how common it is in the release and outside.
@@ -229,11 +218,7 @@ class Membership(Seeker):
 
 
 def above(outside: Floats) -> float:
-    """Return the lowest value that no more than 1 in 100 of those outside is above.
-
-    >>> above(np.arange(300.0))
-    296.0
-    """
+    """Return the lowest value that no more than 1 in 100 of those outside is above."""
     return float(np.sort(outside)[::-1][int(FALSE_POSITIVES * len(outside))])
 
 

@@ -1,7 +1,5 @@
 """The four de-anonymizers of swap: pools rebuilt from the release, algorithm 3 of Pàmies-Estrems et al."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
@@ -82,7 +80,7 @@ class EncodedLog:
     texts: pl.Series
 
     @classmethod
-    def of(cls, log: QueryLog, *, classifier: Classifier | None = None, category: Int8s | None = None) -> EncodedLog:
+    def of(cls, log: QueryLog, *, classifier: Classifier | None = None, category: Int8s | None = None) -> "EncodedLog":
         """Return a log with its users, texts and pools numbered; it is classified unless `category` has the pools.
 
         Paper: the worst case is an attacker who has the same classifier.
@@ -145,7 +143,7 @@ class Truth:
     counts: Int64s
 
     @classmethod
-    def of(cls, original: QueryLog, *, released: EncodedLog, cleaned: bool = False) -> Truth:
+    def of(cls, original: QueryLog, *, released: EncodedLog, cleaned: bool = False) -> "Truth":
         """Return the truth about a release, whose users go by the same ids as in the original.
 
         The queries of the original lose their identifiers, as those of a release have, unless they are `cleaned`.

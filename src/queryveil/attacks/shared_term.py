@@ -49,13 +49,7 @@ class SharedTerm:
 
 
 def n_with_commonest(groups: Groups) -> Int64s:
-    """Count the members of each group who have its commonest term, by holders, or else by weights as shares.
-
-    >>> from queryveil.data import GROUPS_SCHEMA
-    >>> rows = [(1, 3, 4, ["kitten", "pup"], [1.0, 0.3], None), (2, 3, 2, ["pup"], [0.666667], None)]
-    >>> n_with_commonest(Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))).tolist()
-    [3, 2]
-    """
+    """Count the members of each group who have its commonest term, by holders, or else by weights as shares."""
     by_count = pl.col("holders").list.max().cast(pl.Float64)
     # The weights are rounded, the numbers that they come from are whole.
     by_share = (pl.col("weights").list.max().clip(0, 1) * pl.col("members")).round()

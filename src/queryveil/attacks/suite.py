@@ -6,16 +6,9 @@ from pathlib import Path
 from secrets import randbits
 
 from queryveil import progress
-from queryveil.attacks.added_rows import AddedRows
+from queryveil.attacks import added_rows, clock, known_terms, membership, rebuild, shared_term, sybil, vanity
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
-from queryveil.attacks.clock import Clock
-from queryveil.attacks.known_terms import KnownTerms, RarePair
-from queryveil.attacks.membership import Membership
-from queryveil.attacks.rebuild import AsReleased, Rebuild1, Rebuild2, Rebuild3, Rebuild4
-from queryveil.attacks.shared_term import SharedTerm
-from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
-from queryveil.attacks.vanity import Vanity
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter, MissingExtra
 from queryveil.formats import read_log
@@ -41,16 +34,20 @@ def attackers(
     # The same people and facts are drawn for the release and for the original that it is compared with.
     seed = randbits(_SEED_BITS) if seed is None else seed
     found: list[Attacker] = [
-        *(KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed) for w in (0, N_WRONG) for n in KNOWN),
-        *(KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
-        RarePair(n_targets=n_targets, seed=seed),
-        Vanity(n_targets=n_targets, seed=seed),
-        Clock(n_targets=n_targets, seed=seed),
-        Membership(n_targets=n_targets, seed=seed),
-        Sybil(seed=seed),
+        *(
+            known_terms.KnownTerms(n_known=n, n_wrong=w, n_targets=n_targets, seed=seed)
+            for w in (0, N_WRONG)
+            for n in KNOWN
+        ),
+        *(known_terms.KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
+        known_terms.RarePair(n_targets=n_targets, seed=seed),
+        vanity.Vanity(n_targets=n_targets, seed=seed),
+        clock.Clock(n_targets=n_targets, seed=seed),
+        membership.Membership(n_targets=n_targets, seed=seed),
+        sybil.Sybil(seed=seed),
         TokenInversion(seed=seed),
-        AddedRows(seed=seed),
-        SharedTerm(),
+        added_rows.AddedRows(seed=seed),
+        shared_term.SharedTerm(),
         *_of_swap(release, seed=seed),
     ]
     wanted = set(only)
@@ -64,8 +61,8 @@ def _of_swap(release: Release, *, seed: int | None) -> Iterator[Attacker]:
     growth = release.manifest.parameters.get("growth")
     growth = growth if isinstance(growth, float) else 1.2
     k = release.promise.k if isinstance(release.promise, SwapAnonymity) else 2
-    yield AsReleased()
-    for kind in (Rebuild1, Rebuild2, Rebuild3, Rebuild4):
+    yield rebuild.AsReleased()
+    for kind in (rebuild.Rebuild1, rebuild.Rebuild2, rebuild.Rebuild3, rebuild.Rebuild4):
         for by_time in (False, True):
             yield kind(k=k, growth=growth, by_time=by_time, seed=seed)
 

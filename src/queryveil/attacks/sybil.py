@@ -4,8 +4,6 @@ A combination is a query of two or more terms. Combinations that one person aske
 asked, and the release shows how often each is seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 
@@ -138,24 +136,18 @@ class Combinations:
     texts: pl.Series
     rows: Int64s
 
-    def take(self, places: Int64s) -> Combinations:
+    def take(self, places: Int64s) -> "Combinations":
         """Return those at some places."""
         return Combinations(texts=self.texts.gather(places), rows=self.rows[places])
 
-    def joined(self, other: Combinations) -> Combinations:
+    def joined(self, other: "Combinations") -> "Combinations":
         """Return these and others."""
         texts = pl.concat([self.texts.rename(""), other.texts.rename("")])
         return Combinations(texts=texts, rows=np.concatenate([self.rows, other.rows]))
 
 
 def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations:
-    """Draw n people with a query of two or more terms that nobody else has together, and such a query of each.
-
-    >>> rows = {"user": ["u1", "u2", "u2", "u3"], "query": ["red wine", "Wine  Red", "old red wine", "old wine"]}
-    >>> pair = Pair.pseudonymised(QueryLog.from_frame(rows))
-    >>> own_queries(pair, n=3, rng=np.random.default_rng(1)).rows.tolist()
-    [2]
-    """
+    """Draw n people with a query of two or more terms that nobody else has together, and such a query of each."""
     tokens, user = pair.original_tokens, pair.user
     frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(len(user))})
     n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])

@@ -4,8 +4,6 @@ Kumar et al. match by frequency and then by what stands beside terms that are ma
 before the end: each hashed term has a chance of being each public one, and these chances are sharpened in rounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +42,7 @@ class TokenCounts:
     apart: Float32s
 
     @classmethod
-    def of(cls, tokens: Tokens, *, user: Int32s, n_terms: int, rng: np.random.Generator) -> TokenCounts:
+    def of(cls, tokens: Tokens, *, user: Int32s, n_terms: int, rng: np.random.Generator) -> "TokenCounts":
         """Count the `n_terms` most used terms of a log; `user` numbers the user of each row. Ties are drawn."""
         occurrences = _Occurrences(tokens, user)
         vocabulary = occurrences.vocabulary
