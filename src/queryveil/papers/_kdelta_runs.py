@@ -67,7 +67,8 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     if n_users < FEWEST_USERS:
         raise BadInput(f"the log has {n_users} users, too few for samples of {min(SHARES):.0%}; give a larger log")
     n_rows = sum(each.log.n_rows for each in logs) / len(logs)
-    n_urls = sum(_n_urls(each.log) for each in logs) / len(logs)
+    urls = [each.log.frame["url"].str.strip_chars().replace("", None) for each in logs if "url" in each.log.columns]
+    n_urls = sum(each.drop_nulls().n_unique() for each in urls) / len(logs)
     return Material(
         logs=tuple(logs),
         has_urls=n_urls > 0,
@@ -86,12 +87,6 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
 def _in_order(log: QueryLog, *, seed: int) -> Ordered:
     users = log.frame["user"].unique(maintain_order=True)
     return Ordered(log=log, users=users.gather(generator(seed).permutation(len(users))))
-
-
-def _n_urls(log: QueryLog) -> int:
-    if "url" not in log.columns:
-        return 0
-    return log.frame["url"].str.strip_chars().replace("", None).drop_nulls().n_unique()
 
 
 class Variant(StrEnum):
@@ -170,10 +165,8 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
 
     def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
         """Return the possible runs for growing numbers of users."""
-        *smaller, _ = self.material.sizes
-        return self.possible(
-            Run(variant=variant, size=size, min_cluster_users=min_cluster_users) for size in (*smaller, None)
-        )
+        sizes = (*self.material.sizes[:-1], None)
+        return self.possible(Run(variant=variant, size=size, min_cluster_users=min_cluster_users) for size in sizes)
 
     def n_users(self, run: Run) -> int:
         """Return the size of the samples of a run."""
@@ -190,10 +183,6 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
     def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
         """Return the mean of a figure for runs one after the other."""
         return [self.mean(run, measure) for run in runs]
-
-    def way(self, runs: Iterable[Run], measure: Measure) -> str:
-        """Return which way the mean of a figure goes for runs one after the other."""
-        return driver.trend(self.curve(runs, measure))
 
     def says(self, runs: Iterable[Run], names: Iterable[object], measure: Measure, *, digits: int) -> str:
         """Write the mean of a figure for runs one after the other."""

@@ -231,11 +231,7 @@ def falls(figures: Iterable[float]) -> bool:
 
 
 def trend(figures: Iterable[float]) -> str:
-    """Return which way figures go, if no step back is more than `BACK` of the way from the first to the last.
-
-    >>> trend([1, 2, 2]), trend([3, 1]), trend([1, 3, 2]), trend([1, 1]), trend([0, 1.0, 0.95, 2])
-    ('rises', 'falls', 'up and down', 'stays', 'rises')
-    """
+    """Return which way figures go, if no step back is more than `BACK` of the way from the first to the last."""
     found = list(figures)
     steps = [b - a for a, b in pairwise(found)]
     if not any(steps):

@@ -30,12 +30,12 @@ TREND_NOTE = (
 )
 
 TOTAL, PER_USER, PER_ROW = "total", "per user", "per row"
-COUNTS: dict[str, tuple[Measure, Measure]] = {
-    TOTAL: (lambda found: found.added, lambda found: found.suppressed),
-    PER_USER: (lambda found: found.added / found.n_users, lambda found: found.suppressed / found.n_users),
-    PER_ROW: (lambda found: found.added / found.n_rows, lambda found: found.suppressed / found.n_rows),
+COUNTS: dict[str, tuple[int | None, Measure, Measure]] = {
+    TOTAL: (None, lambda found: found.added, lambda found: found.suppressed),
+    PER_USER: (1, lambda found: found.added / found.n_users, lambda found: found.suppressed / found.n_users),
+    PER_ROW: (3, lambda found: found.added / found.n_rows, lambda found: found.suppressed / found.n_rows),
 }
-DIGITS = {TOTAL: 0, PER_USER: 1, PER_ROW: 3}
+"""The digits that each is rounded to, what was added, and what was suppressed."""
 
 THEIR_USERS, THEIR_TOP = 1_000, {"top 50 queries kept": 24, "top 50 URLs kept": 28}
 LOST: dict[str, Measure] = {
@@ -50,17 +50,14 @@ Settings = dict[Variant, list[Run]]
 
 
 def edits_per_user(found: Figures) -> float:
-    """Return the rows added and suppressed per user."""
     return found.edits / found.n_users
 
 
 def edits_per_row(found: Figures) -> float:
-    """Return the rows added and suppressed per row there was."""
     return found.edits / found.n_rows
 
 
 def rare_rows_per_user(found: Figures) -> float:
-    """Return the rows of clusters that are left out before, per user."""
     return found.n_rare_rows / found.n_users
 
 
@@ -101,9 +98,9 @@ def _their_edits(panel: str, count: str, way: str | None) -> Cells:
 
 
 def _our_edits(runs: Runs, panel: str, count: str, by_variant: Settings) -> Iterator[Cells]:
-    digits = DIGITS[count] or None
+    digits, *measures = COUNTS[count]
     for same in zip(*by_variant.values(), strict=True):
-        cells = (round(runs.mean(run, measure), digits) for run in same for measure in COUNTS[count])
+        cells = (round(runs.mean(run, measure), digits) for run in same for measure in measures)
         at = {"(a)": f"{runs.n_users(same[0]):,} users", "(b)": f"k={same[0].k}", "(c)": f"delta={same[0].delta}"}
         yield (panel, count, OURS, at[panel], *cells)
 
@@ -116,11 +113,10 @@ def _left_out(n_wanted: int, possible: list[Run], *, what: str) -> tuple[str, ..
 def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
     paper = users[Variant.ROUNDED]
     sizes = [f"{runs.n_users(run):,}" for run in paper]
-    rises = runs.way(paper, lambda found: found.edits) == "rises"
-    total = runs.says(paper, sizes, lambda found: found.edits, digits=0)
-    yield claim("the total grows with the users", holds=rises) + total
+    totals = runs.curve(paper, lambda found: found.edits)
+    yield claim("the total grows with the users", holds=trend(totals) == "rises") + at_each(sizes, totals, digits=0)
     for variant, settings in users.items():
-        falls = runs.way(settings, edits_per_user) == "falls"
+        falls = trend(runs.curve(settings, edits_per_user)) == "falls"
         yield (
             claim(f"the number per user falls as there are more ({variant})", holds=falls)
             + f"{runs.says(settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
@@ -144,17 +140,18 @@ def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
 def _notes_by_k(runs: Runs, ks: Settings) -> Iterator[str]:
     names = [f"k={run.k}" for run in ks[Variant.ROUNDED]]
     for variant, settings in ks.items():
-        figures = runs.says(settings, names, edits_per_user, digits=1)
-        way = runs.way(settings, edits_per_user)
-        yield f"the number per user as k grows, of which the text says nothing ({variant}): {way}, {figures}"
+        figures = runs.curve(settings, edits_per_user)
+        said = f"{trend(figures)}, {at_each(names, figures, digits=1)}"
+        yield f"the number per user as k grows, of which the text says nothing ({variant}): {said}"
 
 
 def _notes_by_delta(runs: Runs, deltas: Settings) -> Iterator[str]:
     names = [f"delta={run.delta}" for run in deltas[Variant.ROUNDED]]
     for variant, settings in deltas.items():
+        per_user = runs.curve(settings, edits_per_user)
         yield (
-            claim(f"the number falls as delta grows ({variant})", holds=runs.way(settings, edits_per_user) == "falls")
-            + f"{runs.says(settings, names, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
+            claim(f"the number falls as delta grows ({variant})", holds=trend(per_user) == "falls")
+            + f"{at_each(names, per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
             f"; per row {runs.says(settings, names, edits_per_row, digits=3)}"
         )
     rare = runs.says(deltas[Variant.ROUNDED], names, rare_rows_per_user, digits=1)
@@ -194,15 +191,7 @@ def without_rare(log: QueryLog, *, run: Run) -> Holdings:
 
 
 def distances(have: Holdings, grouping: Grouping) -> Floats:
-    """Return D between each user's shares and those of its centroid.
-
-    >>> from queryveil.data.rows import Rows
-    >>> from queryveil.methods.kdelta._objects import Centroids
-    >>> users = Holdings(user_cells=Rows.from_lists([[0], [0, 1]]), counts=np.array([4, 1, 3]), n_cells=2)
-    >>> centroid = Centroids(group_cells=Rows.from_lists([[0]]), counts=np.array([1]))
-    >>> distances(users, Grouping(group_of=np.array([0, 0]), centroids=centroid)).tolist()
-    [0.0, 0.75]
-    """
+    """Return D between each user's shares and those of its centroid."""
     ones = np.ones(have.n_users, np.int64)
     aim = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
     owner = aim.entry_user
@@ -290,11 +279,11 @@ def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[
         yield "the log has no clicked URLs, so there is nothing to say of them"
     measures = _measurable(runs, LOST | TOP)
     for count, measure in measures.items():
-        way = "falls" if count in LOST else "rises"
+        way, figures = "falls" if count in LOST else "rises", runs.curve(paper, measure)
+        others = f"{runs.change(paper, measure)} ({Variant.ROUNDED}; the last column has the others)"
         yield (
-            claim(f"{count}: {way} as users grow", holds=runs.way(paper, measure) == way)
-            + f"{runs.says(paper, names, measure, digits=1)}, {runs.change(paper, measure)} ({Variant.ROUNDED}; "
-            "the last column has the others)"
+            claim(f"{count}: {way} as users grow", holds=trend(figures) == way)
+            + f"{at_each(names, figures, digits=1)}, {others}"
         )
     widest = at_each(measures, (runs.spread(paper, measure) for measure in measures.values()), digits=1)
     yield f"logs of the same size lie up to so far apart (paper, rounded): {widest}"

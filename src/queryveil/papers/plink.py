@@ -54,6 +54,9 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
         raise BadInput(f"{few}; give a larger log")
     profiles = _longest(everybody, seed=seed)
     searched = "a corpus that was given" if corpus else "WordNet's glosses by topic (theirs: TIPSTER)"
+    # How many terms two users share decides what groups can be.
+    holders = profiles.frame.explode("terms", "weights").group_by("terms").len()["len"].cast(pl.Float64)
+    shared = float((holders * (holders - 1) / 2).sum()) / (profiles.n_users * (profiles.n_users - 1) / 2)
     return Material(
         profiles=profiles,
         index=index,
@@ -61,7 +64,8 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
             f"{origin}: of its {n_users:,} users the {profiles.n_users:,} with the most terms that WordNet knows, at "
             f"most {TERMS} of these drawn at random, {profiles.n_entries / profiles.n_users:.1f} on average "
             f"(theirs: {USERS} and {TERMS}, of AOL's log)",
-            _alike(profiles),
+            f"the profiles have {len(holders):,} distinct terms, and two users share {shared:.1f} on average; "
+            "the more they share, the better one profile stands in for another",
             f"the corpus: {searched}, {index.n_documents:,} documents",
         ),
     )
@@ -73,17 +77,6 @@ def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
     drawn = [everybody.vocabulary.gather(rng.permutation(everybody.user_terms.row(row))[:TERMS]) for row in rows]
     return Profiles.from_frame(
         {"user": everybody.users.gather(rows), "terms": drawn, "weights": [[1.0] * len(terms) for terms in drawn]}
-    )
-
-
-def _alike(profiles: Profiles) -> str:
-    """Return how many terms two users share, which decides what groups can be."""
-    holders = profiles.frame.explode("terms", "weights").group_by("terms").len()["len"].cast(pl.Float64)
-    n_pairs = profiles.n_users * (profiles.n_users - 1) / 2
-    shared = float((holders * (holders - 1) / 2).sum()) / n_pairs
-    return (
-        f"the profiles have {len(holders):,} distinct terms, and two users share {shared:.1f} on average; "
-        "the more they share, the better one profile stands in for another"
     )
 
 

@@ -143,7 +143,6 @@ def fig5(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 5: k of the categories after the last row, against its growth, l=2."""
     used = runs.material.events["category"].unique().sort().to_numpy()
     printed, ours = "as printed", "ours"
-
     final_k: dict[str, Callable[[int, float], Int64s]] = {
         printed: lambda k, growth: runs.printed_k(k=k, growth=growth, order=Order.FILE),
         ours: lambda k, growth: runs.pooled(Run(k=k, l=2, growth=growth, order=Order.FILE)).k_now,
@@ -285,11 +284,9 @@ def _claims_of_attacks(runs: Runs, wanted: Settings) -> Iterator[str]:
 
 
 def _against_chance(best: Exposure) -> str:
-    def between(share: float, interval: tuple[float, float]) -> str:
-        return f"{100 * share:.2f} [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}] %"
-
-    chance = between(best.chance_share, best.chance_interval)
-    return f"{between(best.share, best.interval)} ({best.attacker}) against {chance}"
+    figures = ((best.share, best.interval), (best.chance_share, best.chance_interval))
+    found, chance = (f"{100 * share:.2f} [{100 * low:.2f}, {100 * high:.2f}] %" for share, (low, high) in figures)
+    return f"{found} ({best.attacker}) against {chance}"
 
 
 @driver.table
