@@ -95,7 +95,7 @@ def reproduce(
         return build()
     if values is not None and paper != "km":
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
-    more = {"km": {"values": values}, "plink": {"corpus": corpus}}.get(paper, {})
+    more: dict[str, object] = {"values": values} if paper == "km" else {"corpus": corpus} if paper == "plink" else {}
     material = module.gather(log, users=users, seed=seed, **more)
     return build(module.Runs(material, seed=seed))
 
