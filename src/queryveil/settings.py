@@ -7,8 +7,8 @@ page of options are all made from the field, so that none of them can differ.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from math import isfinite
 from numbers import Integral, Real
+from sys import float_info
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -109,7 +109,7 @@ class Setting:
         if self.kind not in (int, float):
             return True
         return (
-            _is_finite(value)
+            abs(value) <= float_info.max
             and (self.at_least is None or value >= self.at_least)
             and (self.above is None or value > self.above)
             and (self.at_most is None or value <= self.at_most)
@@ -140,12 +140,8 @@ _DECLARED: dict[Any, Mapping[str, Setting]] = {}
 
 def settings_of(kind: type[Any]) -> Mapping[str, Setting]:
     """Return the settings of a dataclass by name, in the order of its fields."""
-    if kind not in _DECLARED:
-        _DECLARED[kind] = MappingProxyType(_declared(kind))
-    return _DECLARED[kind]
-
-
-def _declared(kind: type[Any]) -> dict[str, Setting]:
+    if kind in _DECLARED:
+        return _DECLARED[kind]
     found = {}
     for each in fields(kind):
         if _KEY in each.metadata:
@@ -158,7 +154,8 @@ def _declared(kind: type[Any]) -> dict[str, Setting]:
                 default=each.default,
                 optional="None" in words,
             )
-    return found
+    _DECLARED[kind] = MappingProxyType(found)
+    return _DECLARED[kind]
 
 
 def check_settings(settings: object) -> None:
@@ -173,27 +170,15 @@ def check_settings(settings: object) -> None:
 def parameters_of(settings: object, **written: str | float | None) -> dict[str, str | int | float | bool | None]:
     """Return the settings that a manifest records; `written` are those that it words in another way."""
     return {
-        name: written[name] if name in written else _plain(getattr(settings, name))
-        for name, each in settings_of(type(settings)).items()
-        if each.recorded
+        name: written[name] if name in written else str(value) if isinstance(value, StrEnum) else value
+        for name, value in values_of(settings).items()
+        if settings_of(type(settings))[name].recorded
     }
 
 
 def values_of(settings: object) -> dict[str, Any]:
     """Return all settings by name: what another dataclass with the same settings can be made from."""
     return {name: getattr(settings, name) for name in settings_of(type(settings))}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, StrEnum) else value
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:
-        # A whole number that no float can hold.
-        return False
 
 
 def is_number(value: object) -> bool:

@@ -163,12 +163,6 @@ def test_with_frame_keeps_how_the_log_was_read() -> None:
     assert (other.n_rows, other.reading, log.n_rows) == (1, log.reading, 3)
 
 
-def test_readings_add_up() -> None:
-    assert Reading(n_bad_rows_skipped=1, n_latin1_rows=2) + Reading(n_latin1_rows=3) == Reading(
-        n_bad_rows_skipped=1, n_latin1_rows=5
-    )
-
-
 def test_the_repr_of_a_log_shows_its_size_and_no_text() -> None:
     log = QueryLog.from_frame(COLUMNS)
     assert repr(log) == str(log) == "QueryLog(n_rows=3, n_users=2, columns=['user', 'query'])"

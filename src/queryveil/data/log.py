@@ -1,4 +1,4 @@
-"""A query log as columns, whatever file or frame it came from."""
+"""A query log as columns, whatever file or frame it came from, and noisy counts of queries (released by dp)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,13 +63,6 @@ class Reading:
     n_bad_rows_skipped: int = 0
     n_latin1_rows: int = 0
     n_foreign_documents: int = 0
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(
-            n_bad_rows_skipped=self.n_bad_rows_skipped + other.n_bad_rows_skipped,
-            n_latin1_rows=self.n_latin1_rows + other.n_latin1_rows,
-            n_foreign_documents=self.n_foreign_documents + other.n_foreign_documents,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -155,3 +148,54 @@ def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:
     if role == "rank" and dtype.is_float() and (frame[role] % 1 != 0).any():
         raise BadInput("the rank column must be whole numbers")
     return column.cast(ROLES[role])
+
+
+TALLIES_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "count": pl.Int64()}
+"""The columns of counted queries and their types."""
+CLICKS_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "url": pl.String(), "count": pl.Int64()}
+"""The columns of counted clicks and their types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Tallies(Framed):
+    """Noisy counts of the users per query; immutable.
+
+    - `frame`: the columns `query` (unique) and `count`.
+    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released.
+    - `layout`: the layout of the log that was counted.
+
+    >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
+    Tallies(n_queries=2, n_clicks=0)
+    """
+
+    kind: ClassVar[str] = "queries"
+    noun: ClassVar[str] = "queries with counts"
+    caption: ClassVar[str] = "Tallies"
+    shown: ClassVar[Mapping[str, str]] = {"queries": "n_queries", "queries with URLs": "n_clicks"}
+
+    clicks: pl.DataFrame | None = None
+    layout: Layout = field(default_factory=Layout)
+
+    def __post_init__(self) -> None:
+        _check_tallied(self.frame, TALLIES_SCHEMA, keys=["query"], what="queries")
+        if self.clicks is not None:
+            _check_tallied(self.clicks, CLICKS_SCHEMA, keys=["query", "url"], what="clicks")
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return self.frame.height
+
+    @property
+    def n_clicks(self) -> int:
+        """The number of pairs of a query and a URL."""
+        return 0 if self.clicks is None else self.clicks.height
+
+
+def _check_tallied(frame: pl.DataFrame, schema: Mapping[str, pl.DataType], *, keys: list[str], what: str) -> None:
+    if frame.schema != pl.Schema(schema):
+        raise BadInput(f"tallied {what} have the columns {', '.join(schema)}")
+    if frame.null_count().sum_horizontal().sum():
+        raise BadInput(f"tallied {what} have values that are missing")
+    if frame.select(keys).is_duplicated().any():
+        raise BadInput(f"tallied {what} name one of them twice")

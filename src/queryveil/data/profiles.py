@@ -1,4 +1,4 @@
-"""User profiles: weighted terms per user."""
+"""Profiles of users, and groups of profiles (released by plink)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Profiles(Framed):
             raise BadInput("a user, a list of terms or a list of weights is missing; an empty profile has empty lists")
         if self.frame["user"].is_duplicated().any() or (self.frame["user"] == "").any():
             raise BadInput("every user has one profile and an id that is not empty")
-        check_weighted(self.frame, what="profile")
+        _check_weighted(self.frame, what="profile")
 
     @classmethod
     def from_frame(cls, data: Any) -> Self:
@@ -65,16 +65,12 @@ class Profiles(Framed):
     @classmethod
     def from_dicts(cls, profiles: Mapping[str, Mapping[str, float]]) -> Self:
         """Return the profiles in a dict of weights by term for each user."""
-        return cls.from_frame(
-            pl.DataFrame(
-                {
-                    "user": list(profiles),
-                    "terms": [list(weights) for weights in profiles.values()],
-                    "weights": [[float(weight) for weight in weights.values()] for weights in profiles.values()],
-                },
-                schema=PROFILES_SCHEMA,
-            )
-        )
+        columns = {
+            "user": list(profiles),
+            "terms": [list(weights) for weights in profiles.values()],
+            "weights": [[float(weight) for weight in weights.values()] for weights in profiles.values()],
+        }
+        return cls(frame=pl.DataFrame(columns, schema=PROFILES_SCHEMA))
 
     @property
     def n_users(self) -> int:
@@ -87,7 +83,7 @@ class Profiles(Framed):
         return int(self.frame["terms"].list.len().sum())
 
 
-def check_weighted(frame: pl.DataFrame, *, what: str) -> None:
+def _check_weighted(frame: pl.DataFrame, *, what: str) -> None:
     """Raise unless every list of terms has distinct texts and as many weights, finite and above 0."""
     terms, weights = frame["terms"], frame["weights"]
     if (terms.list.len() != weights.list.len()).any():
@@ -99,3 +95,59 @@ def check_weighted(frame: pl.DataFrame, *, what: str) -> None:
         raise BadInput(f"a term of a {what} is missing or empty; leave it out")
     if all_weights.null_count() or not ((all_weights > 0) & all_weights.is_finite()).all():
         raise BadInput(f"a weight of a {what} is not a number above 0; leave such terms out")
+
+
+GROUPS_SCHEMA: Mapping[str, pl.DataType] = {
+    "group": pl.Int64(),
+    "members": pl.Int64(),
+    "size": pl.Int64(),
+    "terms": pl.List(pl.String()),
+    "weights": pl.List(pl.Float64()),
+    "holders": pl.List(pl.Int64()),
+}
+"""The columns of groups and their types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Groups(Framed):
+    """Released groups of profiles, one row per group; immutable.
+
+    - `frame`: the columns `group` (number), `members` (how many), `size` (the terms in the profiles of all members, a
+      term counted once for each member that has it; |G| in the paper), `terms` and `weights` (the profile of the group)
+      and `holders` (how many members have each term; null where that is not released).
+
+    Examples
+    --------
+    >>> Groups(frame=pl.DataFrame([(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], None)], schema=GROUPS_SCHEMA, orient="row"))
+    Groups(n_groups=1, n_members=3)
+    """
+
+    kind: ClassVar[str] = "groups"
+    noun: ClassVar[str] = "groups"
+    caption: ClassVar[str] = "Groups of profiles"
+    shown: ClassVar[Mapping[str, str]] = {"groups": "n_groups", "members": "n_members"}
+
+    def __post_init__(self) -> None:
+        frame = self.frame
+        if frame.schema != pl.Schema(GROUPS_SCHEMA):
+            raise BadInput(f"groups have the columns {', '.join(GROUPS_SCHEMA)}")
+        if frame.drop("holders").null_count().sum_horizontal().sum() or frame["group"].is_duplicated().any():
+            raise BadInput("a group has no number, the number of another, or lacks members, size, terms or weights")
+        if ((frame["members"] < 1) | (frame["size"] < 0)).any():
+            raise BadInput("a group has at least one member, and its size is a count")
+        _check_weighted(frame, what="group")
+        known = frame.filter(pl.col("holders").is_not_null())
+        if (known["holders"].list.len() != known["terms"].list.len()).any():
+            raise BadInput("a group has another number of terms than of holders")
+        if known["holders"].explode(empty_as_null=False).null_count():
+            raise BadInput("a group says of some of its terms how many members have them, and not of others")
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return self.frame.height
+
+    @property
+    def n_members(self) -> int:
+        """The number of people in all groups."""
+        return int(self.frame["members"].sum())

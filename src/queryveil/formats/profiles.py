@@ -1,8 +1,8 @@
 """Read profiles as JSON lines: one user per line with weighted terms."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import float_info
 from typing import Any
 
 import msgspec
@@ -122,9 +122,4 @@ class _Reader:
 
 
 def _is_weight(value: Any) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return value > 0 and math.isfinite(value)
-    except OverflowError:
-        return False
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= float_info.max
