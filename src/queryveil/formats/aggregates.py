@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import polars as pl
@@ -31,23 +31,22 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fie
 
 def write_groups(groups: Groups, path: Path) -> None:
     """Write one line per group: number, members, size, terms with weights, and holders where they are released."""
-    with path.open("wb") as file:
-        for line in encode_groups(groups.frame):
-            file.write(line + b"\n")
+    path.write_bytes(encode_groups(groups.frame))
 
 
-def encode_groups(frame: pl.DataFrame) -> Iterator[bytes]:
-    """Yield the encoded line of each group."""
-    encoder = msgspec.json.Encoder()
-    for number, members, size, terms, weights, holders in frame.select(list(GROUPS_SCHEMA)).iter_rows():
-        line = _Line(
+def encode_groups(frame: pl.DataFrame) -> bytes:
+    """Return the lines of groups."""
+    lines = (
+        _Line(
             group=number,
             members=members,
             size=size,
             terms=dict(zip(terms, weights, strict=True)),
             holders=None if holders is None else dict(zip(terms, holders, strict=True)),
         )
-        yield encoder.encode(line)
+        for number, members, size, terms, weights, holders in frame.select(list(GROUPS_SCHEMA)).iter_rows()
+    )
+    return msgspec.json.Encoder().encode_lines(lines)
 
 
 def read_groups(*files: Path | Content) -> Groups:
@@ -104,13 +103,9 @@ def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[dict[Pa
     partial = path.with_name(f".{path.name}.partial")
     with claimed(path):
         try:
+            writers: dict[str, Any] = {".parquet": membership.write_parquet, ".jsonl": membership.write_ndjson}
             with new_file(partial, replace=True, so="nothing was released") as file:
-                if path.suffix == ".parquet":
-                    membership.write_parquet(file)
-                elif path.suffix == ".jsonl":
-                    membership.write_ndjson(file)
-                else:
-                    membership.write_csv(file)
+                writers.get(path.suffix, membership.write_csv)(file)
             yield {partial: path}
         finally:
             with suppress(OSError):
@@ -119,15 +114,11 @@ def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[dict[Pa
 
 def read_membership(path: Path, *, release: Path | None = None) -> pl.DataFrame:
     """Return the membership: the columns user (text) and group (number); `release` is the folder that it belongs to."""
-    path = path if release is None else belonging(path, release)
+    path, schema = path if release is None else belonging(path, release), {"user": pl.String, "group": pl.Int64}
     try:
         if path.suffix == ".parquet":
-            frame = read_parquet(path)
-        elif path.suffix == ".jsonl":
-            frame = pl.read_ndjson(path, schema={"user": pl.String, "group": pl.Int64})
-        else:
-            frame = pl.read_csv(path, schema={"user": pl.String, "group": pl.Int64})
-        return frame.select(pl.col("user").cast(pl.String), pl.col("group").cast(pl.Int64))
+            return read_parquet(path).select(pl.col(name).cast(kind) for name, kind in schema.items())
+        return (pl.read_ndjson if path.suffix == ".jsonl" else pl.read_csv)(path, schema=schema)
     except FileNotFoundError:
         raise BadFile(str(path), "there is no such file") from None
     except (OSError, pl.exceptions.PolarsError):

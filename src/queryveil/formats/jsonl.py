@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
+from queryveil.formats import roles, streams
 from queryveil.formats.records import Reader, Records, line_records
-from queryveil.formats.roles import add_roles, assign_roles, carried_names, check_width, in_role_order
-from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
@@ -88,10 +87,10 @@ def add_keys(
     """
     for one in objects:
         if not one.keys() <= found.keys():
-            add_roles(names, [key for key in one if key not in found], columns=columns)
+            roles.add_roles(names, [key for key in one if key not in found], columns=columns)
             found.update(dict.fromkeys(one))
-    check_width(found, file=file)
-    assign_roles(list(found), file=file, columns=columns, is_surely_header=False, may_lack=True)
+    roles.check_width(found, file=file)
+    roles.assign_roles(list(found), file=file, columns=columns, is_surely_header=False, may_lack=True)
 
 
 def type_roles(values: Mapping[str, list[Any]]) -> Typed:
@@ -128,7 +127,7 @@ class JsonlReader(Reader):
     names: dict[str, str] = field(default_factory=dict)
     file: str = ""
 
-    def add(self, stream: ByteStream) -> None:
+    def add(self, stream: streams.ByteStream) -> None:
         self.file = stream.name
         for records, wrong in line_records(stream, tally=self.tally, reasons=JSON_REASONS):
             objects = decode_lines(records, wrong=wrong)
@@ -137,7 +136,7 @@ class JsonlReader(Reader):
 
     def _read(self, objects: list[dict[str, Any]], *, wrong: Bytes) -> None:
         add_keys(objects, found=self.found, names=self.names, columns=self.columns, file=self.file)
-        carried = carried_names(list(self.found), names=self.names)
+        carried = roles.carried_names(list(self.found), names=self.names)
         typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
         for name, inside in carried.items():
             typed.columns[inside] = _typed_series([one.get(name) for one in objects], wrong=typed.wrong)
@@ -148,10 +147,10 @@ class JsonlReader(Reader):
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return all rows read; a column whose types differ from block to block becomes text."""
         if self.found:
-            assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
+            roles.assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
         names = {role: self.names[role] for role in ROLES if role in self.names} or {"user": "user", "query": "query"}
-        carried = carried_names(list(self.found), names=names)
-        inside = in_role_order((*names, *carried.values()))
+        carried = roles.carried_names(list(self.found), names=names)
+        inside = roles.in_role_order((*names, *carried.values()))
         types: dict[str, set[pl.DataType]] = {name: set() for name in inside}
         for frame in self.frames:
             for name, dtype in frame.schema.items():

@@ -10,8 +10,7 @@ import msgspec
 
 from queryveil.data import Format, Layout
 from queryveil.errors import BadFile, BadParameter
-from queryveil.formats import delimited
-from queryveil.formats.roles import match_known
+from queryveil.formats import delimited, roles
 from queryveil.formats.streams import CODECS, ByteStream
 
 FORMAT_OF_ENDING = {"csv": Format.CSV, "parquet": Format.PARQUET, "pq": Format.PARQUET}
@@ -65,7 +64,7 @@ def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:
         return Format.AOL
     if any(_is_aol(row) for row in rows):
         # A first line with names for user and query is a header: columns go by it, not by their places.
-        is_named = not _is_aol(rows[0]) and {"user", "query"} <= match_known(rows[0]).keys()
+        is_named = not _is_aol(rows[0]) and {"user", "query"} <= roles.match_known(rows[0]).keys()
         return Format.TSV if is_named else Format.AOL
     if any(len(row) == 3 and _COMPACT_TIME.fullmatch(row[1]) for row in rows):
         return Format.EXCITE
@@ -79,8 +78,8 @@ def _is_aol(row: list[str]) -> bool:
 def _by_header(lines: list[str], *, columns: Mapping[str, str]) -> Format | None:
     for separator, found in (("\t", Format.TSV), (",", Format.CSV)):
         names = [name.strip('"') for name in lines[0].split(separator)] if lines else []
-        roles = {**match_known(names), **{role: name for role, name in columns.items() if name in names}}
-        if "user" in roles and "query" in roles:
+        matched = {*roles.match_known(names), *(role for role, name in columns.items() if name in names)}
+        if {"user", "query"} <= matched:
             return found
     return None
 

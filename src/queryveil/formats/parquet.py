@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 from queryveil.data import ROLES, Format, Layout
 from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile
-from queryveil.formats._time_kernels import FIRST_MICROS, LAST_MICROS
+from queryveil.formats import _time_kernels, roles
 from queryveil.formats.records import Reader
-from queryveil.formats.roles import assign_roles, frame_names, in_role_order
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import BAD_RANK, BAD_TIME, REASONS, Typed, type_columns
 
@@ -55,11 +54,11 @@ class ParquetReader(Reader):
     def add(self, stream: ByteStream) -> None:
         with open_parquet(stream, otherwise="this is not a whole Parquet file of flat columns; write it again") as file:
             found = list(file.schema_arrow.names)
-            names = assign_roles(found, file=stream.name, columns=self.columns)
+            names = roles.assign_roles(found, file=stream.name, columns=self.columns)
             if self.layout is not None and self.layout.columns != tuple(found):
                 raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
             self.layout = self.layout or Layout(format=Format.PARQUET, names=names, columns=tuple(found))
-            renamed = frame_names(found, names=names)
+            renamed = roles.frame_names(found, names=names)
             n_before = 0
             for table in [*tables_of(file), file.schema_arrow.empty_table()]:
                 frame = sound_frame(table)
@@ -71,7 +70,7 @@ class ParquetReader(Reader):
         bad = np.flatnonzero(typed.wrong)
         lines = bad.astype(np.int64) + n_before + 1
         self.tally.add(file, lines, reason=lambda i: REASONS[int(typed.wrong[bad[i]])])
-        self.frames.append(typed.frame().select(in_role_order(frame.columns)))
+        self.frames.append(typed.frame().select(roles.in_role_order(frame.columns)))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         assert self.layout is not None
@@ -105,12 +104,12 @@ def type_frame(frame: pl.DataFrame) -> Typed:
 def _has_known_year(column: pl.Series) -> pl.Series:
     """Return whether each time is of the years 1 to 9999; Polars and Parquet know more of them than Python."""
     dtype: Any = column.dtype
-    units = {"ms": 1000, "us": 1, "ns": 0}
-    per_unit = 86_400_000_000 if dtype == pl.Date else units[dtype.time_unit]
-    # Nanoseconds reach from 1677 to 2262.
-    low, high = (FIRST_MICROS // per_unit, LAST_MICROS // per_unit) if per_unit else (None, None)
-    places = column.to_physical().cast(pl.Int64)
-    return (places.is_not_null() if low is None else places.is_between(low, high)).fill_null(False)
+    if dtype != pl.Date and dtype.time_unit == "ns":
+        # Nanoseconds reach from 1677 to 2262.
+        return column.is_not_null()
+    per_unit = 86_400_000_000 if dtype == pl.Date else {"ms": 1000, "us": 1}[dtype.time_unit]
+    first, last = _time_kernels.FIRST_MICROS // per_unit, _time_kernels.LAST_MICROS // per_unit
+    return column.to_physical().cast(pl.Int64).is_between(first, last).fill_null(False)
 
 
 def _as_utc(column: pl.Series) -> pl.Series:

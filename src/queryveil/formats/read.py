@@ -9,10 +9,8 @@ import polars as pl
 
 from queryveil.data import Format, Layout, QueryLog, Reading
 from queryveil.errors import BadParameter, OtherFormat
-from queryveil.formats import _plain, _ubi, delimited, jsonl, parquet
-from queryveil.formats.layouts import sniff
+from queryveil.formats import _plain, _ubi, delimited, jsonl, layouts, parquet, roles
 from queryveil.formats.records import BadRowPolicy, Reader, Tally
-from queryveil.formats.roles import check_roles
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 
 _Choice = TypeVar("_Choice", Format, BadRowPolicy)
@@ -41,14 +39,14 @@ def read_log(
       column has. Roles left out are found by well-known names.
     - `bad_rows`: `fail` raises `BadRows` where rows cannot be read; `skip` leaves them out and counts them.
     """
-    asked = check_roles(columns)
+    asked = roles.check_roles(columns)
     chosen = None if format is None else parse_choice(Format, format, name="format")
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
     if asked and chosen in _FIXED_COLUMNS:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
     frame, layout, reading = read_streams(
         open_streams(source),
-        detect=lambda stream: chosen or sniff(stream, columns=asked),
+        detect=lambda stream: chosen or layouts.sniff(stream, columns=asked),
         reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
     )
     return QueryLog(frame=frame, layout=layout, reading=reading)

@@ -112,17 +112,18 @@ def split(
 ) -> Iterator[Records]:
     """Yield the records of a stream but for its header block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
-    splitter = _Splitter(dialect=dialect, n_columns=n_columns, max_bytes=max_bytes)
+    most_records = max(1, _MOST_FIELDS // max(1, n_columns))
     for block, is_last in _with_last(blocks):
         data = carry + block
         if is_last and not data.endswith(b"\n"):
             data += b"\n"
-        begin, n_line_ends, is_full = 0, data.count(b"\n"), True
+        # There are as many records as fit into the places, and at most one more than there are line ends.
+        begin, is_full, room = 0, True, (min(data.count(b"\n") + 1, most_records), n_columns)
         while is_full:
-            records, begin, skipping = splitter.split(
-                data, begin=begin, n_line_ends=n_line_ends, is_last=is_last, skipping=skipping, line=line
+            records, begin, skipping = _split(
+                data, dialect, room, begin=begin, is_last=is_last, skipping=skipping, line=line, max_bytes=max_bytes
             )
-            line, is_full = records.end_line, len(records.lines) == splitter.most_records
+            line, is_full = records.end_line, len(records.lines) == most_records
             if len(records.lines):
                 yield records.only(np.arange(1, len(records.lines))) if has_header else records
                 has_header = False
@@ -135,12 +136,11 @@ def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
         return []
     data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
     # A header is looked for in the head alone, so this is the end of it.
-    counted, *_ = _Splitter(dialect=dialect, n_columns=1).split(data)
+    counted, *_ = _split(data, dialect, (1, 1))
     if not len(counted.lines):
         return []
     n_columns = int(counted.counts[0])
-    records, *_ = _Splitter(dialect=dialect, n_columns=n_columns).split(data)
-    header = records.only(np.arange(1))
+    header, *_ = _split(data, dialect, (1, n_columns))
     if int(header.flags[0]) & ~fields.LATIN1:
         return []
     return [header.column(i).item() for i in range(n_columns)]
@@ -154,51 +154,40 @@ def _with_last(blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
     yield before, True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Splitter:
-    dialect: Dialect
-    n_columns: int
-    max_bytes: int = MAX_RECORD_BYTES
+def _split(
+    data: bytes,
+    dialect: Dialect,
+    room: tuple[int, int],
+    *,
+    begin: int = 0,
+    is_last: bool = True,
+    skipping: bool = False,
+    line: int = 1,
+    max_bytes: int = MAX_RECORD_BYTES,
+) -> tuple[Records, int, bool]:
+    """Return the records from `begin` on, where the rest begins, and whether that is inside a line too long.
 
-    @property
-    def most_records(self) -> int:
-        """How many records are split at once."""
-        return max(1, _MOST_FIELDS // max(1, self.n_columns))
-
-    def split(
-        self,
-        data: bytes,
-        *,
-        begin: int = 0,
-        n_line_ends: int = 0,
-        is_last: bool = True,
-        skipping: bool = False,
-        line: int = 1,
-    ) -> tuple[Records, int, bool]:
-        """Return the records from `begin` on, where the rest begins, and whether that is inside a line too long.
-
-        There are as many as fit into the places, and at most one more than there are line ends.
-        """
-        capacity = min(n_line_ends + 1, self.most_records)
-        starts, ends = (np.empty((capacity, self.n_columns), dtype=np.int32) for _ in range(2))
-        lines, counts = (np.empty(capacity, dtype=np.int32) for _ in range(2))
-        flags = np.empty(capacity, dtype=np.uint8)
-        array = np.frombuffer(data, dtype=np.uint8)
-        delimiter, quote = ord(self.dialect.delimiter), self.dialect.quote
-        n, rest, n_lines, skipping = fields.split_records(
-            array, begin, delimiter, quote, is_last, skipping, self.max_bytes, starts, ends, lines, counts, flags
-        )
-        records = Records(
-            data=array,
-            dialect=self.dialect,
-            starts=starts[:n],
-            ends=ends[:n],
-            lines=lines[:n].astype(np.int64) + line,
-            counts=counts[:n],
-            flags=flags[:n],
-            end_line=line + n_lines,
-        )
-        return records, rest, skipping
+    `room` is for how many records of how many fields there are places.
+    """
+    starts, ends = np.empty((2, *room), dtype=np.int32)
+    lines, counts = np.empty((2, room[0]), dtype=np.int32)
+    flags = np.empty(room[0], dtype=np.uint8)
+    array = np.frombuffer(data, dtype=np.uint8)
+    delimiter, quote = ord(dialect.delimiter), dialect.quote
+    n, rest, n_lines, skipping = fields.split_records(
+        array, begin, delimiter, quote, is_last, skipping, max_bytes, starts, ends, lines, counts, flags
+    )
+    records = Records(
+        data=array,
+        dialect=dialect,
+        starts=starts[:n],
+        ends=ends[:n],
+        lines=lines[:n].astype(np.int64) + line,
+        counts=counts[:n],
+        flags=flags[:n],
+        end_line=line + n_lines,
+    )
+    return records, rest, skipping
 
 
 class BadRowPolicy(StrEnum):

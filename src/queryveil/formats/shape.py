@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from queryveil.data import Format
 from queryveil.errors import BadFile
-from queryveil.formats.delimited import is_aol_header
+from queryveil.formats import delimited
 from queryveil.formats.streams import ByteStream, Content
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -59,7 +59,7 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
             names = _header(stream.head, separator=_SEPARATORS[format]) if format in _SEPARATORS else ()
             if format is Format.AOL:
                 found = _header(stream.head, separator="\t")
-                names = found if is_aol_header(list(found)) else ()
+                names = found if delimited.is_aol_header(list(found)) else ()
     except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
         return Shape(n_hidden=1)
     return Shape(columns=names, n_hidden=n_packed)

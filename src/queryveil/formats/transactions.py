@@ -12,10 +12,9 @@ import pyarrow as pa
 from queryveil.data import TRANSACTIONS_SCHEMA, Bytes, Format, Layout, Transactions
 from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile, BadInput, BadParameter
-from queryveil.formats import _plain, delimited, jsonl, layouts, parquet
+from queryveil.formats import _plain, delimited, jsonl, layouts, parquet, roles
 from queryveil.formats.read import parse_choice, read_streams
 from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, line_records, split
-from queryveil.formats.roles import check_width
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 from queryveil.formats.write import write_frame
 
@@ -84,7 +83,7 @@ class RowReader(Reader):
         found = first_record(stream, dialect=dialect)
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
-        check_width(found, file=stream.name)
+        roles.check_width(found, file=stream.name)
         for records in split(stream.blocks(), dialect=dialect, n_columns=len(found), has_header=True):
             wrong = records.faults()
             good = records.only(np.flatnonzero(wrong == 0))

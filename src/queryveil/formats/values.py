@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes
-from queryveil.formats import _time_kernels
-from queryveil.formats.roles import in_role_order
+from queryveil.formats import _time_kernels, roles
 
 DAY, SECONDS, COMPACT = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%y%m%d%H%M%S"
 ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US = "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us"
@@ -101,7 +100,7 @@ class Typed:
 
     def frame(self) -> pl.DataFrame:
         """Return the rows that can be read, the roles first."""
-        frame = pl.DataFrame({name: self.columns[name] for name in in_role_order(self.columns)})
+        frame = pl.DataFrame({name: self.columns[name] for name in roles.in_role_order(self.columns)})
         return frame.filter(pl.Series(self.wrong == 0)) if self.wrong.any() else frame
 
 

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout, QueryLog
 from queryveil.errors import BadInput, NotWritten
-from queryveil.formats import _plain, _ubi, delimited
-from queryveil.formats.roles import frame_names
+from queryveil.formats import _plain, _ubi, delimited, roles
 from queryveil.formats.values import write_times
 
 _SLICE_ROWS = 1 << 19
@@ -103,7 +102,7 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
     if fixed is not None:
         absent = [pl.lit(None, dtype=pl.String).alias(role) for role in fixed if role not in frame.columns]
         return frame.with_columns(absent).select(pl.col(role).alias(name) for role, name in fixed.items())
-    outside = {inside: name for name, inside in frame_names(layout.columns, names=layout.names).items()}
+    outside = {inside: name for name, inside in roles.frame_names(layout.columns, names=layout.names).items()}
     names = {inside: outside.get(inside, inside) for inside in frame.columns}
     # A column that came into the log later may be called as one of the file's is.
     for inside in frame.columns:

@@ -126,13 +126,13 @@ def find_layout(
         raise BadFile(source, f"{chosen} cannot be read as a stream; give --format, one of {known}")
     match chosen:
         case Format.AOL:
-            return delimited.detect_aol(head).layout
+            return delimited.detect_aol(head)
         case Format.EXCITE:
             return delimited.excite_layout()
         case Format.JSONL:
             return _json_layout(data, names=names, source=source, is_certain=is_certain)
         case _:
-            return delimited.detect_csv(head, format=chosen, columns=names).layout
+            return delimited.detect_csv(head, format=chosen, columns=names)
 
 
 def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:

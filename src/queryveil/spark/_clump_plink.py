@@ -16,14 +16,13 @@ from pyspark.sql import functions as F
 
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadRow
-from queryveil.formats.aggregates import encode_groups
-from queryveil.formats.transactions import arrange_transactions, transactions_layout
+from queryveil.formats import aggregates, transactions
 from queryveil.methods import Clump, Partition, Plink
 from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.settings import Representative
 from queryveil.release import ColumnPolicy, Manifest
-from queryveil.spark._executors import map_groups, stored, to_polars
-from queryveil.spark._shards import SHARD, Outcome, Sharding, ShardReport, Shards, insert_warnings, mean, total
+from queryveil.spark import _executors
+from queryveil.spark._shards import SHARD, Outcome, Sharding, ShardReport, Shards, mean, total
 from queryveil.spark._writing import ClusterRelease, OutputFormat, release_rows
 from queryveil.text.taxonomy import Taxonomy
 
@@ -42,8 +41,6 @@ COUNTED = pa.schema(
 """Groups with the holders of each released term, and their size before terms were dropped (`whole`)."""
 
 _DIGITS = 6
-
-
 _RELEASED = ("members", "size", "terms", "weights", "holders")
 
 
@@ -72,12 +69,11 @@ def anonymize_transactions(method: Clump | Partition, sharding: Sharding) -> Clu
         "average_length": round(sum(n_released) / max(1, n_after), 3),
         "average_level": round(mean(manifests, "average_level", weights=n_released), 3),
     }
-    layout = transactions_layout(sharding.log.layout)
+    layout = transactions.transactions_layout(sharding.log.layout)
+    arrange = partial(transactions.arrange_transactions, layout=layout)
     return ClusterRelease(
         frame=_renumbered(found.frame, "number", ("items",), seed=method.seed).withColumnRenamed("user", "id"),
-        written=OutputFormat(
-            kind="transactions", layout=layout, arrange=partial(arrange_transactions, layout=layout), names={}
-        ),
+        written=OutputFormat(kind="transactions", layout=layout, arrange=arrange, names={}),
         manifest=sharding.manifest(
             found,
             n_rows=n_after,
@@ -111,12 +107,12 @@ def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
 def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
     """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
     schema = COUNTED.append(pa.field(SHARD, pa.int32()))
-    joined = map_groups(groups, SHARD, _joined, schema, needed=needed, union=union, schema=schema)
-    return stored(joined, f"{scratch}/joined")
+    joined = _executors.map_groups(groups, SHARD, _joined, schema, needed=needed, union=union, schema=schema)
+    return _executors.stored(joined, f"{scratch}/joined")
 
 
 def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> pa.Table:
-    frame = to_polars(table).sort("group")
+    frame = _executors.to_polars(table).sort("group")
     into = pl.DataFrame({"group": frame["group"], "into": places(frame["whole"].to_list(), needed=needed)})
     frame = frame.join(into, on="group")
     sums = frame.group_by("into").agg(pl.col("members", "size", "whole").sum(), pl.col(SHARD).first())
@@ -172,7 +168,7 @@ def anonymize_plink(method: Plink, sharding: Sharding) -> ClusterRelease:
         layout=Layout(format=Format.JSONL, has_header=False),
         arrange=_numbered,
         names={},
-        encode=_encoded,
+        encode=aggregates.encode_groups,
     )
     if not method.strict:
         groups = groups.withColumn("holders", F.lit(None).cast("array<bigint>"))
@@ -253,13 +249,8 @@ def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_op
     is_binary = not total(reports, "not_binary")
     if is_binary and n_members and method.representative is Representative.CENTROID and not method.strict:
         said.append("the weight of a term is the share of its group's members that have it")
-    return insert_warnings(base.warnings, said, first=0)
+    return [*said, *base.warnings]
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.rename({"user": "group"}).with_columns(pl.col("group").cast(pl.Int64))
-
-
-def _encoded(frame: pl.DataFrame, begin: int) -> bytes:
-    del begin
-    return b"".join(line + b"\n" for line in encode_groups(_numbered(frame)))

@@ -17,32 +17,17 @@ from queryveil.methods.dp._noise import draw
 from queryveil.methods.dp.dp import by_count, is_url, may_leave
 from queryveil.release import Noise, Release
 from queryveil.rng import generator
+from queryveil.spark import _histories, _writing
 from queryveil.spark._executors import Batches, SparkLog, map_batches, stored, to_polars
-from queryveil.spark._histories import exclude_bots
-from queryveil.spark._writing import derive_secret, keyed_digests
 from queryveil.text.tokens import encode, normalise
 
 _ITEMS_AT_ONCE = 5_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Picking:
-    """How a person's few items are picked: by digests that look random to whoever does not know the secret.
-
-    Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides.
-    """
-
-    names: tuple[str, ...]
-    most: int
-    choose: Choice
-    secret: bytes
-    by_blanks: bool
-
-
 def anonymize_dp(method: Dp, log: SparkLog, *, scratch: str) -> Release:
     """Return the release, which has come to the driver: noisy counts of common queries."""
     method.check(log.empty)
-    rows = exclude_bots(log, threshold=method.bot_threshold).frame
+    rows = _histories.exclude_bots(log, threshold=method.bot_threshold).frame
     by_blanks = log.layout.terms_are_items
     tallied = _Tallying(method=method, scratch=scratch, rng=generator(method.seed), by_blanks=by_blanks)
     queries = tallied.rounds(rows, "queries", out=None)
@@ -64,34 +49,29 @@ class _Tallying:
 
     def rounds(self, rows: DataFrame, what: str, *, out: pl.DataFrame | None) -> pl.DataFrame:
         """Return the released items with their noisy counts; clicks are counted for the queries that are `out`."""
-        names = ("query",) if what == "queries" else ("query", "url")
+        names = ["query"] if what == "queries" else ["query", "url"]
         found = pl.DataFrame(schema=dict.fromkeys(names, pl.String) | {"count": pl.Int64})
+        own, share = rows.select("user", *names).repartition("user"), rows.sparkSession.sparkContext.broadcast
         for number, plan in enumerate(self.method.noise):
             if plan.what != what:
                 continue
             progress.step(f"counting {what}")
-            picking = _Picking(
+            # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
+            picks = map_batches(
+                own,
+                _picked,
+                pa.schema([(name, pa.string()) for name in names]),
                 names=names,
                 most=plan.max_items,
                 choose=self.method.choose,
-                secret=derive_secret(self.method.seed, f"picks {number}"),
+                secret=_writing.derive_secret(self.method.seed, f"picks {number}"),
                 by_blanks=self.by_blanks,
+                gone=share(found.select(names)),
+                out=share(None if out is None else out.select("query")),
             )
-            # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
-            counts = self._counts(rows, picking, gone=found, out=out, name=f"counts-{number}")
-            found = pl.concat([found, self._noisy(counts, plan, names=list(names))])
+            counts = stored(picks.groupBy(*names).count(), f"{self.scratch}/counts-{number}")
+            found = pl.concat([found, self._noisy(counts, plan, names=names)])
         return found
-
-    def _counts(
-        self, rows: DataFrame, picking: _Picking, *, gone: pl.DataFrame, out: pl.DataFrame | None, name: str
-    ) -> DataFrame:
-        share = rows.sparkSession.sparkContext.broadcast
-        known = share(None if out is None else out.select("query"))
-        own = rows.select("user", *picking.names).repartition("user")
-        schema = pa.schema([(each, pa.string()) for each in picking.names])
-        gone_too = share(gone.select(picking.names))
-        picks = map_batches(own, _picked, schema, picking=picking, gone=gone_too, out=known)
-        return stored(picks.groupBy(*picking.names).count(), f"{self.scratch}/{name}")
 
     def _noisy(self, counts: DataFrame, plan: Noise, *, names: list[str]) -> pl.DataFrame:
         """Draw noise for every count, as many at once as fit into the driver, and keep what is released."""
@@ -110,21 +90,30 @@ class _Tallying:
 
 
 def _picked(
-    batches: Batches, *, picking: _Picking, gone: Broadcast[pl.DataFrame], out: Broadcast[pl.DataFrame | None]
+    batches: Batches,
+    *,
+    names: list[str],
+    most: int,
+    choose: Choice,
+    secret: bytes,
+    by_blanks: bool,
+    gone: Broadcast[pl.DataFrame],
+    out: Broadcast[pl.DataFrame | None],
 ) -> Batches:
     """Return the items that each user of this partition contributes, at most `most` of them and each once."""
-    names = list(picking.names)
+    # Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides;
+    # so picks go by digests, which look random to whoever does not know the secret.
     like = pa.schema([(name, pa.string()) for name in ("user", *names)])
-    items = _tidy(to_polars(batches, like=like), by_blanks=picking.by_blanks)
+    items = _tidy(to_polars(batches, like=like), by_blanks=by_blanks)
     if "url" in names and out.value is not None:
         items = items.filter(is_url(items["url"])).join(out.value, on="query", how="semi")
     items = items.group_by("user", *names).agg(times=pl.len()).join(gone.value, on=names, how="anti")
     if not items.height:
         return
     texts = items.select(text=pl.concat_str("user", *names, separator="\0"))["text"]
-    items = items.with_columns(chance=pl.Series(keyed_digests(texts, secret=picking.secret), dtype=pl.Binary))
-    first = ["times", "chance"] if picking.choose is Choice.FREQUENT else ["chance"]
-    picked = items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(picking.most)
+    items = items.with_columns(chance=pl.Series(_writing.keyed_digests(texts, secret=secret), dtype=pl.Binary))
+    first = ["times", "chance"] if choose is Choice.FREQUENT else ["chance"]
+    picked = items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(most)
     table = picked.select(names).to_arrow()
     yield from table.cast(pa.schema([(name, pa.string()) for name in names])).to_batches(65_536)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from traceback import extract_tb
 from typing import Any, Self
 
 import numpy as np
@@ -78,7 +79,9 @@ def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of Polars is no Exception
-            raise RuntimeError(f"queryveil-failed:{type(error).__name__} {_where(error)}") from None
+            place = extract_tb(error.__traceback__)[-1]
+            told = f"queryveil-failed:{type(error).__name__} in {place.name}, line {place.lineno}"
+            raise RuntimeError(told) from None
 
     return run
 
@@ -92,13 +95,6 @@ def _mask_group_errors(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Tab
         return next(inner(iter([table])))
 
     return run
-
-
-def _where(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f"in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}"
 
 
 def retry_py4j(ask: Callable[[], object]) -> None:

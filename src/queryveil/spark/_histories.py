@@ -53,21 +53,16 @@ def arrow_lists(ptr: Int64s, values: object) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ptr.astype(np.int32)), pa.array(values))
 
 
-def number_owners(frame: pl.DataFrame, *, window: str | None) -> tuple[Int32s, pl.DataFrame]:
-    """Return the number of the history that each row belongs to, and the user and window of each history."""
-    windows = pl.Series("window", np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
-    keys = frame.select("user").with_columns(window=windows.alias("window"))
-    owners = keys.unique(maintain_order=True).with_row_index("owner")
-    codes = keys.join(owners, on=["user", "window"], how="left", maintain_order="left")["owner"]
-    return codes.to_numpy().astype(np.int32), owners.select("user", "window")
-
-
 def read_histories(
     frame: pl.DataFrame, *, window: str | None, by_blanks: bool
 ) -> tuple[Tokens, Int32s, pl.DataFrame, Histories]:
     """Return the tokens of rows, the history that each row belongs to, whose each history is, and the histories."""
     tokens = tokenize(frame["query"], by_blanks=by_blanks)
-    owners, who = number_owners(frame, window=window)
+    windows = pl.Series(np.zeros(frame.height, np.int64)) if window is None else windows_of(frame, window)
+    keys = frame.select("user").with_columns(windows.alias("window"))
+    who = keys.unique(maintain_order=True)
+    codes = keys.join(who.with_row_index("owner"), on=["user", "window"], how="left", maintain_order="left")["owner"]
+    owners = codes.to_numpy().astype(np.int32)
     return tokens, owners, who, collect(tokens, owners, n_users=who.height)
 
 

@@ -14,7 +14,7 @@ from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.release import Ids, Manifest, TimeDetail
-from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, insert_warnings, sum_tables, total
+from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, sum_tables, total
 from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, release_rows
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
@@ -167,4 +167,5 @@ def _warnings(
             f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
             "--min-query-users 2 drops them"
         )
-    return insert_warnings(base.warnings, said, first=len(own))
+    # Where a local manifest has them: behind those of its columns.
+    return [*base.warnings[: len(own)], *said, *base.warnings[len(own) :]]

@@ -17,15 +17,12 @@ from queryveil import progress
 from queryveil.data import Int8s, Int32s
 from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
-from queryveil.methods.km._deletion import Objective, orders, term_values
-from queryveil.methods.km._pivot_kernels import settle_labels, share_out
-from queryveil.methods.km.combinations import index_terms
+from queryveil.methods.km import _deletion, _pivot_kernels, combinations
 from queryveil.release import Counts, ids_per_window
 from queryveil.rng import generator
-from queryveil.spark import _executors, _histories
+from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
 from queryveil.spark._histories import LABELLED, Vocabulary, arrow_lists, list_rows, strip_windows
-from queryveil.spark._writing import ClusterRelease, log_output, release_rows
 from queryveil.text.histories import rewrite
 
 STATE = pa.schema([*LABELLED, ("kept", pa.list_(pa.int8())), ("first_changed", pa.int32())])
@@ -100,7 +97,7 @@ def count_words(released: DataFrame) -> int:
     return int(released.agg(F.sum(F.size(F.split("query", " "))).alias("n")).collect()[0]["n"] or 0)
 
 
-def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> ClusterRelease:
+def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.ClusterRelease:
     """Return the rows of a release that keeps the promise."""
     method.columns.check(log.columns)
     if method.window is not None and "time" not in log.columns:
@@ -118,7 +115,7 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> ClusterRelease:
     progress.step("writing queries")
     rewritten = rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks)
     rewritten = stored(rewritten, f"{scratch}/released")
-    released = release_rows(rewritten, method.columns, seed=method.seed)
+    released = _writing.release_rows(rewritten, method.columns, seed=method.seed)
     n_without_before = vocabulary.n_rows_without_terms
     removed = {
         "bad_rows_skipped": log.reading.n_bad_rows_skipped,
@@ -138,8 +135,8 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> ClusterRelease:
     manifest = method.manifest(
         log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=notes
     )
-    written = log_output(log.layout, released.frame.columns)
-    return ClusterRelease(frame=released.frame, written=written, manifest=manifest)
+    written = _writing.log_output(log.layout, released.frame.columns)
+    return _writing.ClusterRelease(frame=released.frame, written=written, manifest=manifest)
 
 
 def _best(
@@ -147,14 +144,14 @@ def _best(
 ) -> tuple[DataFrame, int, list[str]]:
     """Return the terms that each user keeps in the best outcome, how many terms are left, and notes on it."""
     words = strip_windows(vocabulary.terms, window=method.window)
-    worth, n_without = term_values(words, target=method.target, values=method.values)
-    objective = Objective(target=method.target, worth=worth)
+    worth, n_without = _deletion.term_values(words, target=method.target, values=method.values)
+    objective = _deletion.Objective(target=method.target, worth=worth)
     scores = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
     _, ordering = generator(method.seed).spawn(2)
     outcomes = [
         _outcome(method, order, histories, vocabulary, objective, scratch=f"{scratch}/order-{number}")
         for number, order in enumerate(
-            orders(scores, frequency=vocabulary.frequency, objective=objective, rng=ordering)
+            _deletion.orders(scores, frequency=vocabulary.frequency, objective=objective, rng=ordering)
         )
     ]
     _, kept, n_terms = max(outcomes, key=lambda outcome: outcome[0])
@@ -163,7 +160,13 @@ def _best(
 
 
 def _outcome(
-    method: Km, order: Int32s, histories: DataFrame, vocabulary: Vocabulary, objective: Objective, *, scratch: str
+    method: Km,
+    order: Int32s,
+    histories: DataFrame,
+    vocabulary: Vocabulary,
+    objective: _deletion.Objective,
+    *,
+    scratch: str,
 ) -> tuple[float, DataFrame, int]:
     """Return the value of an outcome, the terms that each user keeps in it, and how many terms are left."""
     terms = histories.sparkSession.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
@@ -227,7 +230,7 @@ def _all_kept(batches: Batches) -> Batches:
 def _sent(batches: Batches, *, is_open: Broadcast[Int8s], n_shards: int) -> Batches:
     for batch in batches:
         (ptr, labels), kept = list_rows(batch["labels"]), list_rows(batch["kept"]).values.copy()
-        shard, row, begins, places = share_out(ptr, labels, kept, is_open.value, n_shards)
+        shard, row, begins, places = _pivot_kernels.share_out(ptr, labels, kept, is_open.value, n_shards)
         uid = batch["uid"].to_numpy()[row]
         columns = [shard, uid, arrow_lists(begins, labels[places]), arrow_lists(begins, kept[places])]
         yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_MESSAGES)
@@ -239,11 +242,11 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     n_labels = len(is_open.value)
     mine = np.arange(table["shard"][0].as_py(), n_labels, n_shards)
     pivots = mine[is_open.value[mine] == 1].astype(np.int32)
-    index, kept = index_terms(rows, n_terms=n_labels), before.copy()
+    index, kept = combinations.index_terms(rows, n_terms=n_labels), before.copy()
     # A longer combination than any history has is in none of them.
     m = max(1, min(m, int(rows.lengths.max(initial=1))))
     work = np.zeros((2, n_labels), np.int32)
-    settle_labels(pivots, index, kept, k, m, work)
+    _pivot_kernels.settle_labels(pivots, index, kept, k, m, work)
     changed = np.flatnonzero(kept != before)
     uid = table["uid"].to_numpy()[index.entry_user[changed]]
     return pa.table([pa.array(uid), pa.array(rows.values[changed]), pa.array(kept[changed])], schema=_CHANGES)

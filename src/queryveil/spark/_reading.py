@@ -22,13 +22,8 @@ from pyspark.sql import functions as F
 
 from queryveil.data import ROLES, Format, Layout, QueryLog, Reading
 from queryveil.errors import BadFile, BadParameter, BadRow, BadRows, EngineFailed, NotYet, OtherFormat
-from queryveil.formats import delimited
-from queryveil.formats.layouts import sniff
-from queryveil.formats.parquet import type_frame
-from queryveil.formats.read import parse_choice, read_bytes
+from queryveil.formats import delimited, layouts, parquet, read, roles, streams
 from queryveil.formats.records import BadRowPolicy
-from queryveil.formats.roles import assign_roles, check_roles, frame_names
-from queryveil.formats.streams import ByteStream
 from queryveil.spark import _executors
 from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, translate_spark_errors
 from queryveil.spark._storage import Storage
@@ -114,9 +109,9 @@ def read_log(
     bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL,
 ) -> SparkLog:
     """Read a query log: a path, a folder, a glob or several of them, as `queryveil.read_log` would."""
-    asked = check_roles(columns)
-    chosen = None if format is None else parse_choice(Format, format, name="format")
-    policy = parse_choice(BadRowPolicy, bad_rows, name="bad_rows")
+    asked = roles.check_roles(columns)
+    chosen = None if format is None else read.parse_choice(Format, format, name="format")
+    policy = read.parse_choice(BadRowPolicy, bad_rows, name="bad_rows")
     storage = Storage(spark=spark)
     files = _files(storage, [source] if isinstance(source, str) else list(source))
     paths = [path for path, _ in files]
@@ -166,23 +161,22 @@ def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
     with TemporaryDirectory() as folder:
         beginning = Path(folder) / _file_name(path)
         beginning.write_bytes(head)
-        with ByteStream(beginning) as stream:
-            return sniff(stream, columns=columns)
+        with streams.ByteStream(beginning) as stream:
+            return layouts.sniff(stream, columns=columns)
 
 
 def _read_parquet(
     storage: Storage, paths: list[str], *, columns: Mapping[str, str], bad_rows: BadRowPolicy
 ) -> SparkLog:
     raw = _opened(storage, paths)
-    names = assign_roles(raw.columns, file=_file_name(paths[0]), columns=columns)
-    inside = frame_names(raw.columns, names=names)
-    roles = [role for role in ROLES if role in names]
-    order = roles + [inside[name] for name in raw.columns if inside[name] not in ROLES]
+    names = roles.assign_roles(raw.columns, file=_file_name(paths[0]), columns=columns)
+    inside = roles.frame_names(raw.columns, names=names)
+    order = roles.in_role_order(inside[name] for name in raw.columns)
     _check_names(order, path=paths[0])
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
     given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
-    reports = _collect_reports(map_batches(given.select(roles), _judge_rows, _PIECE_REPORT))
+    reports = _collect_reports(map_batches(given.select(list(names)), _judge_rows, _PIECE_REPORT))
     n_bad = sum(each.n_bad for each in reports)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
         why = f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
@@ -223,13 +217,13 @@ def _check_names(names: list[str], *, path: str) -> None:
 
 
 def _typed(rows: pa.Table | pa.RecordBatch) -> pl.DataFrame:
-    return type_frame(pl.DataFrame(rows)).frame().select(rows.schema.names)
+    return parquet.type_frame(pl.DataFrame(rows)).frame().select(rows.schema.names)
 
 
 def _judge_rows(batches: Batches) -> Batches:
     n_rows, n_bad = 0, 0
     for batch in batches:
-        wrong = type_frame(pl.DataFrame(batch)).wrong
+        wrong = parquet.type_frame(pl.DataFrame(batch)).wrong
         n_bad += int(np.count_nonzero(wrong))
         n_rows += int(np.count_nonzero(wrong == 0))
     yield _PieceReport(n_rows=n_rows, n_bad=n_bad).batch
@@ -251,7 +245,7 @@ def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Op
     first = heads[paths[0]]
     whole = first.rpartition(b"\n")[0] + b"\n" if b"\n" in first else first
     named, skip = _file_name(paths[0]), BadRowPolicy.SKIP
-    begun = read_bytes(whole, name=named, format=options.format, columns=options.columns, bad_rows=skip)
+    begun = read.read_bytes(whole, name=named, format=options.format, columns=options.columns, bad_rows=skip)
     if options.format is Format.JSONL:
         # Which keys are user and query is told from the beginning, for all files and pieces alike.
         names = {role: begun.layout.names[role] for role in ("user", "query")}
@@ -259,7 +253,7 @@ def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Op
     elif begun.layout.has_header:
         lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
         # Of AOL's files some begin with a row.
-        is_named = delimited.is_aol_header_line if options.format is Format.AOL else bool
+        is_named = _is_aol_header if options.format is Format.AOL else bool
         headers = {path: line for path, line in lines.items() if is_named(line)}
         options = msgspec.structs.replace(options, headers=headers)
     # The bytes of a line come as they are, UTF-8 or not.
@@ -267,6 +261,10 @@ def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Op
     where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
     contents = text.select(F.col("value").cast("binary").alias("content"), *where)
     return _read(contents, _pieces, options=options, begun=begun)
+
+
+def _is_aol_header(line: bytes) -> bool:
+    return delimited.is_aol_header(line.decode("latin-1").split("\t"))
 
 
 def _read_whole(spark: SparkSession, paths: list[str], *, options: _Options) -> SparkLog:
@@ -280,7 +278,7 @@ def _read(contents: DataFrame, pieces: _Pieces, *, options: _Options, begun: Que
     reports = _collect_reports(map_batches(contents, _inspect_pieces, _PIECE_REPORT, pieces=pieces, options=options))
     if not reports:
         # Nothing but blank lines.
-        blank = begun or read_bytes(b"\n", name="the log", format=options.format, columns=options.columns)
+        blank = begun or read.read_bytes(b"\n", name="the log", format=options.format, columns=options.columns)
         return SparkLog.of(blank, spark=contents.sparkSession)
     reports.sort(key=lambda each: (each.path, each.start, each.n_lines))
     _check_bad(reports, policy=options.bad_rows)
@@ -300,11 +298,9 @@ def _common(schemas: list[pa.Schema]) -> pa.Schema:
     kinds: dict[str, set[pa.DataType]] = {}
     for field in chain.from_iterable(schemas):
         kinds.setdefault(field.name, set()).add(field.type)
-    known = {name: found - {pa.null()} for name, found in kinds.items()}
-    order = [role for role in ROLES if role in known] + [name for name in known if name not in ROLES]
-    return spark_types(
-        pa.schema([(name, next(iter(known[name])) if len(known[name]) == 1 else pa.string()) for name in order])
-    )
+    known = {name: list(kinds[name] - {pa.null()}) for name in roles.in_role_order(kinds)}
+    types = [(name, found[0] if len(found) == 1 else pa.string()) for name, found in known.items()]
+    return spark_types(pa.schema(types))
 
 
 def _check_bad(reports: list[_PieceReport], *, policy: BadRowPolicy) -> None:
@@ -352,7 +348,9 @@ def _pieces(batches: Batches, *, options: _Options) -> Iterator[_Piece]:
 
 def _parsed(piece: _Piece, options: _Options) -> QueryLog:
     name = _file_name(piece.path)
-    return read_bytes(piece.data, name=name, format=options.format, columns=options.columns, bad_rows=options.bad_rows)
+    return read.read_bytes(
+        piece.data, name=name, format=options.format, columns=options.columns, bad_rows=options.bad_rows
+    )
 
 
 def _inspect_pieces(batches: Batches, *, pieces: _Pieces, options: _Options) -> Batches:

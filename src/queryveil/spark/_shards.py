@@ -22,9 +22,8 @@ from queryveil.data import ROLES, Layout, QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.release import Counts, Manifest, Release
 from queryveil.settings import is_whole
-from queryveil.spark import _executors
+from queryveil.spark import _executors, _writing
 from queryveil.spark._executors import Batches, SparkLog, spark_types, to_polars
-from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests
 
 
 class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +60,6 @@ def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float
     whole = sum(weights)
     values = (manifest.measures.get(measure, 0.0) for manifest in manifests)
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / whole if whole else 0.0
-
-
-def insert_warnings(base: Sequence[str], found: Sequence[str], *, first: int) -> list[str]:
-    """Return warnings with further ones inserted after the `first` ones, where a local manifest has them."""
-    return [*base[:first], *found, *base[first:]]
 
 
 USERS_PER_SHARD = 50_000
@@ -134,7 +128,7 @@ class Sharding:
         shard it is the local method, and raises what that raises.
         """
         log, n_shards = self.log, self.shards or max(1, -(-self.n_users // USERS_PER_SHARD))
-        secret = derive_secret(method.seed, "shards")
+        secret = _writing.derive_secret(method.seed, "shards")
         # Privacy: the seed stays behind; what chance a shard has follows from the secret.
         shipped = log.frame.sparkSession.sparkContext.broadcast(replace(method, seed=None))
         rows = log.frame.select([name for name in log.columns if name in columns])
@@ -171,13 +165,13 @@ class Sharding:
 
 
 def anonymize_in_shards(
-    anonymize: Callable[[Any, Sharding], ClusterRelease],
+    anonymize: Callable[[Any, Sharding], _writing.ClusterRelease],
     method: Any,
     log: SparkLog,
     *,
     shards: int | None,
     scratch: str,
-) -> ClusterRelease | Release:
+) -> _writing.ClusterRelease | Release:
     """Return what `anonymize` makes of a log in shards, or a release of the driver if nothing is left of it."""
     if shards is not None and (not is_whole(shards) or shards < 1):
         raise BadParameter("shards", shards, allowed="1 or more")
@@ -210,7 +204,7 @@ def assign_shards(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.
     for batch in batches:
         frame = to_polars(batch)
         users = frame["user"].unique()
-        shard = [int.from_bytes(digest[:8]) % n_shards for digest in keyed_digests(users, secret=secret)]
+        shard = [int.from_bytes(digest[:8]) % n_shards for digest in _writing.keyed_digests(users, secret=secret)]
         places = pl.DataFrame({"user": users, SHARD: pl.Series(shard, dtype=pl.Int32)})
         out = frame.join(places, on="user", how="left", maintain_order="left")
         yield from out.select(schema.names).to_arrow().cast(schema).to_batches()
@@ -253,7 +247,7 @@ def shard_seed(secret: bytes, shard: int, n_shards: int) -> int:
     >>> shard_seed(b"a secret", 0, 2) == shard_seed(b"a secret", 1, 2)
     False
     """
-    (digest,) = keyed_digests(pl.Series([f"{shard} of {n_shards}"]), secret=secret)
+    (digest,) = _writing.keyed_digests(pl.Series([f"{shard} of {n_shards}"]), secret=secret)
     return int.from_bytes(digest)
 
 

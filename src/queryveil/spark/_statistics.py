@@ -17,13 +17,11 @@ from queryveil.errors import NotYet
 from queryveil.methods.km.combinations import Index, mark_alone
 from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
-from queryveil.spark import _executors
+from queryveil.spark import _executors, _histories
 from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
-from queryveil.spark._histories import Vocabulary, collect_histories, count_terms, list_rows
 from queryveil.text import normalize
-from queryveil.utility.frequencies import frequencies_of_counts
+from queryveil.utility import frequencies, score
 from queryveil.utility.kept import kept_score
-from queryveil.utility.score import Measures, note, share
 
 _NUMBERED = pa.schema([("uid", pa.int64()), ("has_rare", pa.bool_()), ("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
@@ -36,8 +34,8 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     check_sizes(k=k, m=m)
     progress.step("reading terms")
     by_blanks = log.layout.terms_are_items
-    with cached(collect_histories(log.frame, window=None, by_blanks=by_blanks)) as histories:
-        vocabulary = count_terms(histories, k=k)
+    with cached(_histories.collect_histories(log.frame, window=None, by_blanks=by_blanks)) as histories:
+        vocabulary = _histories.count_terms(histories, k=k)
         users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).collect()[0]
         rows = log.frame.agg(*_facts(log.columns)).collect()[0]
         return Inspection(
@@ -62,7 +60,7 @@ def _facts(columns: list[str]) -> list[Column]:
     return facts + ([F.min("time").alias("first"), F.max("time").alias("last")] if "time" in columns else [])
 
 
-def _alone(histories: DataFrame, vocabulary: Vocabulary, *, k: int, m: int) -> dict[int, int]:
+def _alone(histories: DataFrame, vocabulary: _histories.Vocabulary, *, k: int, m: int) -> dict[int, int]:
     """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have."""
     progress.step("counting users who stand alone")
     order = np.argsort(vocabulary.support, kind="stable")
@@ -94,7 +92,7 @@ def _number_terms(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
 
 def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: int) -> pa.Table:
     """Return the users with a rare combination whose rarest term is this shard's, and its size."""
-    rows = list_rows(table["items"])
+    rows = _histories.list_rows(table["items"])
     mine = np.flatnonzero(rows.values % n_shards == table["shard"][0].as_py())
     posting_ptr, places = group(rows.values[mine], n_items)
     index = Index(*rows, rows.row_of_entry.astype(np.int32), posting_ptr, mine[places])
@@ -112,7 +110,7 @@ _LEFT_OUT = "suggestions, profiles and advertising are left out: they are measur
 _TEXTS = pa.schema([("query", pa.string())])
 
 
-def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Measures:
+def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> score.Measures:
     """Measure a released log beside the one it was made from."""
     has_items = manifest.promise.items
     by_blanks = original.layout.terms_are_items
@@ -128,21 +126,21 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> Me
     kept = np.minimum(terms_before, terms_after * (n_real / max(1, released.n_rows)))
     asked = queries_before > 0
     scores = [
-        kept_score("rows_kept", share(min(n_real, original.n_rows), original.n_rows)),
-        kept_score("terms_kept", share(int((kept > 0).sum()), int((terms_before > 0).sum()))),
-        kept_score("queries_kept", share(int((asked & (queries_after > 0)).sum()), int(asked.sum()))),
-        kept_score("log_size_kept", share(float(kept.sum()), float(terms_before.sum()))),
+        kept_score("rows_kept", score.share(min(n_real, original.n_rows), original.n_rows)),
+        kept_score("terms_kept", score.share(int((kept > 0).sum()), int((terms_before > 0).sum()))),
+        kept_score("queries_kept", score.share(int((asked & (queries_after > 0)).sum()), int(asked.sum()))),
+        kept_score("log_size_kept", score.share(float(kept.sum()), float(terms_before.sum()))),
     ]
     notes = [_LEFT_OUT]
     if manifest.parameters.get("window") is None:
         n_users = original.n_users
-        scores.insert(1, kept_score("users_kept", share(min(released.n_users, n_users), n_users)))
+        scores.insert(1, kept_score("users_kept", score.share(min(released.n_users, n_users), n_users)))
     else:
         notes.append("users kept is left out: users have a new id in each window, and nobody can tell who is who")
-    found = Measures(scores=tuple(scores), notes=tuple(notes))
+    found = score.Measures(scores=tuple(scores), notes=tuple(notes))
     if original.n_rows != manifest.counts.n_rows_before:
-        found = note("the release says that it was made from another number of rows: give that log") + found
-    return found + frequencies_of_counts(queries_before, queries_after)
+        found = score.note("the release says that it was made from another number of rows: give that log") + found
+    return found + frequencies.frequencies_of_counts(queries_before, queries_after)
 
 
 def _side_by_side(before: DataFrame, after: DataFrame) -> tuple[Int64s, Int64s]:

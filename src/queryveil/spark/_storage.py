@@ -154,18 +154,19 @@ class Storage:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, n_bytes))
 
     def parquet_columns(self, path: str) -> list[str]:
-        """Return the names of a Parquet file's columns, from its end alone: a third of the time of a job of Spark."""
-        hadoop = self._jvm.org.apache.parquet.hadoop
-        file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
-        with closing(hadoop.ParquetFileReader.open(file)) as reader:
-            return [str(each.getName()) for each in reader.getFooter().getFileMetaData().getSchema().getFields()]
+        """Return the names of a Parquet file's columns."""
+        return [str(each.getName()) for each in self._parquet_footer(path).getSchema().getFields()]
 
     def parquet_metadata(self, path: str) -> list[str]:
         """Return the keys of a Parquet file's metadata."""
+        return [str(key) for key in self._parquet_footer(path).getKeyValueMetaData().keySet().toArray()]
+
+    def _parquet_footer(self, path: str) -> Any:
+        """Return what the end of a Parquet file says of it: a third of the time of a job of Spark."""
         hadoop = self._jvm.org.apache.parquet.hadoop
         file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
         with closing(hadoop.ParquetFileReader.open(file)) as reader:
-            return [str(key) for key in reader.getFooter().getFileMetaData().getKeyValueMetaData().keySet().toArray()]
+            return reader.getFooter().getFileMetaData()
 
     def write(self, path: str, data: bytes) -> None:
         """Write a small file whole."""
@@ -181,7 +182,7 @@ class Storage:
     def delete_crc_files(self, folder: str) -> None:
         """Delete the hidden .crc files that Hadoop writes beside files on a local disk."""
         files, where = self._at(folder)
-        if str(files.getUri().getScheme()) != "file":
+        if self.local(folder) is None:
             return
         raw = files.getRawFileSystem()
         for status in raw.listStatus(where):

@@ -18,9 +18,7 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from queryveil.checks import invented, judging, whole
-from queryveil.checks.combinations import rare_combinations
-from queryveil.checks.expected import Expectation
+from queryveil.checks import combinations, expected, invented, judging, whole
 from queryveil.checks.tokens import tokenise
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import ROLES, Format, QueryLog
@@ -28,9 +26,8 @@ from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, parse_window
 from queryveil.progress import step
 from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
-from queryveil.spark import _executors, _whole
+from queryveil.spark import _executors, _reading, _whole
 from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
-from queryveil.spark._reading import read_log
 from queryveil.spark._storage import Storage
 
 _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
@@ -38,7 +35,7 @@ _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
 
 def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None, expect: str | None = None) -> Verdict:
     """Check a release, its promise and what lies in its folder; with the original look for terms with more users."""
-    expected = None if expect is None else Expectation.from_text(expect)
+    expectation = None if expect is None else expected.Expectation.from_text(expect)
     storage = Storage(spark=spark)
     manifest = read_manifest(storage, folder)
     promise = manifest.promise
@@ -58,7 +55,7 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
     released = released_log(storage, folder, manifest)
     contents = _whole.contents_of(storage, folder, manifest, text=_text(storage, folder), files=files)
     faults = _whole.faults_of(released, contents, manifest)
-    faults += [] if expected is None else expected.faults(manifest)
+    faults += [] if expectation is None else expectation.faults(manifest)
     if isinstance(promise, KmAnonymity):
         verdict = verify_km(released.frame, promise, time_unit=manifest.columns.time.unit)
     elif faults:
@@ -68,7 +65,8 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
     if original is not None and isinstance(promise, KmAnonymity):
         n_more, witnesses = _count_invented(released, original, promise=promise)
         verdict = verdict.joined(witnesses=witnesses, n_violations=n_more)
-    _whole.check_unchanged(storage, folder, files, before=stamps)
+    if storage.stamps(files) != stamps:
+        raise BadRelease(folder, "its files were changed while they were verified; verify it again")
     return verdict.with_faults(faults, notes=whole.notes_of(contents))
 
 
@@ -76,11 +74,14 @@ def _text(storage: Storage, folder: str) -> bytes:
     """Return the text of a manifest."""
     if not storage.is_folder(folder):
         raise BadRelease(folder, "there is no such folder")
-    # What is no file is never opened: a pipe would keep everybody waiting.
-    kind = storage.kinds(folder).get(MANIFEST)
-    if kind != "file":
-        raise BadRelease(folder, f"{MANIFEST} is {f'a {kind}, and a release is made of files' if kind else 'missing'}")
+    _check_file(folder, MANIFEST, storage.kinds(folder).get(MANIFEST))
     return storage.read(f"{folder}/{MANIFEST}")
+
+
+def _check_file(folder: str, name: str, kind: str | None) -> None:
+    # What is no file is never opened: a pipe would keep everybody waiting.
+    if kind != "file":
+        raise BadRelease(folder, f"{name} is {f'a {kind}, and a release is made of files' if kind else 'missing'}")
 
 
 def read_manifest(storage: Storage, folder: str) -> Manifest:
@@ -102,10 +103,14 @@ def released_log(storage: Storage, folder: str, manifest: Manifest) -> SparkLog:
     """Read the rows of a release, and check that they are what the manifest was written for."""
     data = manifest.data
     assert data is not None
-    files = _checked_files(storage, folder, data)
+    files = _files(storage, folder, data)
+    sums = storage.spark.read.format("binaryFile").load(files).select("path", F.sha2("content", 256).alias("sum"))
+    found = {row["path"].rpartition("/")[2]: row["sum"] for row in sums.collect()}
+    if found != ({part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}):
+        raise BadRelease(folder, f"{data.name} is not what {MANIFEST} was written for (sha256 differs)")
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
     columns = {**dict.fromkeys(ROLES, ""), **data.names} if named else None
-    return read_log(storage.spark, files, format=data.format, columns=columns)
+    return _reading.read_log(storage.spark, files, format=data.format, columns=columns)
 
 
 def _files(storage: Storage, folder: str, data: DataFile) -> list[str]:
@@ -117,26 +122,11 @@ def _files(storage: Storage, folder: str, data: DataFile) -> list[str]:
     if not storage.exists(f"{folder}/{data.name}"):
         raise BadRelease(folder, f"{data.name} is missing")
     kinds = storage.kinds(place) if storage.is_folder(place) else {}
-    wrong = next((name for name in names if kinds.get(name) != "file"), None)
-    if wrong is not None:
-        kind = kinds.get(wrong)
-        raise BadRelease(folder, f"{wrong} is {f'a {kind}, and a release is made of files' if kind else 'missing'}")
+    for name in names:
+        _check_file(folder, name, kinds.get(name))
     if len(set(names)) < len(names) or (data.parts and data.sha256 != sum_of_parts(data.parts)):
         raise BadRelease(folder, f"the parts of {data.name} are not those that {MANIFEST} was written for")
     return [f"{place}/{name}" for name in names]
-
-
-def _checked_files(storage: Storage, folder: str, data: DataFile) -> list[str]:
-    files = _files(storage, folder, data)
-    expected = {part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}
-    contents = storage.spark.read.format("binaryFile").load(files)
-    sums = {
-        row["path"].rpartition("/")[2]: row["sum"]
-        for row in contents.select("path", F.sha2("content", 256).alias("sum")).collect()
-    }
-    if sums != expected:
-        raise BadRelease(folder, f"{data.name} is not what {MANIFEST} was written for (sha256 differs)")
-    return files
 
 
 def _verify_on_driver(storage: Storage, folder: str, *, expect: str | None) -> Verdict:
@@ -337,7 +327,7 @@ def _rare_of_shard(table: pa.Table, *, size: int, k: int, n_items: int, n_shards
     support = np.bincount(line[line >= 0], minlength=n_items)
     tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(support)])
     firsts = np.arange(table["shard"][0].as_py(), n_items, n_shards)
-    n_rare, supports, _, _ = rare_combinations(line, tails, tail_starts, firsts, size, k)
+    n_rare, supports, _, _ = combinations.rare_combinations(line, tails, tail_starts, firsts, size, k)
     rarest = np.sort(supports[supports < k])[: Verdict.N_KEPT]
     n = max(1, len(rarest))
     return pa.table(

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from queryveil.checks import whole
 from queryveil.data import Format
-from queryveil.errors import BadRelease
 from queryveil.formats import Content, Shape, shape_of
 from queryveil.formats.shape import n_foreign
 from queryveil.release import MANIFEST, Contents, DataFile, Manifest
@@ -90,9 +89,3 @@ def _wrong(batches: Batches, *, manifest: Manifest, extra: list[str], n_users: i
             counts[_IDS] += int(whole.odd_ids(frame["user"], manifest.columns.ids, n_ids=n_users).sum())
         counts[_TEXTS] += int(whole.untidy(frame["query"], manifest.promise, method=manifest.method).sum())
     yield pa.RecordBatch.from_pydict({"name": list(counts), "n": list(counts.values())}, _N)
-
-
-def check_unchanged(storage: Storage, folder: str, files: list[str], *, before: list[tuple[int, int]]) -> None:
-    """Raise if a file is not the one that was hashed."""
-    if storage.stamps(files) != before:
-        raise BadRelease(folder, "its files were changed while they were verified; verify it again")

@@ -140,7 +140,7 @@ class OutputFormat:
     layout: Layout
     arrange: Callable[[pl.DataFrame], pl.DataFrame]
     names: dict[str, str]
-    encode: Callable[[pl.DataFrame, int], bytes] | None = None
+    encode: Callable[[pl.DataFrame], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -239,7 +239,7 @@ def _text(written: OutputFormat, layout: Layout, frame: pl.DataFrame, begin: int
     if written.kind == "log":
         check_users(frame["user"], layout=layout)
     arranged = written.arrange(frame)
-    data = encode_rows(arranged, layout=layout, begin=begin) if written.encode is None else written.encode(frame, begin)
+    data = encode_rows(arranged, layout=layout, begin=begin) if written.encode is None else written.encode(arranged)
     return double_byte_order_mark(data, begin=begin).decode().removesuffix("\n")
 
 

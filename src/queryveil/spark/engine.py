@@ -13,14 +13,8 @@ from queryveil.errors import NotYet
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink
 from queryveil.release import Manifest, Release, versions
 from queryveil.reports.inspection import Inspection
-from queryveil.spark import _statistics, _verify, check_on_spark
-from queryveil.spark._clump_plink import anonymize_plink, anonymize_transactions
-from queryveil.spark._dp import anonymize_dp
+from queryveil.spark import _clump_plink, _dp, _kdelta, _km, _reading, _shards, _statistics, _verify, check_on_spark
 from queryveil.spark._executors import SparkLog, translate_spark_errors
-from queryveil.spark._kdelta import anonymize_kdelta
-from queryveil.spark._km import anonymize_km
-from queryveil.spark._reading import read_log
-from queryveil.spark._shards import anonymize_in_shards
 from queryveil.spark._storage import Storage
 from queryveil.spark._writing import ClusterRelease, save, upload_release
 from queryveil.spark.session import check_session, start
@@ -55,7 +49,7 @@ class Spark:
         bad_rows: str = "fail",
     ) -> SparkLog:
         """Read a query log: a path, a folder, a glob or several of them."""
-        return read_log(self.session, source, format=format, columns=columns, bad_rows=bad_rows)
+        return _reading.read_log(self.session, source, format=format, columns=columns, bad_rows=bad_rows)
 
     @translate_spark_errors()
     def put(self, log: QueryLog) -> SparkLog:
@@ -111,13 +105,15 @@ class Spark:
 def _anonymized(method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> ClusterRelease | Release:
     match method:
         case Km():
-            return anonymize_km(method, log, scratch=scratch)
+            return _km.anonymize_km(method, log, scratch=scratch)
         case Dp():
-            return anonymize_dp(method, log, scratch=scratch)
+            return _dp.anonymize_dp(method, log, scratch=scratch)
         case Clump() | Partition():
-            return anonymize_in_shards(anonymize_transactions, method, log, shards=shards, scratch=scratch)
+            anonymize: Any = _clump_plink.anonymize_transactions
         case Kdelta():
-            return anonymize_in_shards(anonymize_kdelta, method, log, shards=shards, scratch=scratch)
+            anonymize = _kdelta.anonymize_kdelta
         case Plink():
-            return anonymize_in_shards(anonymize_plink, method, log, shards=shards, scratch=scratch)
-    raise AssertionError(type(method).__name__)
+            anonymize = _clump_plink.anonymize_plink
+        case _:
+            raise AssertionError(type(method).__name__)
+    return _shards.anonymize_in_shards(anonymize, method, log, shards=shards, scratch=scratch)

@@ -24,10 +24,8 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
-from queryveil.methods.swap._issued import hash_users, pair_hashes
-from queryveil.methods.swap._pool_state import damaged, seal, unseal
+from queryveil.methods.swap import _issued, _pool_state, preparing
 from queryveil.methods.swap.pools import Pools
-from queryveil.methods.swap.preparing import CATEGORY_NAMES, prepare
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.lines import MAX_EVENT_BYTES
 from queryveil.spark._executors import Batches, map_batches, mask_errors
@@ -75,26 +73,26 @@ class IssuedMemory:
 
     def _put(self, recent: Recent) -> Recent:
         if recent.pairs:
-            self._pieces[recent.generation % 2].updateValue((recent.n_pieces,), (seal(recent.pairs),))
+            self._pieces[recent.generation % 2].updateValue((recent.n_pieces,), (_pool_state.seal(recent.pairs),))
         return Recent(generation=recent.generation, n_pieces=recent.n_pieces + 1)
 
 
 def _checked_pairs(piece: bytes) -> bytes:
     """Return the hashes of a piece; pieces of earlier releases have no checksum, and so a length of whole hashes."""
-    pairs = piece if len(piece) % 8 == 0 else unseal(piece)
+    pairs = piece if len(piece) % 8 == 0 else _pool_state.unseal(piece)
     if len(pairs) % 8:
-        raise damaged()
+        raise _pool_state.damaged()
     return pairs
 
 
 def _recent(data: bytes) -> Recent:
     """Read the newest pairs; those of earlier releases are an array of MessagePack without a checksum."""
     try:
-        recent = msgspec.msgpack.decode(data if data[:1] == b"\x93" else unseal(data), type=Recent)
+        recent = msgspec.msgpack.decode(data if data[:1] == b"\x93" else _pool_state.unseal(data), type=Recent)
     except msgspec.MsgspecError:
-        raise damaged() from None
+        raise _pool_state.damaged() from None
     if len(recent.pairs) % 8:
-        raise damaged()
+        raise _pool_state.damaged()
     return recent
 
 
@@ -128,8 +126,8 @@ def hash_key(secret: bytes) -> UInt64s:
 
 def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
     """Return a hash of each pair of user and query: a repeatable order that carries no meaning."""
-    users, queries = hash_users(events["user"], key=key), hash_users(events["query"], key=key)
-    return pl.Series("place", pair_hashes(users, queries))
+    users, queries = _issued.hash_users(events["user"], key=key), _issued.hash_users(events["query"], key=key)
+    return pl.Series("place", _issued.pair_hashes(users, queries))
 
 
 def in_order_of_arrival(events: pl.DataFrame) -> pl.DataFrame:
@@ -195,7 +193,7 @@ class PoolProcessor(StatefulProcessor):
             pools = Pools.from_bytes(bytes(before[0]), issued=issued, settings=self._settings, secret=secret)
         swapped = pools.add(events)
         recent = self._memory.with_more(recent, generation=swapped.generation, pairs=swapped.issued)
-        self._pool.update((pools.to_bytes(), seal(msgspec.msgpack.encode(recent))))
+        self._pool.update((pools.to_bytes(), _pool_state.seal(msgspec.msgpack.encode(recent))))
         n_waiting, released = int(pools.waiting.sum()), swapped.released.drop("arrival")
         self._count(Counter(n_released=released.height, n_suppressed=swapped.n_suppressed), n_waiting=n_waiting)
         # Privacy: in which order the rows of a batch left is not told.
@@ -247,7 +245,7 @@ class EventsToPools:
     def _prepared(self, events: pl.DataFrame, classifier: Classifier, tally: Counter[str]) -> pl.DataFrame:
         """Return the events that may wait in a pool, and count the others."""
         named = events.filter(pl.col("user").str.strip_chars() != "")
-        prepared = prepare(named, classifier=classifier, unclassified=self.unclassified)
+        prepared = preparing.prepare(named, classifier=classifier, unclassified=self.unclassified)
         n_bytes = pl.col("user").str.len_bytes() + pl.col("query").str.len_bytes()
         ready = prepared.frame.filter(n_bytes <= MAX_EVENT_BYTES)
         tally.update(
@@ -299,36 +297,27 @@ def shard_of(user: str, *, shards: int) -> int:
     return int(user[:_HEX_DIGITS], 16) % shards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PoolsToRows:
-    """Unpack what pools release: shard, category, the user that a query was given to, and what `columns` releases.
+def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame) -> DataFrame:
+    """Return what pools release: shard, category, the user that a query was given to, and what `columns` releases.
 
-    Times are those of the release.
+    Times are those of the release; columns to keep have the types that they had in the events `like` these.
     """
-
-    columns: ColumnPolicy
-
-    def unpack(self, packed: DataFrame, *, like: DataFrame) -> DataFrame:
-        """Return released rows; columns to keep have the types that they had in the events."""
-        schema = self._schema(like)
-        # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
-        # Privacy: when the query itself was asked would lead back to who did.
-        timed = packed.withColumn("time", F.localtimestamp()) if "time" in like.columns else packed
-        arrow = to_arrow_schema(schema, timezone="UTC")
-        rows = map_batches(timed, _unpack_batches, schema, columns=self.columns, schema=arrow)
-        return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in schema.names else rows
-
-    def _schema(self, like: DataFrame) -> types.StructType:
-        text = types.StringType()
-        kinds: dict[str, types.DataType] = {"shard": types.IntegerType(), "category": text, "user": text, "query": text}
-        kinds |= {"time": types.TimestampNTZType()} if "time" in like.columns else {}
-        kinds |= {name: like.schema[name].dataType for name in self.columns.keep}
-        names = self.columns.released_names(kinds, protected=_OF_POOLS)
-        return types.StructType([types.StructField(name, kinds[name]) for name in names])
+    text, has_times = types.StringType(), "time" in like.columns
+    kinds: dict[str, types.DataType] = {"shard": types.IntegerType(), "category": text, "user": text, "query": text}
+    kinds |= {"time": types.TimestampNTZType()} if has_times else {}
+    kinds |= {name: like.schema[name].dataType for name in columns.keep}
+    names = columns.released_names(kinds, protected=_OF_POOLS)
+    schema = types.StructType([types.StructField(name, kinds[name]) for name in names])
+    # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
+    # Privacy: when the query itself was asked would lead back to who did.
+    timed = packed.withColumn("time", F.localtimestamp()) if has_times else packed
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    rows = map_batches(timed, _unpack_batches, schema, columns=columns, schema=arrow)
+    return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in names else rows
 
 
 def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schema) -> Batches:
-    names = pl.Series(CATEGORY_NAMES, dtype=pl.String)
+    names = pl.Series(preparing.CATEGORY_NAMES, dtype=pl.String)
     for batch in batches:
         for row in batch.to_pylist():
             frame = unpack(row["events"])

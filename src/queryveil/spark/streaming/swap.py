@@ -20,7 +20,7 @@ from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Checkpoint, Folders, StreamCounts, count_profiles, read_counts
-from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, PoolsToRows, check_simple
+from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, check_simple, unpack_rows
 from queryveil.text.classifier import Classifier, Kind
 
 STATE_SETTINGS = {
@@ -131,7 +131,7 @@ class SwapStream(PoolRules):
             )
         )
         # Users are renamed already, and the key need not travel twice.
-        return PoolsToRows(columns=replace(columns, ids=Ids.KEEP, key=None)).unpack(released, like=events)
+        return unpack_rows(released, replace(columns, ids=Ids.KEEP, key=None), like=events)
 
     def start(
         self,
