@@ -46,14 +46,14 @@ def sniff(stream: ByteStream, *, columns: Mapping[str, str]) -> Format:
     if suffix in JSON_ENDINGS or (lines and lines[0].lstrip().startswith("{")):
         return Format.UBI if not columns and any(_is_ubi(line) for line in lines) else Format.JSONL
     found = _by_content(lines, has_columns=bool(columns)) or _by_header(lines, columns=columns)
-    if found is None and suffix == "tsv" and lines and "\t" in lines[0]:
+    if found is not None:
+        return found
+    if suffix == "tsv" and lines and "\t" in lines[0]:
         return Format.TSV
-    if found is None and suffix == "log" and not lines:
+    if suffix == "log" and not lines:
         return Format.EXCITE
-    if found is None:
-        known = ", ".join(one.value for one in Format)
-        raise BadFile(stream.name, f"its format is not clear from its name or its beginning; give --format: {known}")
-    return found
+    known = ", ".join(Format)
+    raise BadFile(stream.name, f"its format is not clear from its name or its beginning; give --format: {known}")
 
 
 def _by_content(lines: list[str], *, has_columns: bool) -> Format | None:

@@ -24,7 +24,7 @@ _PARQUET = b"PAR1"
 _CHUNK_BYTES, _MOST_MEMBERS = 1 << 16, 1000
 _OF_WRITERS = ("ARROW:schema", "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata")
 """What programs write into the metadata of a Parquet file about its columns."""
-_SEPARATORS = {Format.CSV: ",", Format.TSV: "\t"}
+_SEPARATORS = {Format.AOL: "\t", Format.CSV: ",", Format.TSV: "\t"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,8 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
             return Shape(columns=columns, n_hidden=n_hidden + n_packed)
         with ByteStream(Path(file.name), data=file.data) as stream:
             names = _header(stream.head, separator=_SEPARATORS[format]) if format in _SEPARATORS else ()
-            if format is Format.AOL:
-                found = _header(stream.head, separator="\t")
-                names = found if delimited.is_aol_header(list(found)) else ()
+            if format is Format.AOL and not delimited.is_aol_header(list(names)):
+                names = ()
     except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
         return Shape(n_hidden=1)
     return Shape(columns=names, n_hidden=n_packed)

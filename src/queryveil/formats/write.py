@@ -132,12 +132,10 @@ def encode_rows(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
 
 def _as_text(part: pl.DataFrame, *, unwanted: str) -> pl.DataFrame:
     table = str.maketrans(dict.fromkeys(unwanted, " "))
-    return pl.DataFrame(
-        [_clean(column, unwanted=unwanted).alias(column.name.translate(table)) for column in part.get_columns()]
-    )
+    return pl.DataFrame([_clean(column, unwanted).alias(column.name.translate(table)) for column in part])
 
 
-def _clean(column: pl.Series, *, unwanted: str) -> pl.Series:
+def _clean(column: pl.Series, unwanted: str) -> pl.Series:
     if column.dtype.is_nested():
         values = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
         column = pl.Series(values, dtype=pl.String)

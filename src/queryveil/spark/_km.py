@@ -13,13 +13,11 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from queryveil import progress
+from queryveil import errors, progress, rng
 from queryveil.data import Int8s, Int32s
-from queryveil.errors import BadParameter
 from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
 from queryveil.release import Counts, ids_per_window
-from queryveil.rng import generator
 from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
 from queryveil.spark._histories import LABELLED, Vocabulary, arrow_lists, list_rows, strip_windows
@@ -101,7 +99,7 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
     """Return the rows of a release that keeps the promise."""
     method.columns.check(log.columns)
     if method.window is not None and "time" not in log.columns:
-        raise BadParameter("window", method.window, allowed="left out for a log without times")
+        raise errors.BadParameter("window", method.window, allowed="left out for a log without times")
     by_blanks = log.layout.terms_are_items
     people = _histories.exclude_bots(log, threshold=method.bot_threshold)
     rows = people.frame.select(
@@ -147,7 +145,7 @@ def _best(
     worth, n_without = _deletion.term_values(words, target=method.target, values=method.values)
     objective = _deletion.Objective(target=method.target, worth=worth)
     scores = vocabulary.support.astype(float) if method.target is Target.USERS else worth * vocabulary.frequency
-    _, ordering = generator(method.seed).spawn(2)
+    _, ordering = rng.generator(method.seed).spawn(2)
     outcomes = [
         _outcome(method, order, histories, vocabulary, objective, scratch=f"{scratch}/order-{number}")
         for number, order in enumerate(

@@ -17,9 +17,8 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from queryveil import progress
+from queryveil import errors, progress
 from queryveil.data import ROLES, Layout, QueryLog
-from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.release import Counts, Manifest, Release
 from queryveil.settings import is_whole
 from queryveil.spark import _executors, _writing
@@ -142,7 +141,7 @@ class Sharding:
                 return found
             if too_few is not None and n_shards == 1:
                 n_users, needed, way_out = too_few
-                raise TooFewUsers(n_users, needed=needed, way_out=way_out)
+                raise errors.TooFewUsers(n_users, needed=needed, way_out=way_out)
             # Whatever is asked of a whole release holds in the only one: the local method has seen to it.
             assert n_shards > 1
             n_shards //= 2
@@ -174,7 +173,7 @@ def anonymize_in_shards(
 ) -> _writing.ClusterRelease | Release:
     """Return what `anonymize` makes of a log in shards, or a release of the driver if nothing is left of it."""
     if shards is not None and (not is_whole(shards) or shards < 1):
-        raise BadParameter("shards", shards, allowed="1 or more")
+        raise errors.BadParameter("shards", shards, allowed="1 or more")
     base: Release = method.anonymize(log.empty)
     if not log.n_rows:
         return base
@@ -226,10 +225,10 @@ def _run_shard(
     rows, reports = pl.DataFrame(), ShardReport(shard=shard)
     try:
         outcome = work(replace(shipped.value, seed=shard_seed(secret, shard, n_shards)), log)
-    except TooFewUsers as error:
+    except errors.TooFewUsers as error:
         way_out = str(error).partition("; try ")[2]
         reports = ShardReport(shard=shard, too_few=(error.n_users, error.needed, way_out))
-    except BadParameter as error:
+    except errors.BadParameter as error:
         if n_shards == 1 or error.name != "k":
             raise
         reports = ShardReport(shard=shard, too_few=(0, 1, "fewer shards"))

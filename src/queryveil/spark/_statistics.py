@@ -10,10 +10,9 @@ from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from queryveil import progress
+from queryveil import errors, progress
 from queryveil.data import Int64s
 from queryveil.data.rows import group
-from queryveil.errors import NotYet
 from queryveil.methods.km.combinations import Index, mark_alone
 from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
@@ -115,7 +114,7 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> sc
     has_items = manifest.promise.items
     by_blanks = original.layout.terms_are_items
     if has_items and not by_blanks:
-        raise NotYet(
+        raise errors.NotYet(
             "terms that moved up on Spark", "what they lost is told by a taxonomy", instead="leave out --engine"
         )
     progress.step("measuring what is kept")
