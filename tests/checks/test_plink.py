@@ -15,6 +15,7 @@ from tests.support.plink_by_force import verify_linkability_by_force
 from queryveil.checks import Verdict, judge, verify, verify_linkability
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog, Transactions
 from queryveil.errors import BadInput, BadParameter
+from queryveil.formats import read_log
 from queryveil.guarantees import Linkability
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, read_release
 from queryveil.testing import log_of
@@ -303,3 +304,10 @@ def test_the_promise_is_about_groups() -> None:
     with pytest.raises(BadParameter, match="original must be a log or profiles"):
         verify(release_of([], p=0.5), original=baskets)
     assert judge(groups_of([(2, 3, "a b", None)]), promise).holds
+
+
+def test_items_of_an_original_keep_their_signs(tmp_path: Path) -> None:
+    (tmp_path / "baskets.dat").write_text("Wi-Fi tea\n" * 2)
+    original = read_log(tmp_path / "baskets.dat", format="transactions")
+    assert verify(release_of([(2, 4, "Wi-Fi tea", None)], p=0.5), original=original).holds
+    assert verify(release_of([(2, 4, "Wi tea", None)], p=0.5), original=original).n_violations == 1

@@ -101,7 +101,9 @@ def targets(folder: Path) -> list[Target]:
             return read(path)
 
         name_of_target = name.partition(":")[0]
-        return Target(name=name_of_target, read=read_file, seeds=seeds, words=words, quotes=name_of_target == "plan")
+        return Target(
+            name=name_of_target, read=read_file, seeds=seeds, words=words, quotes=name_of_target in ("plan", "ledger")
+        )
 
     documents = text('{"text":"@ and wine","id":1,"title":"@"}\n{"text":"b"}\n')
     bids = {"term": ["jaguar", SECRET], "bid": [0.5, 1.0], "clicks": [1, 2], "impressions": [3, 4]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,10 +72,29 @@ def not_utf8_schema() -> Iterator[bytes]:
             yield whole[:i] + b"\xff" + whole[i + 1 :]
 
 
+def with_other_names() -> Iterator[bytes]:
+    """Return Parquet files in which one of two names of a column, in the schema and beside its statistics, is wrong."""
+    whole = parquet_bytes({"user": ["7"], "query": ["a"]}, compression="none")
+    place = whole.rindex(b"user")
+    while place >= 0:
+        yield whole[:place] + b"uSer" + whole[place + 4 :]
+        place = whole.rfind(b"user", 0, place)
+
+
 FOUND: list[tuple[str, str, Callable[[], Iterator[bytes]]]] = [
     ("plan", "a number too long", lambda: iter([b"limit = " + b"9" * 5000])),
     ("plan", "lists too deep", lambda: nested(b"limit = ", b"")),
     ("plan", "runs without end", lambda: iter([RUN + b"k = %s\nm = %s\n" % ((str(list(range(5000))).encode(),) * 2)])),
+    ("plan", "a name with too many parts", lambda: iter([b"a" + b".a" * 60_000 + b" = 1"])),
+    (
+        "manifest.kdelta",
+        "a count too large",
+        lambda: iter(
+            [re.sub(rb'("n_rows_after":) ?\d+', rb"\g<1>" + b"9" * 400, TARGETS["manifest.kdelta"].seeds()[0])]
+        ),
+    ),
+    ("stream.jsonl", "a control character in a name", lambda: iter([b'{"user":7,"query":"a","\\u0000":""}\n'])),
+    ("log.parquet", "a column with two names", with_other_names),
     ("position", "no JSON", lambda: iter([b"{", b"null", b"line 7", b'{"file":1}'])),
     ("position", "JSON too deep", lambda: nested(b'{"a":', b"}")),
     (

@@ -61,7 +61,7 @@ def _holders(original: QueryLog | Profiles) -> pl.DataFrame:
     """Return for each `term` of the original the number of its holders (`needed`)."""
     if isinstance(original, Profiles):
         return _pairs(original).group_by("term").agg(needed=pl.len().cast(pl.Int128))
-    histories = read_histories(original)
+    histories = read_histories(original, by_blanks=original.terms_are_items)
     n_users = np.zeros(len(histories.words), np.int64)
     n_users[histories.word_of_item] = histories.support
     return pl.DataFrame({"term": histories.words, "needed": pl.Series(n_users).cast(pl.Int128)})

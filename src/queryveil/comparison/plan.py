@@ -17,6 +17,7 @@ from queryveil.methods.dp._noise import has_extra
 ORIGINAL = "original"
 """The log itself with nothing but its ids changed; it is attacked beside all runs."""
 _MOST_RUNS = 1000
+_LONGEST_LINE = 8192
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +148,11 @@ def plan_of(methods: str | Iterable[str]) -> Plan:
 def read_plan(path: str | Path) -> Plan:
     """Read a plan from a TOML file; a list of values of a setting means one run for each."""
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        if any(len(line) > _LONGEST_LINE for line in text.splitlines()):
+            # The parser needs memory by the square of the parts of a dotted key.
+            raise BadFile(str(path), f"a line of the plan has more than {_LONGEST_LINE:,} characters; shorten it")
+        content = tomllib.loads(text)
     except OSError as error:
         raise BadFile(str(path), f"the plan cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

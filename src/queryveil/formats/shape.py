@@ -140,7 +140,10 @@ def _is_odd(file: pq.ParquetFile, group: int, column: Any) -> bool:
     stated = column.statistics
     if stated is None or not stated.has_min_max or not isinstance(stated.min, str | bytes):
         return False
-    values = file.read_row_group(group, columns=[column.path_in_schema]).column(0)
+    read = file.read_row_group(group, columns=[column.path_in_schema])
+    if not read.num_columns:
+        return True  # The statistics are of a column that the schema does not have.
+    values = read.column(0)
     while pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         values = pc.list_flatten(values)
     # A long text may be cut; the largest may then end with a letter further on, so that it still is the largest.

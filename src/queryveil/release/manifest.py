@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -30,13 +30,16 @@ def versions(*more: str) -> dict[str, str]:
     return {"queryveil": __version__, "python": platform.python_version()} | {name: _version(name) for name in names}
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of rows and users of the log and of the release."""
 
-    n_rows_before: int
-    n_rows_after: int
-    n_users_before: int
-    n_users_after: int
+    n_rows_before: _Count
+    n_rows_after: _Count
+    n_users_before: _Count
+    n_users_after: _Count
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,9 +99,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     promise: Guarantee
     parameters: dict[str, str | int | float | bool | None]
     counts: Counts
-    removed: dict[str, int]
+    removed: dict[str, _Count]
     columns: ColumnReport
-    changed: dict[str, int] = {}
+    changed: dict[str, _Count] = {}
     measures: dict[str, float] = {}
     query_clusters: str = ""
     noise: tuple[Noise, ...] = ()

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
-from queryveil.errors import BadFile, BadInput
+from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import delimited, jsonl, layouts, streams, values, write
 from queryveil.formats.records import LINES, Records, split
 from queryveil.formats.roles import carried_names, frame_names
@@ -37,6 +37,11 @@ def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
 
 @lru_cache(maxsize=8)
 def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
+    for key in keys:
+        if any(letter < " " or letter in '"\\' for letter in key):
+            raise BadParameter(
+                "column", ascii(key), allowed="a name without quotes, backslashes and control characters"
+            )
     # Fields go by number, as a key may be no name of Python's.
     fields = [(f"f{i}", Any, None) for i in range(len(keys))]
     shape = msgspec.defstruct("Event", fields, rename={f"f{i}": key for i, key in enumerate(keys)})
