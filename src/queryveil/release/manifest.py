@@ -30,7 +30,8 @@ def versions(*more: str) -> dict[str, str]:
     return {"queryveil": __version__, "python": platform.python_version()} | {name: _version(name) for name in names}
 
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Count = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A larger one is no count, and no float holds it; one below 0 is found by verify."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
