@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.plain_attacks import plain_surest
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.attacker import wilson
+from queryveil.attacks.attacker import Surest, wilson
 from queryveil.errors import BadParameter
 
 
@@ -82,6 +85,39 @@ def test_the_words_name_the_share_its_interval_and_chance() -> None:
     )
 
 
+GUESSES = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])), max_size=250
+)
+
+
+@given(guesses=GUESSES.filter(len))
+def test_the_surest_guesses_are_those_of_the_plain_one(guesses: list[tuple[float, float]]) -> None:
+    right, confidence = zip(*guesses, strict=True)
+    found = Surest.of(np.array(right), confidence=np.array(confidence))
+    assert found is not None
+    assert (found.n_targets, found.n_found, found.n_certain) == plain_surest(right, confidence)
+
+
+def test_who_is_surely_found_is_told_beside_the_average() -> None:
+    confidence = np.linspace(1, 0, 1000)
+    # The first thirty guesses are right but one; after them one in a hundred is.
+    right = np.where(np.arange(1000) < 30, 1.0, np.arange(1000) % 100 == 0)
+    right[12] = 0
+    found = Surest.of(right, confidence=confidence)
+    assert found == Surest(n_targets=10, n_found=10, n_certain=29)
+    assert found.share == 1
+    assert found.interval[0] > 0.7
+    assert Surest.of(np.empty(0), confidence=np.empty(0)) is None
+
+
+def test_who_is_surest_without_reason_finds_nobody_with_certainty() -> None:
+    rng = np.random.default_rng(4)
+    found = Surest.of((rng.random(1000) < 0.3).astype(float), confidence=np.ones(1000))
+    assert found is not None
+    assert (found.n_targets, found.n_certain) == (10, 0)
+    assert found.n_found == 3
+
+
 def test_machines_get_the_same_figures() -> None:
     found = json.loads(json.dumps(counted(30).to_dict()))
     assert found["n_found"] == 30
@@ -89,3 +125,15 @@ def test_machines_get_the_same_figures() -> None:
     assert found["chance_share"] == 0.02
     assert found["interval"] == pytest.approx([0.0211, 0.0425], abs=1e-4)
     assert found["beats_chance"] is True
+    assert found["surest"] is None
+    known = Exposure(
+        attacker="a",
+        knows="b",
+        n_targets=9,
+        n_found=1,
+        n_by_chance=0,
+        surest=Surest(n_targets=1, n_found=1, n_certain=1),
+    )
+    surest = json.loads(json.dumps(known.to_dict()))["surest"]
+    assert (surest["share"], surest["n_certain"]) == (1, 1)
+    assert surest["interval"] == pytest.approx(wilson(1, n=1))

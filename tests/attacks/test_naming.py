@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.plain_attacks import plain_alone, plain_likeliest, plain_named
+from tests.support.plain_attacks import plain_alone, plain_confidence, plain_likeliest, plain_named
 
 from queryveil.attacks._scoring import BY_ACCIDENT, holders_of_all, name_candidates, name_likeliest_candidates
 from queryveil.attacks.known_terms import alone_with_few
@@ -37,7 +37,7 @@ def test_who_is_named_is_whom_the_plain_one_names(
     things, holders = compressed([numbers(each) for each in known]), holders_of(candidates)
     named = name_candidates(things, holders=holders, n_candidates=len(candidates), eccentricity=eccentricity)
     plain = [plain_named(sorted(each), candidates, eccentricity=eccentricity) for each in known]
-    assert named.tolist() == [-1 if number is None else number for number in plain]
+    assert named.candidate.tolist() == [-1 if number is None else number for number in plain]
 
 
 @given(
@@ -55,7 +55,10 @@ def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
         things, holders=holders, n_candidates=len(candidates), counts=counts, rng=np.random.default_rng(1)
     )
     plain = plain_likeliest(known, candidates, by_accident=BY_ACCIDENT)
-    assert set(named.tolist()) == set(plain or [-1])
+    assert set(named.candidate.tolist()) == set(plain or [-1])
+    assert named.confidence.tolist() == pytest.approx(
+        [plain_confidence(known, candidates, by_accident=BY_ACCIDENT)] * 200
+    )
 
 
 @given(candidates=HISTORIES, own=OWN)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
 from itertools import combinations
-from math import log, log2
-from statistics import pstdev
+from math import ceil, exp, log, log2
+from statistics import fmean, pstdev
 from typing import TypeAlias
 
 History: TypeAlias = Set[str]
@@ -36,11 +36,27 @@ def plain_likeliest(known: Sequence[str], candidates: Sequence[Sequence[str]], *
     >>> plain_likeliest(["a", "b"], [["a", "b"], ["a", "b", "c"], ["b", "b", "a"]], by_accident=0.1)
     [0]
     """
+    fits = _fits(known, candidates, by_accident=by_accident)
+    return [number for number, fit in enumerate(fits) if fit > max(fits) - 1e-9]
+
+
+def plain_confidence(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accident: float) -> float:
+    """Return the chance that the likeliest candidate did what is known, all candidates being as likely before.
+
+    >>> plain_confidence(["a"], [["a"], ["a"]], by_accident=0.1)
+    0.5
+    """
+    fits = _fits(known, candidates, by_accident=by_accident)
+    return exp(max(fits)) / sum(map(exp, fits)) if fits else 0.0
+
+
+def _fits(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accident: float) -> list[float]:
+    """Return the logarithm of how likely each candidate did what is known; nothing if none did any of it."""
     everything = [thing for each in candidates for thing in each]
     there = [thing for thing in known if thing in everything]
     if not there:
         return []
-    fits = [
+    return [
         sum(
             log(
                 (1 - by_accident) * each.count(thing) / max(1, len(each))
@@ -50,7 +66,22 @@ def plain_likeliest(known: Sequence[str], candidates: Sequence[Sequence[str]], *
         )
         for each in candidates
     ]
-    return [number for number, fit in enumerate(fits) if fit > max(fits) - 1e-9]
+
+
+def plain_surest(right: Sequence[float], confidence: Sequence[float]) -> tuple[int, int, int]:
+    """Return one in a hundred targets, how many of those are found whom the guesser is surest of, and the certain ones.
+
+    >>> plain_surest([1, 0, 1], [0.9, 0.2, 0.5])
+    (1, 1, 2)
+    """
+    mean = {each: fmean(r for r, c in zip(right, confidence, strict=True) if c == each) for each in confidence}
+    ordered = sorted(confidence, reverse=True)
+    n_top, n_certain = ceil(len(right) / 100), 0.0
+    for n in range(1, len(ordered) + 1):
+        n_right = sum(mean[each] for each in ordered[:n])
+        if (n == len(ordered) or ordered[n] != ordered[n - 1]) and n_right >= 0.95 * n:
+            n_certain = n_right
+    return n_top, round(sum(mean[each] for each in ordered[:n_top])), round(n_certain)
 
 
 def plain_alone(own: History, candidates: Sequence[History]) -> set[int]:

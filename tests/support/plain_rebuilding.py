@@ -1,11 +1,10 @@
-"""The de-anonymizers, the matcher and blind chance in plain Python, as the definitions read: slow, to compare with."""
+"""Attackers on swap, the matcher and blind chance in plain Python, as the definitions read: slow, to compare with."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import permutations
-from math import ceil
+from math import ceil, exp
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[str, str, int]
@@ -60,19 +59,47 @@ def plain_match(one: Iterable[Pair], two: Iterable[Pair]) -> int:
     return (Counter(one) & Counter(two)).total()
 
 
-def plain_chance(rows: Sequence[Row], original: Sequence[Pair]) -> float:
-    """Return the mean number of true pairs over all ways to deal the users of each category to its queries.
+def plain_chance(rows: Sequence[Row], original: Sequence[Pair]) -> int:
+    """Return how many pairs are true if all queries of a category are taken for those of one released user, the best.
 
-    >>> plain_chance([("a", "x", 0), ("b", "y", 0)], [("a", "x"), ("b", "y")])
-    1.0
+    >>> plain_chance([("a", "x", 0), ("b", "y", 0)], [("b", "x"), ("b", "y")])
+    2
     """
-    total = 0.0
+    total = 0
     for category in {row[2] for row in rows}:
-        users = [user for user, _, each in rows if each == category]
         texts = [text for _, text, each in rows if each == category]
-        hits = [plain_match(zip(dealt, texts, strict=True), original) for dealt in permutations(users)]
-        total += sum(hits) / len(hits)
+        total += max(plain_match([(user, text) for text in texts], original) for user, _, _ in rows)
     return total
+
+
+def plain_nearest(
+    rows: Sequence[Row], moments: Sequence[int], text: str, *, k: int, by_accident: float
+) -> dict[str, float]:
+    """Return the chance of each user to have asked a text of one category, by who has rows near its releases.
+
+    >>> rows = [("a", "x", 0), ("b", "y", 0), ("c", "z", 0), ("a", "x", 0)]
+    >>> found = plain_nearest(rows, [1, 1, 2, 2], "x", k=2, by_accident=0.1)
+    >>> [round(found[user], 3) for user in "bc"]
+    [0.5, 0.5]
+    """
+    category = next(each for _, other, each in rows if other == text)
+    pool = sorted(
+        (moment, user, other) for (user, other, each), moment in zip(rows, moments, strict=True) if each == category
+    )
+    times, users = [moment for moment, _, _ in pool], [user for _, user, _ in pool]
+    out = {user for _, user, other in pool if other == text}
+    chances = {user: users.count(user) / len(users) for user in users if user not in out}
+    for moment in [moment for moment, _, other in pool if other == text]:
+        near: Counter[str] = Counter()
+        for other, user in zip(times, users, strict=True):
+            low, high = min(moment, other), max(moment, other)
+            # Rows of one moment are in no order; so many lie between for certain, and one step more.
+            distance = 0 if low == high else sum(low < each < high for each in times) + 1
+            near[user] += exp(-distance / k)
+        for user in chances:
+            share = users.count(user) / len(users)
+            chances[user] *= 1 + (1 - by_accident) / by_accident * near[user] / near.total() / share
+    return {user: chance / sum(chances.values()) for user, chance in chances.items()}
 
 
 def _take(values: list[str], place: int) -> str:

@@ -1,11 +1,22 @@
 """Attacks on a release, each with what it knows and what blind guessing would get."""
 
 from queryveil.attacks.added_rows import AddedRows
-from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, read_people
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, Surest, read_people
 from queryveil.attacks.clock import Clock
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
-from queryveil.attacks.rebuild import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released, match
+from queryveil.attacks.rebuild import (
+    ActiveId,
+    EncodedLog,
+    Rebuild1,
+    Rebuild2,
+    Rebuild3,
+    Rebuild4,
+    Truth,
+    as_released,
+    match,
+)
+from queryveil.attacks.repeats import Repeats
 from queryveil.attacks.shared_term import SharedTerm
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
 from queryveil.attacks.sybil import Sybil
@@ -13,6 +24,7 @@ from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.attacks.vanity import Vanity
 
 __all__ = [
+    "ActiveId",
     "AddedRows",
     "Attacker",
     "Attacks",
@@ -29,8 +41,10 @@ __all__ = [
     "Rebuild2",
     "Rebuild3",
     "Rebuild4",
+    "Repeats",
     "SharedTerm",
     "Skipped",
+    "Surest",
     "Sybil",
     "TokenInversion",
     "Truth",

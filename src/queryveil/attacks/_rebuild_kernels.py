@@ -1,6 +1,6 @@
-"""Kernels of the attacks on swap: pools rebuilt row by row, and the expected matches of a random pairing."""
+"""Kernels of the attacks on swap: pools rebuilt row by row."""
 
-from math import ceil, exp, lgamma
+from math import ceil
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from queryveil.kernels import njit
 
 _RANDOM, _MOST_WAITING, _MOST_SO_FAR = 1, 2, 3
 """The numbers of `Choice`; any other stands for the product."""
-_NEGLIGIBLE = 1e-18
 
 
 @njit(cache=True, nogil=True)
@@ -120,50 +119,3 @@ def _longer(values: Int64s, least: int) -> Int64s:
     longer = np.empty(max(least, 2 * len(values)), np.int64)
     longer[: len(values)] = values
     return longer
-
-
-@njit(cache=True, nogil=True)
-def expected_matches(n_true: Int64s, n_user: Int64s, n_text: Int64s, n_all: Int64s) -> float:
-    """Return how many true rows are expected if users and texts are paired at random within their category.
-
-    For each pair of a user and a text: in how many rows it truly is, in how many rows of the category the user and the
-    text are, and how many rows the category has. The number of rows that pair them is hypergeometric, and no more of
-    these than there are true rows can be right.
-    """
-    total = 0.0
-    for i in range(len(n_true)):
-        if n_user[i] > 0 and n_text[i] > 0:
-            total += _expected_least(n_true[i], n_user[i], n_text[i], n_all[i])
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _expected_least(most: int, marked: int, drawn: int, n: int) -> float:
-    """Return E[min(most, X)] for X the marked ones among `drawn` of `n`."""
-    mean = marked * drawn / n
-    low, high = max(0, marked + drawn - n), min(marked, drawn)
-    if high <= most:
-        return mean
-    if mean < most:
-        # What lies above is little, and summed without taking large numbers from each other.
-        above = 0.0
-        for x in range(max(most + 1, low), high + 1):
-            term = (x - most) * _chance(x, marked, drawn, n)
-            above += term
-            if x > mean + 1 and term < _NEGLIGIBLE:
-                break
-        return mean - above
-    below = 0.0
-    for x in range(low, most):
-        below += (most - x) * _chance(x, marked, drawn, n)
-    return most - below
-
-
-@njit(cache=True, nogil=True)
-def _chance(x: int, marked: int, drawn: int, n: int) -> float:
-    return exp(_ways(marked, x) + _ways(n - marked, drawn - x) - _ways(n, drawn))
-
-
-@njit(cache=True, nogil=True)
-def _ways(n: int, k: int) -> float:
-    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)

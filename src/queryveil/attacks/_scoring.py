@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Iterable
-from math import log1p, sqrt
-from typing import Any
+from math import exp, log1p, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from queryveil.attacks.attacker import Exposure, Surest
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
@@ -47,16 +48,16 @@ def name_best(
     weight: Floats,
     n_candidates: int,
     eccentricity: float,
-) -> Int64s:
-    """Return the candidate with the highest score for each target, -1 where the second is too near.
+) -> tuple[Int64s, Floats]:
+    """Return the candidate with the highest score for each target, -1 where the second is too near, and how far it is.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
-    `eccentricity` standard deviations of the scores of all candidates.
+    `eccentricity` standard deviations of the scores of all candidates; by how many it does is the confidence.
     """
     n_targets = len(known_ptr) - 1
     score = np.zeros(n_candidates)
     touched = np.empty(n_candidates, np.int32)
-    named = np.full(n_targets, -1, np.int64)
+    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     for target in range(n_targets):
         things = known[known_ptr[target] : known_ptr[target + 1]]
         n_touched = add_up(things, posting_ptr, holders, weight, score, touched)
@@ -75,7 +76,8 @@ def name_best(
         deviation = sqrt(max(0.0, squares / max(1, n_candidates) - mean * mean))
         if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
             named[target] = first
-    return named
+            confidence[target] = (best - second) / max(deviation, _NEARLY)
+    return named, confidence
 
 
 @njit(cache=True, nogil=True)
@@ -88,17 +90,18 @@ def name_likeliest(
     odds: Floats,
     n_candidates: int,
     pick: Floats,
-) -> Int64s:
-    """Return the likeliest candidate for each target, -1 where nobody holds anything that is known.
+) -> tuple[Int64s, Floats]:
+    """Return the likeliest candidate for each target, -1 where nobody holds anything that is known, and how likely.
 
     Known thing t may appear as any of the items `items[item_ptr[t]:item_ptr[t + 1]]`. `odds` has one value above 0 for
     each holder of each item, beside `holders`. The odds of the items of one thing add up, and a candidate's score is
-    the sum of log(1 + odds) over the things. Of several with the best score `pick`, from 0 up to 1, chooses one.
+    the sum of log(1 + odds) over the things. Of several with the best score `pick`, from 0 up to 1, chooses one. The
+    confidence is the chance that it is this candidate, were everybody as likely before.
     """
     n_targets = len(known_ptr) - 1
     score, part = np.zeros(n_candidates), np.zeros(n_candidates)
     touched, partly = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
-    named = np.full(n_targets, -1, np.int64)
+    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     for target in range(n_targets):
         n_touched, best = 0, 0.0
         for i in range(known_ptr[target], known_ptr[target + 1]):
@@ -117,16 +120,18 @@ def name_likeliest(
                 score[candidate] += log1p(part[candidate])
                 part[candidate] = 0.0
                 best = max(best, score[candidate])
-        n_best = 0
+        n_best, total = 0, (n_candidates - n_touched) * exp(-best)
         for i in range(n_touched):
             candidate = touched[i]
+            total += exp(score[candidate] - best)
             if score[candidate] > best - _NEARLY:
                 touched[n_best] = candidate
                 n_best += 1
             score[candidate] = 0.0
         if n_best > 0:
             named[target] = touched[int(pick[target] * n_best)]
-    return named
+            confidence[target] = 1 / total
+    return named, confidence
 
 
 def no_people(pair: Pair) -> str | None:
@@ -196,9 +201,14 @@ def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
     return values[:0] if found is None else found
 
 
-def name_candidates(
-    known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float
-) -> Int64s:
+class Named(NamedTuple):
+    """The candidate that is named for each target, -1 for none, and how sure the attacker is of it."""
+
+    candidate: Int64s
+    confidence: Floats
+
+
+def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float) -> Named:
     """Return the candidate who best fits what is known of each target, -1 where none stands out.
 
     A thing weighs 1/log of how many have it. The best must stand out by `eccentricity` standard deviations.
@@ -206,7 +216,7 @@ def name_candidates(
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one has weighs as much as what two have, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
-    return name_best(*known, *holders, weight, n_candidates, eccentricity)
+    return Named(*name_best(*known, *holders, weight, n_candidates, eccentricity))
 
 
 def name_likeliest_candidates(
@@ -217,7 +227,7 @@ def name_likeliest_candidates(
     counts: Int64s,
     rng: np.random.Generator,
     generalisations: Rows[np.int64] | None = None,
-) -> Int64s:
+) -> Named:
     """Return the candidate who is the likeliest source of what is known of each target; ties are drawn.
 
     The known things are taken as drawn at random from all that the target did, so they are the likelier from a
@@ -236,7 +246,33 @@ def name_likeliest_candidates(
         items = generalisations.take(known.values)
     own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    return name_likeliest(known.ptr, *items, *holders, odds, n_candidates, rng.random(len(known.ptr) - 1))
+    return Named(*name_likeliest(known.ptr, *items, *holders, odds, n_candidates, rng.random(len(known.ptr) - 1)))
+
+
+def people_found(
+    pair: Pair,
+    named: Named,
+    *,
+    attacker: str,
+    knows: str,
+    targets: Int64s,
+    among: Int64s,
+    n_known: int | None = None,
+    n_wrong: int = 0,
+) -> Exposure:
+    """Return how many of the targets, who were drawn `among` others, are the candidates that were named for them."""
+    right = pair.identity.chance(named.candidate, user=targets)
+    return Exposure(
+        attacker=attacker,
+        knows=knows,
+        what="people",
+        n_known=n_known,
+        n_wrong=n_wrong,
+        n_targets=len(targets),
+        n_found=round(float(right.sum())),
+        n_by_chance=found_by_chance(pair, users=targets, among=among),
+        surest=Surest.of(right, confidence=named.confidence),
+    )
 
 
 def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:
@@ -254,6 +290,14 @@ def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -
     return Rows.from_entries(row, items, n_rows=terms.n_rows)
 
 
-def found_by_chance(pair: Pair, *, users: Int64s, n_guesses: Int64s | int = 1) -> float:
-    """Return how many users somebody finds on average who names `n_guesses` random candidates for each."""
-    return float(np.minimum(1.0, pair.chance_by_user[users] * n_guesses).sum())
+def found_by_chance(pair: Pair, *, users: Int64s, among: Int64s | None = None, n_guesses: Int64s | int = 1) -> float:
+    """Return how many users the best blind guess finds: the same `n_guesses` candidates for everybody.
+
+    `among` are the people that the users were drawn from, everybody if None. A blind guesser who knows these names
+    one of them every time.
+    """
+    eligible = np.ones(pair.n_users) if among is None else np.bincount(among, minlength=pair.n_users)
+    people = pair.identity.users
+    hits = np.bincount(people.row_of_entry, weights=eligible[people.values], minlength=people.n_rows)
+    best = float((hits / np.maximum(1, people.lengths)).max(initial=0)) / max(1, int(eligible.sum()))
+    return float(np.broadcast_to(np.minimum(1.0, best * n_guesses), len(users)).sum())

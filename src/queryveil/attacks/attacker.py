@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from math import sqrt
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import numpy as np
 
-from queryveil.data import QueryLog
+from queryveil.data import Floats, QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.html_tables import facts, percent
 from queryveil.pairing import Pair
@@ -74,6 +75,55 @@ class AuxiliaryData:
         return f"AuxiliaryData(public={self.public is not None}, n_people={n_people}, remake={remake})"
 
 
+CERTAIN = 0.95
+"""So many of the guesses that count as certain are right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surest:
+    """What became of the guesses that an attacker is surest of: the worst-off people, whom averages hide.
+
+    - `n_targets`: one in a hundred targets, at least one: those whom the attacker is surest to have found.
+    - `n_found`: how many of these it did find.
+    - `n_certain`: how many targets it found with certainty: the right ones among as many of its surest guesses as can
+      be taken while 95 in 100 of them are right.
+    """
+
+    n_targets: int
+    n_found: int
+    n_certain: int
+
+    @classmethod
+    def of(cls, right: Floats, *, confidence: Floats) -> "Surest | None":
+        """Return the figures, given the chance that each guess is right and the confidence in it; None of no guesses.
+
+        Of guesses made with equal confidence each is as likely to be among the surest.
+
+        >>> Surest.of(np.array([0.0, 1, 1, 0]), confidence=np.array([0.1, 0.9, 0.8, 0.3]))
+        Surest(n_targets=1, n_found=1, n_certain=2)
+        """
+        if not len(right):
+            return None
+        _, level = np.unique(-confidence, return_inverse=True)
+        sizes = np.bincount(level)
+        so_far = np.cumsum(np.repeat(np.bincount(level, weights=right) / sizes, sizes))
+        ends = np.cumsum(sizes)
+        good = ends[so_far[ends - 1] >= CERTAIN * ends]
+        n_top = ceil(len(right) / 100)
+        n_certain = round(float(so_far[good[-1] - 1])) if len(good) else 0
+        return cls(n_targets=n_top, n_found=round(float(so_far[n_top - 1])), n_certain=n_certain)
+
+    @property
+    def share(self) -> float:
+        """The share found of those whom the attacker is surest of."""
+        return self.n_found / self.n_targets
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of that share."""
+        return wilson(self.n_found, n=self.n_targets)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
     """The figures of one attack.
@@ -85,7 +135,8 @@ class Exposure:
     - `n_wrong`: how many wrong facts it was given on top.
     - `n_targets`: the number of targets.
     - `n_found`: the number of targets that it found.
-    - `n_by_chance`: the number of targets that blind guessing finds on average.
+    - `n_by_chance`: the number of targets that the best blind guess finds, such as naming the same user every time.
+    - `surest`: what became of its surest guesses, if it names people and says how sure it is.
 
     >>> found = Exposure(
     ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
@@ -105,6 +156,7 @@ class Exposure:
     n_targets: int
     n_found: int
     n_by_chance: float
+    surest: Surest | None = None
 
     def __post_init__(self) -> None:
         if self.n_targets < 0:
@@ -128,7 +180,7 @@ class Exposure:
 
     @property
     def chance_share(self) -> float:
-        """The share of the targets that blind guessing finds on average."""
+        """The share of the targets that the best blind guess finds."""
         return self.n_by_chance / self.n_targets if self.n_targets else 0.0
 
     @property
@@ -164,11 +216,23 @@ class Exposure:
             ("share", f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)})"),
             ("by blind guessing", percent(self.chance_share)),
         ]
+        if self.surest is not None:
+            low, high = self.surest.interval
+            rows += [
+                (
+                    "of the surest 1 %",
+                    f"{percent(self.surest.share)} (95 % interval {percent(low)} to {percent(high)})",
+                ),
+                ("found with certainty", f"{self.surest.n_certain:,}"),
+            ]
         return facts(rows, caption=self.title)
 
     def to_dict(self) -> dict[str, object]:
         """Return all figures, for JSON."""
+        surest = self.surest
+        more = {} if surest is None else {"share": surest.share, "interval": list(surest.interval)}
         return asdict(self) | {
+            "surest": None if surest is None else asdict(surest) | more,
             "share": self.share,
             "interval": list(self.interval),
             "chance_share": self.chance_share,

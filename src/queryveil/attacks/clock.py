@@ -50,7 +50,8 @@ class Clock(Seeker):
         moment, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
         released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=unit)
         user_rows = group(user, pair.n_users)
-        targets = _scoring.draw_targets(np.flatnonzero(user_rows.lengths), n_targets=self.n_targets, rng=rng)
+        eligible = np.flatnonzero(user_rows.lengths)
+        targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
         drawn = _scoring.draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
         distinct, code = np.unique(released, return_inverse=True)
         cells, counts = np.unique(code * max(1, n_candidates) + candidate, return_counts=True)
@@ -62,14 +63,14 @@ class Clock(Seeker):
             counts=counts,
             rng=rng,
         )
-        return Exposure(
+        return _scoring.people_found(
+            pair,
+            named,
             attacker=self.name,
             knows=f"the times of {self.n_known} of a person's queries",
-            what="people",
+            targets=targets,
+            among=eligible,
             n_known=self.n_known,
-            n_targets=len(targets),
-            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
-            n_by_chance=_scoring.found_by_chance(pair, users=targets),
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, check_least
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest, check_least
 from queryveil.data import Int32s, Int64s, Transactions
 from queryveil.data.rows import Rows
 from queryveil.kernels import njit
@@ -65,7 +65,8 @@ class KnownTerms(Seeker):
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
-        targets = _scoring.draw_targets(_with_terms(pair, at_least=self.n_known), n_targets=self.n_targets, rng=rng)
+        eligible = _with_terms(pair, at_least=self.n_known)
+        targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
         known = self._known(pair.before, targets, rng)
         holders, n_candidates, generalisations = pair.holders, pair.n_candidates, pair.generalisations
         if self.cautious:
@@ -83,15 +84,15 @@ class KnownTerms(Seeker):
                 generalisations=generalisations,
             )
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
-        return Exposure(
+        return _scoring.people_found(
+            pair,
+            named,
             attacker=self.name,
             knows=f"{self.n_known} random terms of a person's history{wrong}",
-            what="people",
+            targets=targets,
+            among=eligible,
             n_known=self.n_known,
             n_wrong=self.n_wrong,
-            n_targets=len(targets),
-            n_found=round(float(pair.identity.chance(named, user=targets).sum())),
-            n_by_chance=_scoring.found_by_chance(pair, users=targets),
         )
 
     def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
@@ -161,7 +162,11 @@ class RarePair(Seeker):
             n_targets=len(targets),
             n_found=round(float(found.sum())),
             # Different pairs may lead to different candidates, and one is enough; a blind guesser has as many guesses.
-            n_by_chance=_scoring.found_by_chance(pair, users=targets, n_guesses=np.maximum(1, alone.lengths)),
+            n_by_chance=_scoring.found_by_chance(
+                pair, users=targets, among=eligible, n_guesses=np.maximum(1, alone.lengths)
+            ),
+            # Whom all pairs lead to is sure; where they lead to several, each of them may be the person.
+            surest=Surest.of(found, confidence=(alone.lengths > 0) / np.maximum(1, alone.lengths)),
         )
 
 

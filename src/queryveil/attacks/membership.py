@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
@@ -207,13 +207,19 @@ class Membership(Seeker):
             gain = gains(population, released=released, weighted=self.weighted)
             of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)
             of_targets = statistic(pair.before, users=targets, gain=gain, weighted=self.weighted)
+        # Members and others in equal numbers: whoever names the surest of both names some who are not in the release.
+        n_each = min(len(of_targets), len(of_outside))
+        both = np.concatenate([of_targets[:n_each], of_outside[:n_each]])
+        is_member = np.repeat([1.0, 0.0], n_each)
         return Exposure(
             attacker=self.name,
             knows="all terms of a person, and how common they are",
             what="people",
             n_targets=len(targets),
             n_found=int((of_targets > above(of_outside)).sum()),
+            # Whoever may accuse one in a hundred of others finds, blindly, one in a hundred.
             n_by_chance=FALSE_POSITIVES * len(targets),
+            surest=Surest.of(is_member, confidence=both),
         )
 
 

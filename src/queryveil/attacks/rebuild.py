@@ -130,15 +130,14 @@ class Truth:
 
     - `released`: the released log.
     - `n_targets`: the number of rows with a query once identifiers are gone.
-    - `n_by_chance`: how many of them are hit on average if users and queries are paired at random within each
-      category; computed, not drawn.
+    - `user`, `text`: the number of each such row's user and text; those that the release lacks have further numbers.
     - `pairs`: the distinct pairs of a user and a text that the release both has, as numbers.
     - `counts`: the number of rows of each pair.
     """
 
     released: EncodedLog
-    n_targets: int
-    n_by_chance: float
+    user: Int32s
+    text: Int32s
     pairs: Int64s
     counts: Int64s
 
@@ -154,8 +153,33 @@ class Truth:
         user, text = (_codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts))
         there = (user < len(released.users)) & (text < len(released.texts))
         pairs, counts = np.unique(_pair(user[there], text[there], released=released), return_counts=True)
-        by_chance = _by_chance(pairs, counts, released=released)
-        return cls(released=released, n_targets=rows.height, n_by_chance=by_chance, pairs=pairs, counts=counts)
+        return cls(released=released, user=user, text=text, pairs=pairs, counts=counts)
+
+    @property
+    def n_targets(self) -> int:
+        """The number of rows with a query once identifiers are gone."""
+        return len(self.user)
+
+    @property
+    def category_of_text(self) -> Int64s:
+        """The pool of each released text."""
+        of_text = np.zeros(len(self.released.texts), np.int64)
+        of_text[self.released.text] = self.released.category
+        return of_text
+
+    def hits_by_user(self) -> Int64s:
+        """Return how many rows of each category are hit if all of them are taken for one user's, for each user."""
+        released = self.released
+        user, text = np.divmod(self.pairs, max(1, len(released.texts)))
+        n_hit = np.minimum(self.counts, np.bincount(released.text, minlength=len(released.texts))[text])
+        place = user * N_POOLS + self.category_of_text[text]
+        hits = np.bincount(place, weights=n_hit, minlength=len(released.users) * N_POOLS)
+        return hits.astype(np.int64).reshape(-1, N_POOLS)
+
+    @property
+    def n_by_chance(self) -> int:
+        """How many rows the best blind guess hits: in each category the same user for every query, the best one."""
+        return int(self.hits_by_user().max(axis=0, initial=0).sum())
 
     def n_hit(self, guess: Guess | None = None) -> int:
         """Return the number of rows of a guess that are true, as `match` counts them; None is the release as it is."""
@@ -167,7 +191,7 @@ class Truth:
         return int(np.minimum(self.counts[ours], counts[theirs]).sum())
 
     def exposure(self, attacker: str, *, knows: str, guess: Guess | None = None) -> Exposure:
-        """Return how many rows of a guess are true, beside what random pairs hit; None is the release as it is."""
+        """Return how many rows of a guess are true, beside the best blind guess; None is the release as it is."""
         return Exposure(
             attacker=attacker,
             knows=knows,
@@ -192,22 +216,10 @@ def _pair(user: Int32s, text: Int32s, *, released: EncodedLog) -> Int64s:
     return np.asarray(user.astype(np.int64) * len(released.texts) + text, np.int64)
 
 
-def _by_chance(pairs: Int64s, counts: Int64s, *, released: EncodedLog) -> float:
-    n_texts = len(released.texts)
-    of_text = np.zeros(n_texts, np.int64)
-    of_text[released.text] = released.category
-    user, text = np.divmod(pairs, max(1, n_texts))
-    category = of_text[text]
-    in_pool = np.bincount(released.pair, minlength=len(released.users) * N_POOLS)[user * N_POOLS + category]
-    of_this_text = np.bincount(released.text, minlength=n_texts)[text]
-    rows_of_pool = np.bincount(released.category, minlength=N_POOLS)[category]
-    return float(_rebuild_kernels.expected_matches(counts, in_pool, of_this_text, rows_of_pool))
-
-
 _TRUTHS: WeakKeyDictionary[Pair, Truth] = WeakKeyDictionary()
 
 
-def _truth_of(pair: Pair) -> Truth:
+def truth_of(pair: Pair) -> Truth:
     """Return the truth about a swapped release, computed once for all who attack the pair."""
     if pair not in _TRUTHS:
         released = pair.release.log.frame
@@ -235,7 +247,45 @@ class AsReleased:
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Count the rows that are true."""
-        return as_released(_truth_of(pair))
+        return as_released(truth_of(pair))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveId:
+    """Take every query of a category for one of the id that has most rows there, which profiles show.
+
+    A blind guesser, who knows no categories, takes all queries for those of one user, the best one.
+    """
+
+    name = "active_id"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        return None if isinstance(pair.release.promise, SwapAnonymity) else "no queries changed hands"
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Guess, and count the rows that are true."""
+        truth = truth_of(pair)
+        user_row = most_active_rows(pair)[truth.released.category]
+        guess = Guess(user_row=user_row, query_row=np.arange(len(user_row)), k_now=np.zeros(N_POOLS, np.int64))
+        return Exposure(
+            attacker=self.name,
+            knows="the swapped rows and the classifier",
+            what="rows",
+            n_targets=truth.n_targets,
+            n_found=truth.n_hit(guess),
+            n_by_chance=int(truth.hits_by_user().sum(axis=1).max(initial=0)),
+        )
+
+
+def most_active_rows(pair: Pair) -> Int64s:
+    """Return a row of the id that has most rows of each category, the first one."""
+    category, candidate = truth_of(pair).released.category, pair.candidate
+    if not len(candidate):
+        return np.zeros(N_POOLS, np.int64)
+    n_rows = np.bincount(candidate * np.int64(N_POOLS) + category, minlength=pair.n_candidates * N_POOLS)
+    row_of = np.zeros(pair.n_candidates, np.int64)
+    row_of[candidate[::-1]] = np.arange(len(candidate))[::-1]
+    return np.asarray(row_of[n_rows.reshape(-1, N_POOLS).argmax(axis=0)], np.int64)
 
 
 class Choice(IntEnum):
@@ -302,7 +352,7 @@ class Rebuilding:
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Guess, and count the rows that are true."""
-        return self.exposure(_truth_of(pair))
+        return self.exposure(truth_of(pair))
 
 
 def rebuilt(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Surest
 from queryveil.data import Groups, Int64s
 from queryveil.pairing import Pair
 
@@ -36,6 +36,8 @@ class SharedTerm:
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Count the members who have the term that their group has most."""
         groups = pair.release.groups
+        n_found, members = n_with_commonest(groups), groups.frame["members"].to_numpy()
+        shares = np.repeat(n_found / np.maximum(1, members), members)
         # A term that no group tells of is not one to guess: stop words are in no profile.
         supports = pair.before.support()[pair.after.support() > 0]
         return Exposure(
@@ -43,8 +45,10 @@ class SharedTerm:
             knows="the group of a person",
             what="people",
             n_targets=groups.n_members,
-            n_found=int(n_with_commonest(groups).sum()),
+            n_found=int(n_found.sum()),
             n_by_chance=min(int(supports.max(initial=0)), groups.n_members),
+            # The release says how many of a group have the term.
+            surest=Surest.of(shares, confidence=shares),
         )
 
 

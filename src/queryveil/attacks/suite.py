@@ -6,7 +6,7 @@ from pathlib import Path
 from secrets import randbits
 
 from queryveil import progress
-from queryveil.attacks import added_rows, clock, known_terms, membership, rebuild, shared_term, sybil, vanity
+from queryveil.attacks import added_rows, clock, known_terms, membership, rebuild, repeats, shared_term, sybil, vanity
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
 from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.data import QueryLog
@@ -48,7 +48,7 @@ def attackers(
         TokenInversion(seed=seed),
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),
-        *_of_swap(release, seed=seed),
+        *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
     wanted = set(only)
     there = list(dict.fromkeys(_plain(attacker.name) for attacker in found))
@@ -57,11 +57,13 @@ def attackers(
     return [attacker for attacker in found if not wanted or _plain(attacker.name) in wanted]
 
 
-def _of_swap(release: Release, *, seed: int | None) -> Iterator[Attacker]:
+def _of_swap(release: Release, *, n_targets: int, seed: int | None) -> Iterator[Attacker]:
     growth = release.manifest.parameters.get("growth")
     growth = growth if isinstance(growth, float) else 1.2
     k = release.promise.k if isinstance(release.promise, SwapAnonymity) else 2
+    yield repeats.Repeats(k=k, n_targets=n_targets, seed=seed)
     yield rebuild.AsReleased()
+    yield rebuild.ActiveId()
     for kind in (rebuild.Rebuild1, rebuild.Rebuild2, rebuild.Rebuild3, rebuild.Rebuild4):
         for by_time in (False, True):
             yield kind(k=k, growth=growth, by_time=by_time, seed=seed)
@@ -111,7 +113,7 @@ class Attacks:
         return found.get((attacker, n_known, n_wrong))
 
     def _repr_html_(self) -> str:
-        columns = ["attacker", "knows", "before", "after", "95 % interval", "blind guessing"]
+        columns = ["attacker", "knows", "before", "after", "95 % interval", "blind guessing", "surest 1 %", "certain"]
         rows = [
             [
                 found.title,
@@ -120,6 +122,8 @@ class Attacks:
                 percent(found.share),
                 f"{percent(found.interval[0])} to {percent(found.interval[1])}",
                 percent(found.chance_share),
+                None if found.surest is None else percent(found.surest.share),
+                None if found.surest is None else found.surest.n_certain,
             ]
             for attempt in self.attempts
             for found in (attempt.after,)

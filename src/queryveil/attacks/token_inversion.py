@@ -220,7 +220,7 @@ class TokenInversion(Seeker):
     """Have a public log by other people, and find out which hash is which term.
 
     Targets are the hashes that most people use; found are those that are matched with their true term. A blind guesser
-    matches them at random with as many of the most used public terms.
+    matches all of them with one of the most used public terms.
 
     - `n_targets`: the number of hashes.
     - `seed`: repeats how ties are drawn.
@@ -264,13 +264,13 @@ class TokenInversion(Seeker):
         guessed = public.terms.gather(pl.Series(np.where(guess < 0, 0, guess))) if len(public.terms) else true.clear()
         right = (guessed == true).fill_null(False).to_numpy() & (guess >= 0) if len(guessed) else guess >= 0
         top = public.terms.head(len(hashed.terms))
-        # Each of the dealt terms lands on its own hash once in as many deals as there are hashes.
-        n_by_chance = top.is_in(true.drop_nulls().implode()).sum() / max(1, len(hashed.terms))
+        # The same term for every hash is right once, if any of them is that term.
+        n_by_chance = int(top.is_in(true.drop_nulls().implode()).any())
         return Exposure(
             attacker=self.name,
             knows="a log of the same kind by other people",
             what="hashed terms",
             n_targets=len(hashed.terms),
             n_found=int(right.sum()),
-            n_by_chance=float(n_by_chance),
+            n_by_chance=n_by_chance,
         )

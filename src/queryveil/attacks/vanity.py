@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker, Surest
 from queryveil.data import Bools, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -127,14 +127,17 @@ class Vanity(Seeker):
         """Look up each person of the directory, and count those who are found."""
         directory = self._directory(pair, auxiliary)
         source = "a directory of people" if auxiliary.people else "a phone book"
-        users = np.unique(np.array([entry.user for entry in directory], np.int64))
+        people = _found(directory, pair)
+        found = people["chance"].to_numpy()
         return Exposure(
             attacker=self.name,
             knows=f"{source}: names and towns",
             what="people",
-            n_targets=len(users),
-            n_found=round(_found(directory, pair)),
-            n_by_chance=_scoring.found_by_chance(pair, users=users),
+            n_targets=people.height,
+            n_found=round(float(found.sum())),
+            # Anybody may be in the directory.
+            n_by_chance=_scoring.found_by_chance(pair, users=people["user"].to_numpy()),
+            surest=Surest.of(found, confidence=people["is_named"].cast(pl.Float64).to_numpy()),
         )
 
     def _directory(self, pair: Pair, auxiliary: AuxiliaryData) -> Sequence[Entry]:
@@ -144,8 +147,8 @@ class Vanity(Seeker):
         return entries_of_tables(pair, n_targets=self.n_targets, rng=rng)
 
 
-def _found(directory: Sequence[Entry], pair: Pair) -> float:
-    """Return the sum of the chances that the candidates who are alone with an entry are the people sought."""
+def _found(directory: Sequence[Entry], pair: Pair) -> pl.DataFrame:
+    """Return each `user` sought, whether one `is_named`, and the `chance` that it is the right one."""
     holders, items = pair.holders, pair.generalisations
     named = np.full(len(directory), -1, np.int64)
     for i, entry in enumerate(directory):
@@ -155,6 +158,6 @@ def _found(directory: Sequence[Entry], pair: Pair) -> float:
         if len(found) == 1:
             named[i] = found[0]
     users = np.array([entry.user for entry in directory], np.int64)
-    chances = pl.DataFrame({"user": users, "chance": pair.identity.chance(named, user=users)})
+    chances = pl.DataFrame({"user": users, "is_named": named >= 0, "chance": pair.identity.chance(named, user=users)})
     # A person with several entries is found by the best of them.
-    return float(chances.group_by("user").agg(pl.col("chance").max())["chance"].sum())
+    return chances.group_by("user", maintain_order=True).agg(pl.all().max())

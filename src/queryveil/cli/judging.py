@@ -171,11 +171,14 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
             _percent(attempt.after.share),
             f"{_percent(attempt.after.interval[0])} to {_percent(attempt.after.interval[1])}",
             _percent(attempt.after.chance_share),
+            "-" if attempt.after.surest is None else _percent(attempt.after.surest.share),
+            "-" if attempt.after.surest is None else f"{attempt.after.surest.n_certain:,}",
         )
         for attempt in found.attempts
     ]
     if rows:
-        print_table(("attacker", "finds", "before", "after", "95 % interval", "by chance"), rows)
+        columns = ("attacker", "finds", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
+        print_table(columns, rows)
     if is_noisy and found.named("sybil") is not None:
         echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
     if not found.exact:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from queryveil.attacks import Exposure
 from queryveil.comparison.comparison import WORST, Comparison, label
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.reports.charts.dots import Dot, Kind, dot_chart
@@ -110,7 +111,8 @@ def _attacks(comparison: Comparison) -> Html:
     rows = [(_whole(name), *(_whole(each.get(name, "")) for each in found)) for name in names]
     columns = ("attacker", "only ids changed", *(row.name for row in comparison.rows))
     tables = _in_parts(columns, rows, n_first=2, caption="Share of its targets that each attacker found")
-    note = paragraph("Empty: the attacker does not apply to such a release.", kind="note")
+    said = "In brackets the 95 % interval. Empty: the attacker does not apply to such a release."
+    note = paragraph(said, kind="note")
     return section("All attackers", body=[*tables, note], name="attackers")
 
 
@@ -166,6 +168,11 @@ def _whole(text: str) -> str:
 
 
 def _exposures(comparison: Comparison) -> list[dict[str, str]]:
-    """Return the share that each attacker found, in the original and in each run."""
+    """Return the share that each attacker found with its interval, in the original and in each run."""
     sides = [comparison.original, *(row.judged for row in comparison.rows)]
-    return [{label(one): percent(one.share) for one in side.exposures} for side in sides]
+    return [{label(one): _share(one) for one in side.exposures} for side in sides]
+
+
+def _share(found: Exposure) -> str:
+    low, high = (percent(end).removesuffix(" %") for end in found.interval)
+    return f"{percent(found.share)} ({low} to {high})"

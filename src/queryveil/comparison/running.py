@@ -89,7 +89,10 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
             "picked": row.is_picked,
             "seconds": round(row.seconds, 3),
         }
-        plain |= {f"attack {label(one)}": one.share for one in judged.exposures}
+        for one in judged.exposures:
+            low, high = one.interval
+            name = f"attack {label(one)}"
+            plain |= {name: one.share, f"{name} low": low, f"{name} high": high}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], infer_schema_length=None)

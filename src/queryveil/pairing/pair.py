@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
@@ -285,11 +285,6 @@ class Pair:
     def identity(self) -> Identity:
         """Which users of the original each candidate may be; raises BadInput where nobody can tell."""
         return identify(self)
-
-    @cached_property
-    def chance_by_user(self) -> Floats:
-        """The expected number of each user among one candidate drawn at random."""
-        return self.identity.n_candidates_of(self.n_users) / max(1, self.n_candidates)
 
     def __repr__(self) -> str:
         # Privacy: numbers only.

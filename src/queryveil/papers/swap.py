@@ -244,8 +244,8 @@ def fig7(runs: Runs) -> Content:
         notes=(
             ORDER_NOTE,
             "+T: rows sorted by time, the released day; in order time they are already, so nothing changes",
-            "blind chance: users and queries of each category dealt out at random, computed as the mean over all ways "
-            "to deal; its share falls as a log has more users, since fewer rows of a category are one user's",
+            "blind chance: all queries of a category taken for those of one user, the one for whom that is true most "
+            "often; its share falls as a log has more users, since fewer rows of a category are one user's",
             "the fewer users search at a time, the more of a pool is one user's session, so a small log is easier to "
             "attack than AOL's whole",
             "the attackers have the k, the growth and the classifier of the release; a row of the original that is "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from queryveil.attacks import Attacks, Attempt, Exposure
+from queryveil.attacks import Attacks, Attempt, Exposure, Surest
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
 from queryveil.reports._blocks import Block, Bullets, Paragraph, Picture, Section, Table, capitalized, lowered
@@ -12,7 +12,11 @@ from queryveil.reports.value import Report
 TYPICAL = 4
 """The number of known terms that one attack is shown for, in place of all numbers."""
 _BY_TERMS = ("known_terms", "likely_terms")
-_COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance")
+_COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
+_SUREST = (
+    "Surest 1 %: of the one in a hundred whom the attacker is surest of, the share that it found; averages hide these "
+    "people. Certain: how many it found with certainty, by as many of its surest guesses as 95 in 100 are right of."
+)
 _ESTIMATED = (
     "The ids of the release do not tell who is who. It was estimated from what people did; "
     "where n people fit equally well, naming one of them counts as 1/n found."
@@ -27,6 +31,8 @@ _ATTACKERS = {
     "sybil": "Planted users",
     "added_rows": "Made-up rows told apart",
     "shared_term": "What a whole group shares",
+    "repeats": "A query that one person repeats",
+    "active_id": "All to the most active id",
     "as_released": "Rows taken as they stand",
 }
 
@@ -63,12 +69,17 @@ def _named(name: str) -> str:
 
 def _is_rebuilder(name: str) -> bool:
     """Return whether an attacker tries to undo an exchange of queries."""
-    return name.startswith(("as_released", "rebuild_"))
+    return name.startswith(("as_released", "active_id", "rebuild_"))
 
 
 def share(found: Exposure) -> str:
     """Return the share found as text; without targets there is none."""
     return percent(found.share) if found.n_targets else "none sought"
+
+
+def _with_interval(found: Exposure) -> str:
+    low, high = found.interval
+    return f"{share(found)} ({percent(low)} to {percent(high)})" if found.n_targets else share(found)
 
 
 def exposure_section(report: Report) -> Section:
@@ -80,6 +91,8 @@ def exposure_section(report: Report) -> Section:
     blocks: list[Block] = [Paragraph(text=_reading(report.attacks))]
     if attempts:
         blocks += [_bars(attempts), _table("All attacks", _not_by_terms(attempts))]
+    if any(one.after.surest for one in attempts):
+        blocks.append(Paragraph(text=_SUREST, kind="note"))
     n_rebuilders = sum(_is_rebuilder(one.after.attacker) for one in attempts)
     if n_rebuilders > 1:
         # The best of several, chosen once all are known, looks better than any one of them is.
@@ -191,14 +204,23 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
             attacker(one.after),
             one.after.knows,
             f"{one.after.n_targets:,} {one.after.what}",
-            "" if one.before is None else share(one.before),
+            "" if one.before is None else _with_interval(one.before),
             share(one.after),
             f"{percent(one.after.interval[0])} to {percent(one.after.interval[1])}",
             percent(one.after.chance_share),
+            *_surest(one.after.surest),
         )
         for one in attempts
     )
     return Table(columns=_COLUMNS, rows=rows, caption=caption)
+
+
+def _surest(found: Surest | None) -> tuple[str, str]:
+    """Return the share found of the surest guesses, with its interval, and the number found with certainty."""
+    if found is None:
+        return "", ""
+    low, high = found.interval
+    return f"{percent(found.share)} ({percent(low)} to {percent(high)})", f"{found.n_certain:,}"
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:

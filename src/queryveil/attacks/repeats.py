@@ -1,0 +1,209 @@
+"""Attack on swap by queries that one person repeats: whose rows are near each of them?"""
+
+from dataclasses import dataclass
+from math import exp, log, log1p
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks import _scoring, rebuild
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data.rows import Rows, group
+from queryveil.guarantees import SwapAnonymity
+from queryveil.kernels import njit
+from queryveil.pairing import Pair
+from queryveil.rng import generator
+
+LEAST_REPEATS = 5
+"""Texts that one person alone asked at least so often are sought."""
+_FARTHEST = 8
+"""Rows farther away than so many times k are not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats(Seeker):
+    """See the rows of a swapped log in the order of their release, and seek who asks a text that comes again and again.
+
+    When somebody asks a query, user and query enter a pool together and leave it soon, apart. So near each release of
+    the text there is a row of this user's, a coincidence that repeats with the text. The ids of nearby rows of the
+    category get votes, the more the nearer, and the more the fewer rows they have elsewhere; the likeliest is named.
+    Ids that were given the text are out: nobody is given a query of their own.
+    A stream shows the order, in a release folder times do, as exact as they are. Targets are people who alone asked
+    some text five times or more, each by the text that was asked most often, released or not. A blind guesser names
+    the most active id of the category.
+
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    - `k`: that of the release.
+    """
+
+    name = "repeats"
+
+    k: int = 10
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        if not isinstance(pair.release.promise, SwapAnonymity):
+            return "no queries changed hands"
+        if not is_in_order(pair) and "time" not in pair.release.log.columns:
+            return "the release tells no order of its rows"
+        if not len(targets_of(rebuild.truth_of(pair))[0]):
+            return f"nobody asked a query {LEAST_REPEATS} times that is this person's alone"
+        return None
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Name an id for each target, and count those who are right."""
+        truth = rebuild.truth_of(pair)
+        released = truth.released
+        user, text = targets_of(truth)
+        drawn = _scoring.draw_targets(np.arange(len(user)), n_targets=self.n_targets, rng=generator(self.seed))
+        user, text = user[drawn], text[drawn]
+        rows = ordered(pair, released.category)
+        places = group(released.text[rows.row], len(released.texts))
+        there = np.minimum(text, max(0, len(released.texts) - 1))
+        releases = places.take(there) if len(released.texts) else Rows.from_lists([[]] * len(text))
+        releases = releases.keep((text < len(released.texts))[releases.row_of_entry])
+        named = _scoring.Named(
+            *name_nearest(
+                releases.ptr, releases.values.astype(np.int64), rows.first, rows.last, rows.end,
+                pair.candidate[rows.row], rows.share, pair.n_candidates, float(self.k), _FARTHEST * self.k,
+            )
+        )  # fmt: skip
+        owner = np.full(pair.n_candidates + 1, -1, np.int64)
+        owner[pair.candidate] = released.user
+        right = (owner[named.candidate] == user).astype(np.float64)
+        return Exposure(
+            attacker=self.name,
+            knows=f"the swapped rows in order, and a query that one person alone asked {LEAST_REPEATS} times or more",
+            what="people",
+            n_targets=len(user),
+            n_found=int(right.sum()),
+            n_by_chance=_by_chance(pair, user=user, text=text),
+            surest=Surest.of(right, confidence=named.confidence),
+        )
+
+
+def is_in_order(pair: Pair) -> bool:
+    """Return whether the rows of a swapped release stand in the order in which they left the pools: on a stream."""
+    return getattr(pair.release.promise, "remembered", None) is not None
+
+
+def targets_of(truth: rebuild.Truth) -> tuple[Int64s, Int64s]:
+    """Return people who alone asked some text often enough, and the text of each that was asked most often."""
+    asked = pl.DataFrame({"user": truth.user, "text": truth.text}).group_by("text").agg(
+        pl.col("user").first(), n=pl.len(), n_users=pl.col("user").n_unique()
+    )  # fmt: skip
+    own = asked.filter((pl.col("n_users") == 1) & (pl.col("n") >= LEAST_REPEATS))
+    best = (
+        own.sort("n", "text", descending=[True, False]).unique("user", keep="first", maintain_order=True).sort("user")
+    )
+    return best["user"].to_numpy().astype(np.int64), best["text"].to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class OrderedRows:
+    """The rows of a release by category and order. Rows of one released time are in no order: a block.
+
+    - `row`: the rows.
+    - `first`, `last`: the place of the first and last row of each one's block.
+    - `end`: the place behind the last row of each one's category.
+    - `share`: the share of each one's candidate in the rows of the category.
+    """
+
+    row: Int64s
+    first: Int64s
+    last: Int64s
+    end: Int64s
+    share: Floats
+
+
+def ordered(pair: Pair, category: Int32s) -> OrderedRows:
+    """Return the released rows in the order that the release tells."""
+    log = pair.release.log
+    rows = pl.DataFrame({"category": category, "candidate": pair.candidate, "row": np.arange(log.n_rows)})
+    moment = pl.Series(np.arange(log.n_rows)) if is_in_order(pair) else log.frame["time"]
+    of_candidate = pl.len().over("category", "candidate") / pl.len().over("category")
+    by_order = rows.with_columns(moment.alias("moment"), share=of_candidate).sort("category", "moment", "row")
+    spans = by_order.with_row_index("place").select(
+        first=pl.col("place").min().over("category", "moment").cast(pl.Int64),
+        last=pl.col("place").max().over("category", "moment").cast(pl.Int64),
+        end=pl.col("place").max().over("category").cast(pl.Int64) + 1,
+    )
+    first, last, end = (spans[name].to_numpy() for name in ("first", "last", "end"))
+    return OrderedRows(
+        row=by_order["row"].to_numpy(), first=first, last=last, end=end, share=by_order["share"].to_numpy()
+    )
+
+
+@njit(cache=True, nogil=True)
+def name_nearest(
+    release_ptr: Int64s,
+    releases: Int64s,
+    first: Int64s,
+    last: Int64s,
+    end: Int64s,
+    candidate: Int32s,
+    share: Floats,
+    n_candidates: int,
+    scale: float,
+    farthest: int,
+) -> tuple[Int64s, Floats]:
+    """Return the candidate who is likeliest to have asked the text of each target, -1 for none, and how likely it is.
+
+    Of the rows around a release of the text each is the asker's with a chance that falls by e with every `scale` rows
+    between; one release in ten is by accident. Chances from several releases are multiplied, in proportion to the
+    candidate's share of the category.
+    """
+    n_targets = len(release_ptr) - 1
+    near, score, weight = np.zeros(n_candidates), np.zeros(n_candidates), np.zeros(n_candidates)
+    nearby, touched = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
+    is_out = np.zeros(n_candidates, np.bool_)
+    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
+    by_accident = _scoring.BY_ACCIDENT
+    for target in range(n_targets):
+        places = releases[release_ptr[target] : release_ptr[target + 1]]
+        for place in places:
+            is_out[candidate[place]] = True
+        n_touched = 0
+        for place in places:
+            n_nearby, total = 0, 0.0
+            for direction in (-1, 1):
+                other = place if direction == 1 else place - 1
+                while 0 <= other < end[place] and end[other] == end[place]:
+                    distance = max(0, first[other] - last[place], first[place] - last[other])
+                    if distance > farthest:
+                        break
+                    who, mine = candidate[other], exp(-distance / scale)
+                    total += mine
+                    if not is_out[who]:
+                        if near[who] == 0.0:
+                            nearby[n_nearby] = who
+                            n_nearby += 1
+                            weight[who] = share[other]
+                        near[who] += mine
+                    other += direction
+            for who in nearby[:n_nearby]:
+                if score[who] == 0.0:
+                    touched[n_touched] = who
+                    n_touched += 1
+                score[who] += log1p((1 - by_accident) / by_accident * near[who] / total / weight[who])
+                near[who] = 0.0
+        best, all_of_them = -np.inf, 0.0
+        for who in touched[:n_touched]:
+            score[who] += log(weight[who])
+            if score[who] > best:
+                best, named[target] = score[who], who
+        for who in touched[:n_touched]:
+            all_of_them += exp(score[who] - best)
+            score[who] = 0.0
+        confidence[target] = 1 / all_of_them if n_touched else 0.0
+        for place in places:
+            is_out[candidate[place]] = False
+    return named, confidence
+
+
+def _by_chance(pair: Pair, *, user: Int64s, text: Int64s) -> int:
+    """Count the targets that are found by naming the most active id of the category; any one id finds one."""
+    truth = rebuild.truth_of(pair)
+    there = text < len(truth.released.texts)
+    rows = rebuild.most_active_rows(pair)[truth.category_of_text[text[there]]]
+    return max(int(there.any()), int((truth.released.user[rows] == user[there]).sum()))
