@@ -11,10 +11,10 @@ from tests.support.releases import MONDAY, released, timed_log
 
 from queryveil.attacks._scoring import BY_ACCIDENT
 from queryveil.attacks.attacker import AuxiliaryData, Exposure
-from queryveil.attacks.clock import Clock
+from queryveil.attacks.clock import Clock, ClockEquals
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
-from queryveil.methods import Clump, Km, Pseudonymise, Swap
+from queryveil.methods import Clump, Kdelta, Km, Pseudonymise, Swap
 from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.synthesis import synthesize
@@ -171,3 +171,74 @@ def test_those_are_found_whom_the_plain_one_finds(
 def test_nothing_known_and_nobody_sought_are_refused(name: str) -> None:
     with pytest.raises(BadParameter, match=name):
         Clock(**{name: 0})
+
+
+def among_equals(log: QueryLog, release: QueryLog, *, time: TimeDetail = TimeDetail.DAY) -> Exposure:
+    pair = Pair(log, release=released(release, time=time))
+    return ClockEquals(seed=1).attack(pair, auxiliary=NOTHING)
+
+
+@pytest.mark.slow
+def test_a_known_day_tells_the_equals_of_kdelta_apart(made: QueryLog) -> None:
+    columns = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY)
+    pair = Pair(made, release=Kdelta(k=5, same_texts=True, columns=columns, seed=1).anonymize(made))
+    exposure = ClockEquals(seed=1).attack(pair, auxiliary=NOTHING)
+    assert exposure.share > 0.6
+    assert exposure.chance_share < 0.25
+
+
+def test_of_equals_the_one_with_most_of_the_rows_on_the_known_day_is_named() -> None:
+    rows = [("u1", "a", 1.0), ("u2", "a", 30.0), ("u3", "a", 1.0), ("u3", "a", 50.0), ("u4", "b", 1.0)]
+    log = timed_log([row for row in rows if row[2] != 50.0])
+    exposure = among_equals(log, timed_log(rows))
+    # u1 has all rows on the first day, u3 half of them, and u4 has no equals; u3 is taken for u1.
+    assert (exposure.n_targets, exposure.n_found, exposure.n_by_chance) == (3, 2, pytest.approx(1))
+
+
+def test_equals_with_the_same_days_are_told_apart_by_chance_alone() -> None:
+    log = timed_log([(f"u{i:03}", "a", 24.0 * (i % 5)) for i in range(500)])
+    shared = timed_log([(f"u{i:03}", "a", 0.0) for i in range(500)])
+    exposure = among_equals(log, shared)
+    assert (exposure.n_targets, exposure.n_by_chance) == (500, pytest.approx(1))
+    assert not exposure.beats_chance
+
+
+def test_a_release_without_equals_is_not_attacked_by_a_day() -> None:
+    log = timed_log([("u1", "a", 1), ("u2", "b", 2)])
+    reason = ClockEquals().skip_reason(Pair(log, release=released(log)), auxiliary=NOTHING)
+    assert reason == "no two users of the release have the same queries"
+    dropped = Pair(log, release=released(log, time=TimeDetail.DROP))
+    assert ClockEquals().skip_reason(dropped, auxiliary=NOTHING) == "the release has no times"
+
+
+EQUAL_ROWS = st.lists(
+    st.tuples(st.sampled_from(["u1", "u2", "u3"]), st.sampled_from("ab"), st.none() | st.integers(0, 60)), max_size=10
+)
+
+
+@examples(60)
+@drawn(rows=EQUAL_ROWS)
+def test_the_equals_named_are_those_of_the_plain_one(rows: list[tuple[str, str, float | None]]) -> None:
+    days = {user: [h // 24 for other, _, h in rows if other == user and h is not None] for user, _, _ in rows}
+    asked = {user: {query for other, query, _ in rows if other == user} for user in days}
+    least, most, by_chance, n_targets = 0, 0, 0.0, 0
+    for user, own in days.items():
+        equals = [other for other in days if asked[other] == asked[user]]
+        if not own or len(equals) < 2:
+            continue
+        # One of the person's days is drawn: found for sure if any day leads to the person alone.
+        outcomes = []
+        for day in own:
+            shares = {other: days[other].count(day) / max(1, len(days[other])) for other in equals}
+            best = [other for other in equals if shares[other] == max(shares.values())]
+            outcomes.append((best == [user], user in best))
+        least, most = least + all(sure for sure, _ in outcomes), most + any(may for _, may in outcomes)
+        by_chance, n_targets = by_chance + 1 / len(equals), n_targets + 1
+    log = timed_log(rows)
+    pair = Pair(log, release=released(log))
+    if ClockEquals().skip_reason(pair, auxiliary=NOTHING) is None:
+        exposure = ClockEquals(seed=1).attack(pair, auxiliary=NOTHING)
+        assert (exposure.n_targets, exposure.n_by_chance) == (n_targets, pytest.approx(by_chance))
+        assert least <= exposure.n_found <= most
+    else:
+        assert n_targets == 0

@@ -2,7 +2,7 @@
 
 from queryveil.attacks.added_rows import AddedRows
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, Surest, read_people
-from queryveil.attacks.clock import Clock
+from queryveil.attacks.clock import Clock, ClockEquals
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.rebuild import (
@@ -31,6 +31,7 @@ __all__ = [
     "Attempt",
     "AuxiliaryData",
     "Clock",
+    "ClockEquals",
     "EncodedLog",
     "Exposure",
     "KnownTerms",

@@ -1,4 +1,4 @@
-"""Attack by known times of a person's searches: why releases truncate times."""
+"""Attacks by known times of a person's searches: why releases drop times."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +12,8 @@ from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.pairing import Pair
 from queryveil.rng import generator
+
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +37,7 @@ class Clock(Seeker):
         check_least("n_known", self.n_known, least=1)
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_people(pair):
-            return reason
-        if pair.release.manifest.columns.time.unit is None or "time" not in pair.release.data.columns:
-            return "the release has no times"
-        if "time" not in pair.log.columns or pair.log.frame["time"].is_null().all():
-            return "the log has no times"
-        return None
+        return _no_times(pair)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name a candidate for each target, and count those who are right."""
@@ -72,6 +68,80 @@ class Clock(Seeker):
             among=eligible,
             n_known=self.n_known,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockEquals(Seeker):
+    """Know a day on which a person searched, and who has the same queries, and pick one of these equals.
+
+    The attacker knows the queries under which the person was released, which several users share, and names the one of
+    them with the largest share of rows on the known day; ties are drawn. By chance is the best guess without the day:
+    any of the equals. Targets are users of the release who are known to be one person and have equals.
+
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    """
+
+    name = "clock_equals"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        if reason := _no_times(pair):
+            return reason
+        is_there = len(_with_equals(pair, *equals_in(pair)))
+        return None if is_there else "no two users of the release have the same queries"
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Name one of each target's equals, and count those who are right."""
+        rng, (number, equals) = generator(self.seed), equals_in(pair)
+        targets = _scoring.draw_targets(_with_equals(pair, number, equals), n_targets=self.n_targets, rng=rng)
+        people = pair.identity.sole_user()[targets]
+        day, user = _moments(pair.log.frame["time"], owner=pair.user, unit=_DAY)
+        known = day[_scoring.draw_each(group(user, pair.n_users), of=people, n=1, rng=rng).values]
+        released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=_DAY)
+        n_rows = np.maximum(1, np.bincount(candidate, minlength=pair.n_candidates))
+        found = by_chance = 0.0
+        for target, person, on in zip(targets, people, known, strict=True):
+            those = equals.values[slice(*equals.ptr[number[target] :][:2])]
+            n_on = np.bincount(candidate[released == on], minlength=pair.n_candidates)
+            shares = n_on[those] / n_rows[those]
+            is_person = pair.identity.chance(those, user=np.full(len(those), person))
+            found += float(is_person[rng.choice(np.flatnonzero(shares == shares.max()))])
+            by_chance += float(is_person.mean())
+        return Exposure(
+            attacker=self.name,
+            knows="a day on which a person searched, and who has the same queries",
+            what="people among their equals",
+            n_known=1,
+            n_targets=len(targets),
+            n_found=round(found),
+            n_by_chance=by_chance,
+        )
+
+
+def equals_in(pair: Pair) -> tuple[Int64s, Rows[np.int64]]:
+    """Return a number for each set of queries that a candidate has, and the candidates with each set."""
+    asked = pl.DataFrame({"candidate": pair.candidate, "query": pair.release_tokens.row_query})
+    sets = asked.group_by("candidate").agg(pl.col("query").unique().sort())
+    numbered = sets.group_by("query").agg("candidate").with_row_index("number").explode("candidate")
+    number = np.empty(pair.n_candidates, np.int64)
+    number[numbered["candidate"].to_numpy()] = numbered["number"].to_numpy()
+    return number, group(number, int(number.max(initial=-1)) + 1)
+
+
+def _with_equals(pair: Pair, number: Int64s, equals: Rows[np.int64]) -> Int64s:
+    """Return the candidates who are one person with a time, and have equals."""
+    _, user = _moments(pair.log.frame["time"], owner=pair.user, unit=_DAY)
+    return np.flatnonzero((equals.lengths[number] > 1) & np.isin(pair.identity.sole_user(), user))
+
+
+def _no_times(pair: Pair) -> str | None:
+    """Return why nobody can be sought by times; None if people can."""
+    if reason := _scoring.no_people(pair):
+        return reason
+    if pair.release.manifest.columns.time.unit is None or "time" not in pair.release.data.columns:
+        return "the release has no times"
+    if "time" not in pair.log.columns or pair.log.frame["time"].is_null().all():
+        return "the log has no times"
+    return None
 
 
 def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64s, Int32s]:

@@ -43,6 +43,7 @@ def attackers(
         known_terms.RarePair(n_targets=n_targets, seed=seed),
         vanity.Vanity(n_targets=n_targets, seed=seed),
         clock.Clock(n_targets=n_targets, seed=seed),
+        clock.ClockEquals(n_targets=n_targets, seed=seed),
         membership.Membership(n_targets=n_targets, seed=seed),
         sybil.Sybil(seed=seed),
         TokenInversion(seed=seed),

@@ -26,6 +26,7 @@ _ATTACKERS = {
     "rare_pair": "Two or three terms together",
     "vanity": "A name and a town",
     "clock": "Times of queries",
+    "clock_equals": "A day, among those with the same queries",
     "token_inversion": "Hashed terms undone",
     "membership": "Being in the log",
     "sybil": "Planted users",
