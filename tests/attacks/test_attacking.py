@@ -104,7 +104,8 @@ def test_what_does_not_fit_is_named_with_the_reason(made: Synthetic) -> None:
 
 
 def test_a_swapped_log_meets_those_who_rebuild_its_pools(made: Synthetic) -> None:
-    release = Swap(k=10, columns=ColumnPolicy(ids="keyed", key=KEY), seed=SEED).anonymize(made.log)  # type: ignore[arg-type]
+    columns = ColumnPolicy(ids="keyed", key=KEY, time="day")  # type: ignore[arg-type]
+    release = Swap(k=10, columns=columns, seed=SEED).anonymize(made.log)
     found = attack(made.log, release, key=KEY, only=("as_released", "rebuild_1", "rebuild_4"), seed=SEED)
     names = [attempt.after.attacker for attempt in found.attempts]
     assert names == ["as_released", "rebuild_1", "rebuild_1+T", "rebuild_4", "rebuild_4+T"]

@@ -13,7 +13,7 @@ from queryveil.methods import Swap
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import prepare
-from queryveil.release import ColumnPolicy, Ids
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.text.classifier import Classifier
 
 EXCITE = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "excite-small.log"
@@ -47,7 +47,7 @@ def test_rows_in_the_order_of_release_show_something_to_those_who_rebuild_pools(
 @pytest.mark.parametrize("k", [5, 10])
 def test_rows_in_no_order_show_them_nothing(k: int) -> None:
     log = read_log(EXCITE)
-    released = Swap(k=k, columns=ColumnPolicy(ids=Ids.KEEP), seed=1).anonymize(log).log
+    released = Swap(k=k, columns=ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY), seed=1).anonymize(log).log
     shuffled = QueryLog(frame=released.frame.sample(fraction=1.0, shuffle=True, seed=3))
     assert shuffled.n_rows > 1000
     # A file has each user's rows together, which an attacker would undo first.

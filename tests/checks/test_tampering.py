@@ -42,7 +42,7 @@ def test_a_key_that_stands_twice_in_a_line_is_found(tmp_path: Path) -> None:
 
 
 def test_a_column_that_is_missing_is_named(tmp_path: Path) -> None:
-    folder = released(tmp_path)
+    folder = released(tmp_path, columns=ColumnPolicy(time="day"))  # type: ignore[arg-type]
     forge(folder, data=lambda data: pl.read_csv(data).drop("time").write_csv().encode())
     assert fault(folder) == "log.csv has no column time, which manifest.json states"
 

@@ -23,7 +23,7 @@ from queryveil.text.taxonomy import Taxonomy
 KEY = b"a key for these tests"
 KEYED = ColumnPolicy(ids="keyed", key=KEY, time="hour")  # type: ignore[arg-type]
 OPEN = ColumnPolicy(ids="keep", time="keep", keep=("url", "rank"))  # type: ignore[arg-type]
-BARE = ColumnPolicy(time="drop")  # type: ignore[arg-type]
+BARE, BY_DAY = ColumnPolicy(), ColumnPolicy(time="day")  # type: ignore[arg-type]
 FORMATS = {
     "aol": layout_for(Path("log.tsv")),
     "aol gz": layout_for(Path("log.tsv.gz")),
@@ -40,7 +40,7 @@ FORMATS = {
 METHODS: dict[str, Callable[[], Any]] = {
     "km": lambda: Km(k=3, m=2),
     "km of whole histories": lambda: Km(k=2, m=None),
-    "km in windows": lambda: Km(k=2, m=1, window="7d"),
+    "km in windows": lambda: Km(k=2, m=1, window="7d", columns=BY_DAY),
     "km in windows, keyed": lambda: Km(k=2, m=1, window="7d", columns=KEYED),
     "km, all columns": lambda: Km(k=3, m=2, columns=OPEN),
     "km, no times": lambda: Km(k=3, m=2, columns=BARE),
@@ -115,7 +115,7 @@ def test_what_a_method_writes_is_what_its_manifest_says(log: QueryLog, tmp_path:
 def test_every_format_can_say_what_the_manifest_says(log: QueryLog, tmp_path: Path, name: str) -> None:
     original = written(log, FORMATS[name], tmp_path)
     keep = tuple(each for each in ("url", "rank") if each in original.columns)
-    for number, policy in enumerate((ColumnPolicy(), KEYED, BARE, replace(OPEN, keep=keep))):
+    for number, policy in enumerate((BY_DAY, KEYED, BARE, replace(OPEN, keep=keep))):
         release = Km(k=2, m=1, columns=policy).anonymize(original)
         is_right(release, tmp_path / f"out{number}", original=original)
     nothing = Km(k=10_000, m=1).anonymize(original)

@@ -151,7 +151,9 @@ def test_keyed_ids_are_made_with_the_bytes_of_the_key_file(run: Run, log_file: P
 def test_what_leaves_unprotected_is_warned_of_on_stderr(run: Run, log_file: Path, tmp_path: Path) -> None:
     options = ["--k", 3, "--m", 2, "--ids", "keep", "--time", "keep", "--keep", "url", "--seed", 1]
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", *options)
-    assert done.stderr.count("warning: ") == 4
+    assert done.stderr.count("warning: ") == 5
+    said = "times are not covered by the promise; users with a set of them that nobody else has: "
+    assert f"warning: {said}" in done.stderr
     assert "warning" not in done.stdout
 
 

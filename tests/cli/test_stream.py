@@ -83,7 +83,7 @@ def test_other_settings_source_or_sink_on_the_same_store_are_one_line(
     assert run("stream", "--source", events, "--sink", "out.tsv", "--k", 3).returncode == 0
     stream = ("stream", "--source", events, "--sink", "out.tsv")
     assert refused(*stream, "--k", 4).startswith("k must be 3 as when this stream began")
-    assert refused(*stream, "--k", 3, "--time", "hour").startswith("time must be day")
+    assert refused(*stream, "--k", 3, "--time", "hour").startswith("time must be drop")
     assert refused("stream", "--source", events, "--sink", "other.tsv", "--k", 3).startswith("sink must be ")
     other = tmp_path / "other.key"
     other.write_bytes(b"another secret of some length")

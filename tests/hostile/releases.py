@@ -32,7 +32,7 @@ KEY = b"a key of hostile tests"
 MANIFEST = "manifest.json"
 _KEYED = ColumnPolicy(ids="keyed", key=KEY, time="hour")  # type: ignore[arg-type]
 _OPEN = ColumnPolicy(ids="keep", time="keep", keep=("url", "rank"))  # type: ignore[arg-type]
-_BARE = ColumnPolicy(time="drop")  # type: ignore[arg-type]
+_BARE, _BY_DAY = ColumnPolicy(), ColumnPolicy(time="day")  # type: ignore[arg-type]
 Rows = list[dict[str, Any]]
 
 
@@ -83,7 +83,7 @@ _CSV, _JSONL, _PARQUET = (Layout(format=each) for each in (Format.CSV, Format.JS
 _MADE: dict[str, tuple[Layout, Callable[[QueryLog], Release]]] = {
     "km csv": (_CSV, lambda log: Km(k=2, m=2, seed=1).anonymize(log)),
     "km whole histories, jsonl": (_JSONL, lambda log: Km(k=2, m=None, seed=1).anonymize(log)),
-    "km windows, parquet": (_PARQUET, lambda log: Km(k=2, m=1, window="7d", seed=1).anonymize(log)),
+    "km windows, parquet": (_PARQUET, lambda log: Km(k=2, m=1, window="7d", columns=_BY_DAY, seed=1).anonymize(log)),
     "km all columns, aol": (layout_for(Path("x.tsv")), lambda log: Km(k=2, m=1, seed=1, columns=_OPEN).anonymize(log)),
     "km no times, excite": (layout_for(Path("x.log")), lambda log: Km(k=2, m=1, seed=1, columns=_BARE).anonymize(log)),
     "km ubi": (Layout(format=Format.UBI), lambda log: Km(k=2, m=1, seed=1).anonymize(log)),

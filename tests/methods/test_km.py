@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -27,6 +28,7 @@ from queryveil.text.histories import collect
 from queryveil.text.tokens import encode
 
 KEEP_IDS = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
+BY_DAY = ColumnPolicy(time="day")  # type: ignore[arg-type]
 EXAMPLE = {"1": ["a", "b", "c"], "2": ["a", "b", "d"], "3": ["b", "c", "d"], "4": ["a", "c", "e"]}
 WORTH = {"a": 1.0, "b": 1.1, "c": 1.2, "d": 1.3, "e": 1.4}
 VALUES = pl.DataFrame({"term": list(WORTH), "bid": list(WORTH.values())})
@@ -141,8 +143,9 @@ METHODS = [
     Km(k=2, m=2, target=Target.USERS),
     Km(k=2, m=3, target=Target.FIS),
     Km(k=2, m=2, target=Target.BID, values=pl.DataFrame({"term": ["birch", "elm"], "bid": [3.0, 1.0]})),
+    Km(k=2, m=2, window="1d", columns=BY_DAY),
+    Km(k=2, m=None, window="1d", columns=replace(BY_DAY, ids="keyed", key=b"0123456789abcdef")),
     Km(k=2, m=2, window="1d"),
-    Km(k=2, m=None, window="1d", columns=ColumnPolicy(ids="keyed", key=b"0123456789abcdef")),  # type: ignore[arg-type]
     Km(k=2, m=2, bot_threshold=3),
 ]
 
@@ -262,19 +265,19 @@ def test_bots_stay_if_the_rule_is_off_and_without_times_the_manifest_warns() -> 
 def test_each_window_is_anonymized_by_itself_under_ids_of_its_own() -> None:
     monday, tuesday = NOON, NOON + timedelta(days=1)
     log = timed([("1", "wine", monday), ("2", "wine", monday), ("1", "cheese", tuesday), ("3", "cheese", monday)])
-    release = Km(k=2, m=1, window="1d").anonymize(log)
+    release = Km(k=2, m=1, window="1d", columns=BY_DAY).anonymize(log)
     # Two users ask for cheese, but on different days.
     assert release.data.frame["query"].to_list() == ["wine", "wine"]
     both = timed([(u, q, t) for u in "12" for q, t in (("wine", monday), ("cheese", tuesday))])
-    released = Km(k=2, m=2, window="1d").anonymize(both).log
+    released = Km(k=2, m=2, window="1d", columns=BY_DAY).anonymize(both).log
     assert released.n_users == 4
-    assert verify(Km(k=2, m=2, window="1d").anonymize(both)).holds
+    assert verify(Km(k=2, m=2, window="1d", columns=BY_DAY).anonymize(both)).holds
 
 
 def test_keyed_ids_are_not_the_same_in_two_windows() -> None:
     days = [NOON, NOON + timedelta(days=1)]
     log = timed([(u, "wine", day) for u in "12" for day in days])
-    keyed = ColumnPolicy(ids="keyed", key=b"0123456789abcdef")  # type: ignore[arg-type]
+    keyed = ColumnPolicy(ids="keyed", key=b"0123456789abcdef", time="day")  # type: ignore[arg-type]
     released = Km(k=2, m=1, window="1d", columns=keyed).anonymize(log).data.frame
     assert released.group_by("user").agg(pl.col("time").n_unique())["time"].max() == 1
 
@@ -282,9 +285,9 @@ def test_keyed_ids_are_not_the_same_in_two_windows() -> None:
 def test_windows_that_a_receiver_cannot_tell_apart_are_refused_or_warned_of() -> None:
     log = timed([("1", "wine", NOON)])
     with pytest.raises(BadParameter, match="window must be a multiple of the released times"):
-        Km(k=2, window="12h")
+        Km(k=2, window="12h", columns=BY_DAY)
     Km(k=2, window="12h", columns=ColumnPolicy(time="hour"))  # type: ignore[arg-type]
-    without_times = Km(k=2, window="12h", columns=ColumnPolicy(time="drop"))  # type: ignore[arg-type]
+    without_times = Km(k=2, window="12h")
     assert any("tell the windows apart" in warning for warning in without_times.anonymize(log).manifest.warnings)
 
 

@@ -21,6 +21,7 @@ ANIMALS = Taxonomy.from_pairs(
     [("pet", "animal"), ("cat", "pet"), ("dog", "pet"), ("wild", "animal"), ("lion", "wild"), ("wolf", "wild")]
 )
 KEEP_IDS = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
+BY_DAY = ColumnPolicy(time="day")  # type: ignore[arg-type]
 
 
 def kept(log: QueryLog, method: Km) -> dict[str, list[str]]:
@@ -58,7 +59,9 @@ def test_a_node_of_several_words_is_one_item() -> None:
 
 
 PLANT = Taxonomy.from_pairs(PLANTS)
-METHODS = [Km(k=2, m=m, taxonomy=PLANT) for m in (1, 2, 3)] + [Km(k=2, m=2, taxonomy=PLANT, window="1d")]
+METHODS = [Km(k=2, m=m, taxonomy=PLANT) for m in (1, 2, 3)] + [
+    Km(k=2, m=2, taxonomy=PLANT, window="1d", columns=BY_DAY)
+]
 SKIPPED = {"no_term_is_invented"}
 
 

@@ -97,7 +97,9 @@ def test_what_leaves_by_default() -> None:
     release = QueryThreshold(k=2).anonymize(QueryLog.from_frame(rows))
     assert release.log.columns == ["user", "query", "time"]
     assert release.log.frame["time"].to_list() == [datetime(2006, 3, 1)] * 2
-    kept = QueryThreshold(k=2, columns=ColumnPolicy(keep=("url",))).anonymize(QueryLog.from_frame(rows))
+    kept = QueryThreshold(k=2, columns=ColumnPolicy(time=TimeDetail.DAY, keep=("url",))).anonymize(
+        QueryLog.from_frame(rows)
+    )
     assert kept.log.columns == ["user", "query", "time", "url"]
     assert kept.manifest.columns.kept == ("url",)
 

@@ -232,7 +232,7 @@ def test_groups_are_no_people() -> None:
 
 def test_most_people_are_told_right_after_every_method_on_a_made_up_log() -> None:
     log = synthesize(users=500, seed=5).log
-    keep = ColumnPolicy(ids=Ids.KEEP)
+    keep = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY)
     for method, least in ((Km(k=3, m=2, columns=keep, seed=1), 1.0), (Kdelta(k=3, columns=keep, seed=1), 0.8)):
         release, truth = renamed(method.anonymize(log))
         pair = Pair(log, release=release)

@@ -125,18 +125,18 @@ def test_every_time_is_cut_not_only_the_first() -> None:
 
 def test_a_missing_time_stays_missing_and_times_before_1970_are_cut_downwards() -> None:
     frame = frame_of(["a", "b"]).with_columns(time=pl.Series([None, datetime(1969, 7, 20, 20, 17)]))
-    out = applied(ColumnPolicy(), frame).sort("query")
+    out = applied(ColumnPolicy(time=TimeDetail.DAY), frame).sort("query")
     assert out["time"].to_list() == [None, datetime(1969, 7, 20)]
 
 
 def test_dropped_times_and_other_columns_are_not_in_the_release() -> None:
-    assert applied(ColumnPolicy(time=TimeDetail.DROP)).columns == ["user", "query"]
-    assert applied(ColumnPolicy()).columns == ["user", "query", "time"]
+    assert applied(ColumnPolicy()).columns == ["user", "query"]
+    assert applied(ColumnPolicy(time=TimeDetail.DAY)).columns == ["user", "query", "time"]
 
 
 def test_columns_named_in_keep_leave_as_they_are_beside_their_query() -> None:
     out = applied(ColumnPolicy(keep=("shop", "rank")))
-    assert out.columns == ["user", "query", "time", "rank", "shop"]
+    assert out.columns == ["user", "query", "rank", "shop"]
     assert dict(zip(out["query"], out["rank"], strict=True)) == dict(zip(FRAME["query"], FRAME["rank"], strict=True))
 
 
@@ -166,17 +166,20 @@ def test_a_log_without_rows_stays_without_rows() -> None:
     for policy in (ColumnPolicy(), ColumnPolicy(ids=Ids.KEYED, key=KEY), ColumnPolicy(ids=Ids.KEEP)):
         out = policy.apply(FRAME.clear(), np.zeros(0, np.int32), rng=generator(None))
         assert out.height == 0
-        assert out.schema == {"user": pl.String, "query": pl.String, "time": pl.Datetime("us")}
+        assert out.schema == {"user": pl.String, "query": pl.String}
+    out = ColumnPolicy(time=TimeDetail.DAY).apply(FRAME.clear(), np.zeros(0, np.int32), rng=generator(None))
+    assert out.schema == {"user": pl.String, "query": pl.String, "time": pl.Datetime("us")}
 
 
 def test_the_report_says_what_was_kept_and_dropped() -> None:
     report = ColumnPolicy(keep=("url",)).report(FRAME.columns)
     assert (report.ids, report.time, report.kept, report.dropped) == (
         Ids.FRESH,
-        TimeDetail.DAY,
+        TimeDetail.DROP,
         ("url",),
-        ("rank",),
+        ("time", "rank"),
     )
+    assert ColumnPolicy(time=TimeDetail.DAY).report(FRAME.columns).dropped == ("rank", "url")
     assert report.n_others_dropped == 1
     assert ColumnPolicy().report(["user", "query"]).time is TimeDetail.DROP
 
@@ -191,6 +194,24 @@ def test_what_the_promise_does_not_cover_is_warned_of_and_nothing_else_is() -> N
         ["column", "url"],
         ["column", "shop"],
     ]
+
+
+def alone_by_brute_force(rows: list[tuple[str, datetime | None]]) -> int:
+    times = {user: {time for other, time in rows if other == user and time} for user, _ in rows}
+    sets = [mine for mine in times.values() if mine]
+    return sum(sets.count(mine) == 1 for mine in sets)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.none() | st.sampled_from([TIME, TIME + timedelta(days=1)]))))
+def test_users_alone_with_their_times_are_counted_and_warned_of(rows: list[tuple[str, datetime | None]]) -> None:
+    columns = {"user": [user for user, _ in rows], "time": [time for _, time in rows]}
+    frame = pl.DataFrame(columns, schema={"user": pl.String, "time": pl.Datetime("us")})
+    policy, n = ColumnPolicy(time=TimeDetail.DAY), alone_by_brute_force(rows)
+    assert policy.n_alone(frame) == n
+    assert policy.warnings(frame.columns, n_alone=n) == [
+        f"times are not covered by the promise; users with a set of them that nobody else has: {n}"
+    ]
+    assert ColumnPolicy().n_alone(frame.select("user")) is None
 
 
 def test_a_column_to_keep_must_be_there() -> None:

@@ -109,7 +109,7 @@ def test_the_manifest_holds_no_term_no_url_and_no_user_id(tmp_path: Path) -> Non
     for text in (*TERMS, "shop0", "persona", "https", "2006-03"):
         assert text.encode() not in raw
         assert json.dumps(text).strip('"').encode() not in raw
-    assert len(json.loads(written)["warnings"]) == 3
+    assert len(json.loads(written)["warnings"]) == 4
 
 
 def test_the_manifest_says_what_was_done(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_manifest_says_what_was_done(tmp_path: Path) -> None:
     assert manifest["promise"] == {"model": "km", "k": 2, "m": 2, "window": None, "items": False}
     assert manifest["method"] == "km"
     assert manifest["counts"]["n_rows_before"] == N_USERS * 4
-    assert manifest["columns"]["dropped"] == ["rank", "url"]
+    assert manifest["columns"]["dropped"] == ["time", "rank", "url"]
     assert {"queryveil", "python", "polars"} <= manifest["versions"].keys()
     assert "seed" not in json.dumps(manifest)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def written(parsed: Parsed, layout: Layout, *, policy: ColumnPolicy, has_header:
     return write_lines(parsed.frame, layout=layout, columns=policy, now=NOW, has_header=has_header).decode()
 
 
-KEEP_IDS = ColumnPolicy(ids=Ids.KEEP)
+KEEP_IDS = ColumnPolicy(ids=Ids.KEEP, time="day")  # type: ignore[arg-type]
 
 
 def test_aol_lines_come_back_with_their_columns_empty_but_for_what_leaves() -> None:
@@ -72,7 +73,7 @@ def test_json_keeps_its_keys_and_the_values_of_what_is_kept() -> None:
     data = (
         b'{"q": "red kite", "uid": 7, "ts": 1141197432, "shop": {"a": [1, 2.5]}, "rank": 3}\n{"uid": "u2", "q": ""}\n'
     )
-    policy = ColumnPolicy(ids=Ids.KEEP, keep=("shop",))
+    policy = replace(KEEP_IDS, keep=("shop",))
     parsed, layout = read(data, keep=policy.keep, user="uid")
     first, second = map(json.loads, written(parsed, layout, policy=policy).splitlines())
     assert first == {"q": "red kite", "uid": "7", "ts": 1772582400, "shop": {"a": [1, 2.5]}}

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from queryveil import Dp, Kdelta, Km, QueryLog, Release, read_release
+from queryveil import ColumnPolicy, Dp, Kdelta, Km, QueryLog, Release, read_release
 from queryveil.spark import Spark
 from queryveil.testing import Check, OnEngine, checks_for
 
 METHODS = (
     Km(k=2, m=2),
-    Km(k=2, m=1, window="1d"),
+    Km(k=2, m=1, window="1d", columns=ColumnPolicy(time="day")),  # type: ignore[arg-type]
     Dp(epsilon=5.0, delta=0.05, max_queries=2, clicks=0.4),
     Kdelta(k=2, same_texts=True),
 )

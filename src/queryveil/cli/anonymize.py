@@ -91,7 +91,7 @@ def token_hash(
     output: options.Output,
     *,
     method: settings.TokenHashSettings,
-    columns: HashColumns,
+    columns: HashColumns = HashColumns(time="day"),  # noqa: B008 - it is frozen
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -215,7 +215,7 @@ def _add(name: str, function: Any, *, panel: str | None = None, **groups: Any) -
 
 
 _PLAIN, _HERE = options.Columns(), options.Engine()
-_AS_AOL_DID = options.Columns(time="keep", keep="rank,url")
+_AS_AOL_DID, _BY_DAY = options.Columns(time="keep", keep="rank,url"), options.Columns(time="day")
 _add("km", anonymize, method=settings.KmSettings, columns=_PLAIN, engine=_HERE)
 _add("kdelta", anonymize, method=settings.KdeltaSettings, columns=_PLAIN, engine=_HERE)
 _add("plink", plink, method=settings.PlinkSettings)
@@ -226,4 +226,4 @@ _add("dp", dp, method=settings.DpSettings)
 _baseline = partial(_add, panel="Baselines that promise nothing")
 _baseline("pseudonymise", anonymize, method=settings.PseudonymiseSettings, columns=_AS_AOL_DID, engine=None)
 _baseline("token-hash", token_hash, method=settings.TokenHashSettings)
-_baseline("query-threshold", anonymize, method=settings.QueryThresholdSettings, columns=_PLAIN, engine=None)
+_baseline("query-threshold", anonymize, method=settings.QueryThresholdSettings, columns=_BY_DAY, engine=None)

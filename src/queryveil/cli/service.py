@@ -38,7 +38,7 @@ class LiveColumns(options.Columns):
 
     ids: str = setting("keyed", help="keyed or keep.", panel=_LEAVES)
     key: Path | None = setting(None, metavar="FILE", help="Secret; if none, STORE.key.", panel=_LEAVES)
-    time: str = setting("day", help="Of release: day, hour, keep, drop.", panel=_LEAVES)
+    time: str = setting("drop", help="drop; of release: day, hour, keep.", panel=_LEAVES)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_LEAVES)
 
     def live_policy(self, *, store: str, kept: SqlStore | MemoryStore) -> tuple[queryveil.ColumnPolicy, list[str]]:
@@ -212,6 +212,8 @@ def _run(
     kept = open_store(store)
     # A key is made only once all else is in order.
     policy, notes = columns.live_policy(store=store, kept=kept)
+    if policy.time != "drop":
+        notes.append("times of release are near those of a person's own queries, and no promise covers them")
     service = Service(replace(settings, columns=policy), **ends, store=kept, tell=say)
     watched: Any = nullcontext()
     if watched_at is not None:

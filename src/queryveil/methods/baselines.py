@@ -57,6 +57,8 @@ def _release(
 
 AS_AOL_DID = ColumnPolicy(time=TimeDetail.KEEP, keep=("rank", "url"))
 """Exact times, ranks and clicked URLs leave with the queries."""
+BY_DAY = ColumnPolicy(time=TimeDetail.DAY)
+"""Days leave with the queries, as publishers of such logs do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,7 +124,7 @@ class QueryThreshold(QueryThresholdSettings):
     ['red wine', 'red wine']
     """
 
-    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    columns: ColumnPolicy = BY_DAY
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -183,7 +185,7 @@ class TokenHash(TokenHashSettings):
     """
 
     key: bytes | None = field(default=None, repr=False)
-    columns: ColumnPolicy = field(default_factory=ColumnPolicy)
+    columns: ColumnPolicy = BY_DAY
 
     def __post_init__(self) -> None:
         if self.key is not None and not isinstance(self.key, bytes):

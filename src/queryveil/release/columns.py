@@ -76,11 +76,11 @@ class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPolicy:
-    """How the columns that a promise does not cover are released, if at all.
+    """How the columns that a promise does not cover are released, if at all; times only if they are asked for.
 
     - `ids`: users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
       release (`keyed`), or stay as they are (`keep`).
-    - `time`: times are cut to the `day`, the `hour`, kept or dropped.
+    - `time`: times are dropped, or against the promise cut to the `day`, the `hour`, or kept as they are (`keep`).
     - `keep`: other columns to release; any that is not named is dropped.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
@@ -89,7 +89,7 @@ class ColumnPolicy:
     """
 
     ids: Ids = Ids.FRESH
-    time: TimeDetail = TimeDetail.DAY
+    time: TimeDetail = TimeDetail.DROP
     keep: tuple[str, ...] = ()
     key: bytes | None = field(default=None, repr=False)
 
@@ -116,7 +116,8 @@ class ColumnPolicy:
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
         """Return what is done with the columns of a log; `protected` are those that the promise covers."""
-        others = [name for name in columns if name not in ("user", "query", "time", *protected)]
+        released = ("time",) if self.time is not TimeDetail.DROP else ()
+        others = [name for name in columns if name not in ("user", "query", *released, *protected)]
         return ColumnReport(
             ids=self.ids,
             time=self.time if "time" in columns else TimeDetail.DROP,
@@ -125,8 +126,8 @@ class ColumnPolicy:
             n_others_dropped=sum(name not in ROLES and name not in self.keep for name in others),
         )
 
-    def warnings(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> list[str]:
-        """Return what is released that the promise does not cover."""
+    def warnings(self, columns: list[str], *, protected: tuple[str, ...] = (), n_alone: int | None = None) -> list[str]:
+        """Return what is released that the promise does not cover; `n_alone` is how many users times tell apart."""
         found = []
         if self.ids is Ids.KEEP:
             found.append("user ids are the original ones: whoever knows an id knows the person's rows")
@@ -134,9 +135,17 @@ class ColumnPolicy:
             found.append("user ids are the same in every release under this key: releases can be joined by them")
         if self.time is TimeDetail.KEEP and "time" in columns:
             found.append("times are exact: whoever knows when a person searched finds the person's rows")
+        if n_alone is not None:
+            found.append(
+                f"times are not covered by the promise; users with a set of them that nobody else has: {n_alone:,}"
+            )
         kept = self.report(columns, protected=protected).kept
         found += [f"column {name} was kept and is not covered by the promise" for name in kept]
         return found
+
+    def n_alone(self, released: pl.DataFrame) -> int | None:
+        """Return how many released users have a set of times that no other user has; None if no times are released."""
+        return n_alone_by_time(released) if "time" in released.columns and self.time is not TimeDetail.DROP else None
 
     def released_names(self, columns: Iterable[str], *, protected: tuple[str, ...] = ()) -> list[str]:
         """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones."""
@@ -177,6 +186,18 @@ class ColumnPolicy:
         n_owners = int(owners.max(initial=-1)) + 1
         order = pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
         return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
+
+
+def n_alone_by_time(released: pl.DataFrame) -> int:
+    """Return how many users have a set of times that no other user has; rows without a time do not count.
+
+    >>> from datetime import datetime
+    >>> days = [datetime(2026, 3, 4), datetime(2026, 3, 5)]
+    >>> n_alone_by_time(pl.DataFrame({"user": ["1", "2", "3", "3"], "time": [days[0], days[0], *days]}))
+    1
+    """
+    sets = released.select("user", "time").drop_nulls("time").group_by("user").agg(pl.col("time").unique().sort())
+    return int((sets.group_by("time").len()["len"] == 1).sum())
 
 
 def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:

@@ -15,7 +15,7 @@ from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.release import Ids, Manifest, TimeDetail
 from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, sum_tables, total
-from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, release_rows
+from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, n_alone, release_rows
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
 _BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
@@ -101,7 +101,8 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
         protected=method.protected,
     )
     measures = _sizes(found) | losses(found.frame.where(is_tally()))
-    warnings = _warnings(method, log.columns, sharding.base, found, measures)
+    own = method.columns.warnings(log.columns, protected=method.protected, n_alone=n_alone(released, method.columns))
+    warnings = _warnings(method, log.columns, sharding.base, found, measures, own=own)
     return ClusterRelease(
         frame=released.frame,
         written=log_output(log.layout, released.frame.columns),
@@ -147,10 +148,15 @@ def _sum(found: Shards, measure: str) -> int:
 
 
 def _warnings(
-    method: Kdelta, columns: list[str], base: Manifest, found: Shards, measures: Mapping[str, float]
+    method: Kdelta,
+    columns: list[str],
+    base: Manifest,
+    found: Shards,
+    measures: Mapping[str, float],
+    *,
+    own: list[str],
 ) -> list[str]:
-    """Return the warnings over all shards; with one shard they are those of the local method."""
-    own = method.columns.warnings(columns, protected=method.protected)
+    """Return the warnings over all shards, `own` about columns; with one shard they are those of the local method."""
     n_added = sum(manifest.changed["rows_added"] for manifest in found.manifests)
     n_of_one_user = int(measures["queries_of_one_user"])
     said = []
@@ -168,4 +174,4 @@ def _warnings(
             "--min-query-users 2 drops them"
         )
     # Where a local manifest has them: behind those of its columns.
-    return [*base.warnings[: len(own)], *said, *base.warnings[len(own) :]]
+    return [*own, *said, *base.warnings[len(own) :]]

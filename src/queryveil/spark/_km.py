@@ -131,7 +131,13 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
         n_users_after=released.n_users,
     )
     manifest = method.manifest(
-        log.columns, by_blanks=by_blanks, reading=log.reading, counts=counts, removed=removed, notes=notes
+        log.columns,
+        by_blanks=by_blanks,
+        reading=log.reading,
+        counts=counts,
+        removed=removed,
+        notes=notes,
+        n_alone=_writing.n_alone(released, method.columns),
     )
     written = _writing.log_output(log.layout, released.frame.columns)
     return _writing.ClusterRelease(frame=released.frame, written=written, manifest=manifest)

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
-from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, sum_of_parts
+from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, TimeDetail, sum_of_parts
 from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
 from queryveil.spark._storage import Storage
 
@@ -81,6 +81,15 @@ def release_rows(
     first_ids = first if policy.ids is Ids.FRESH else None
     out = map_batches(shuffled, _without_order, released, first=first_ids, schema=released)
     return ReleasedRows(frame=out, n_rows=n_rows, n_users=int(users.sum()))
+
+
+def n_alone(released: ReleasedRows, policy: ColumnPolicy) -> int | None:
+    """Return how many released users have a set of times that no other user has, as `ColumnPolicy.n_alone` does."""
+    if policy.time is TimeDetail.DROP or "time" not in released.frame.columns:
+        return None
+    timed = released.frame.where(F.col("time").isNotNull())
+    sets = timed.groupBy("user").agg(F.sort_array(F.collect_set("time")).alias("times"))
+    return sets.groupBy("times").count().where(F.col("count") == 1).count()
 
 
 def _with_order(batches: Batches, *, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> Batches:

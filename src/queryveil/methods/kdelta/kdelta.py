@@ -146,7 +146,10 @@ class Kdelta(KdeltaSettings):
             measures=measures,
             query_clusters="" if self.same_texts else name_clusters(outcome.query, outcome.part, objects.texts),
             columns=self.columns.report(log.columns, protected=self.protected),
-            warnings=tuple(self._warnings(log, original, outcome, int(measures["queries_of_one_user"]))),
+            warnings=(
+                *self.columns.warnings(log.columns, protected=self.protected, n_alone=self.columns.n_alone(out)),
+                *self._warnings(log, original, outcome, int(measures["queries_of_one_user"])),
+            ),
         )
         return Release(data=log.with_frame(out), manifest=manifest)
 
@@ -192,7 +195,7 @@ class Kdelta(KdeltaSettings):
         )
 
     def _warnings(self, log: QueryLog, original: Objects, outcome: Outcome, n_of_one_user: int) -> list[str]:
-        found = self.columns.warnings(log.columns, protected=self.protected)
+        found = []
         if outcome.n_added:
             found.append(f"rows that were made up, copies of other users' rows: {outcome.n_added:,}")
         if outcome.n_added and "time" in log.columns and self.columns.time is TimeDetail.KEEP:

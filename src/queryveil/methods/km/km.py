@@ -37,7 +37,8 @@ class Km(KmSettings):
     """Delete terms until every small combination is shared by k users.
 
     Promise: (k, m)-anonymity of the terms each user keeps.
-    Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query.
+    Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query. Times are
+    dropped unless they are asked for.
 
     - k: users who must share a combination of terms, 2 or more
     - m: terms that an attacker may know; None: whole histories are shared by k users
@@ -123,6 +124,7 @@ class Km(KmSettings):
             counts=counts_of(log, out),
             removed=removed,
             notes=outcome.notes,
+            n_alone=self.columns.n_alone(out),
         )
         manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
         return Release(data=log.with_frame(out), manifest=manifest)
@@ -190,9 +192,10 @@ class Km(KmSettings):
         counts: Counts,
         removed: dict[str, int],
         notes: Sequence[str] = (),
+        n_alone: int | None = None,
     ) -> Manifest:
         """Return what was done to a log with these columns, whoever did it."""
-        warnings = [*self.columns.warnings(columns), *notes]
+        warnings = [*self.columns.warnings(columns, n_alone=n_alone), *notes]
         warnings += caveats(reading, seed=self.seed, columns=columns, bot_threshold=self.bot_threshold)
         if self.window is not None and self.columns.time is TimeDetail.DROP:
             warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")

@@ -28,9 +28,10 @@ class Swap(SwapSettings):
     pairs a user with a query that this user issued anywhere in the log, and nobody has more rows in a category than
     before.
     Not promised: that a query's text does not tell who asked it: texts leave as they are, without identifiers that were
-    recognised. Who asks for what kind of thing, and about when, is what a release is meant to show.
+    recognised. Who asks for what kind of thing is what a release is meant to show.
 
-    Rows bear the time of the arrival that set them free. In which order they left is not told.
+    Times are dropped. Where they are asked for, rows bear the time of the arrival that set them free, which is near the
+    times of the user's own queries and tells which id is whose. In which order they left is not told.
 
     - k: events that a pool holds before one leaves, 2 or more
     - l: distinct users among them, 2 to k; None is k, and the paper asks for 2
@@ -129,11 +130,14 @@ class Swap(SwapSettings):
             changed={"queries_exchanged": out.height},
             measures={"categorised": n_categorised / max(1, n_ready), "largest_k": largest_k},
             columns=self.columns.report(log.columns),
-            warnings=tuple(self._warnings(log, prepared, n_suppressed)),
+            warnings=(
+                *self.columns.warnings(log.columns, n_alone=self.columns.n_alone(out)),
+                *self._warnings(log, prepared, n_suppressed),
+            ),
         )
 
     def _warnings(self, log: QueryLog, prepared: Prepared, n_suppressed: int) -> list[str]:
-        found = self.columns.warnings(log.columns)
+        found = []
         if self.columns.report(log.columns).kept:
             found.append("columns that were kept go with the query to its new user")
         if self.columns.ids is Ids.FRESH:

@@ -209,8 +209,9 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         names={role: name for role, name in names.items() if not is_named or role in left},
         has_header=layout.has_header,
     )
-    n_users_after = read_log(path, format=layout.format, columns=data.names if is_named else None).n_users
-    warnings = [*columns.warnings(inside), _ABOUT]
+    written = read_log(path, format=layout.format, columns=data.names if is_named else None)
+    n_users_after = written.n_users
+    warnings = [*columns.warnings(inside, n_alone=columns.n_alone(written.frame)), _ABOUT]
     if columns.keep:
         warnings.append("columns that were kept go with the query to its new user")
     if stats.n_waiting:

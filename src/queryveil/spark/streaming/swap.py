@@ -75,7 +75,7 @@ class SwapStream(PoolRules):
     classifier: Classifier | Kind | str | None = field(default=None, repr=False)
     key: bytes = field(repr=False)
     secret: bytes | None = field(default=None, repr=False)
-    time: TimeDetail | str = TimeDetail.DAY
+    time: TimeDetail | str = TimeDetail.DROP
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
