@@ -28,6 +28,9 @@ def test_a_release_is_made_and_summed_up(run: Run, log_file: Path, tmp_path: Pat
     assert "finds at least 3 people" in done.stdout
     assert "36 of 48 kept (75 %)" in done.stdout
     assert "12 of 12 kept (100 %)" in done.stdout
+    lines = {line.partition("  ")[0]: line.partition("  ")[2].strip() for line in done.stdout.splitlines()}
+    assert lines["texts that one person alone asked"] == "0 of 3"
+    assert lines["texts with an identifier"] == "0 of 3"
     assert "columns dropped" in done.stdout
     assert "queryveil verify" in done.stderr
     assert "queryveil verify" not in done.stdout

@@ -42,6 +42,8 @@ def truth_of_dropping(base: Base, at: Place, old: Any) -> tuple[Truth, str]:
         return "false", ""
     if path == "noise" and is_dp:
         return "false", ""
+    if path == "texts" and old is None:
+        return "true", "this is what is meant where nothing is said"
     if path in ("query_clusters", "clicks") and old:
         return "false", ""
     if top in ("removed", "changed"):
@@ -134,6 +136,7 @@ def truth_of(base: Base, at: Place, old: Any, new: Any, said: dict[str, Any]) ->
         "promise": _of_promise,
         "parameters": _of_parameters,
         "counts": _of_counts,
+        "texts": _of_texts,
         "removed": _of_amounts,
         "changed": _of_amounts,
         "measures": _of_amounts,
@@ -189,6 +192,24 @@ def _of_counts(base: Base, path: str, old: Any, new: Any, said: dict[str, Any]) 
     if not is_row and new < before["counts"]["n_users_after"] and not before["promise"].get("window"):
         return "false", ""
     return ("original" if base.original else "signature"), ""
+
+
+def _of_texts(base: Base, path: str, old: Any, new: Any, said: dict[str, Any]) -> tuple[Truth, str]:
+    """Fewer texts of one person than there are can be seen, of km in the folder; more of them nobody can disprove."""
+    name, texts = path.rpartition("/")[2], said["texts"]
+    if type(new) is not int or not isinstance(texts, dict) or name == "n_texts":
+        return "false", ""
+    for kind in ("of_one_person", "with_identifier"):
+        n, n_rows = texts[f"n_{kind}"], texts[f"n_rows_{kind}"]
+        if (
+            not 0 <= n <= texts["n_texts"]
+            or not n <= n_rows <= said["counts"]["n_rows_after"]
+            or (n > 0) != (n_rows > 0)
+        ):
+            return "false", ""
+    if "identifier" in name or new > old:
+        return "signature", ""
+    return ("false" if base.manifest["method"] in ("km", "swap") else "original"), ""
 
 
 def _of_amounts(base: Base, path: str, old: Any, new: Any, said: dict[str, Any]) -> tuple[Truth, str]:

@@ -64,6 +64,12 @@ def test_nothing_is_said_of_how_large_the_log_was(log: QueryLog, tmp_path: Path)
     assert {figure.label: figure.note for figure in made}["Users"] == "all made up"
 
 
+def test_how_many_texts_are_one_person_s_is_not_told_and_why() -> None:
+    text = words(report(tallied()))
+    assert "How many texts one person alone asked is not told: the count would be exact" in text
+    assert "alone asked:" not in text
+
+
 def test_the_noise_stands_in_a_table(log: QueryLog) -> None:
     text = words(report(tallied()))
     (row,) = [line for line in text.splitlines() if line.startswith("| queries")]

@@ -68,6 +68,7 @@ def test_sections_stand_in_the_order_in_which_one_decides() -> None:
         "What is promised",
         "What is not promised",
         "Does it hold?",
+        "Texts of one person",
         "What attackers find",
         "The more is known",
         "What it cost",
@@ -122,6 +123,17 @@ def test_warnings_are_announced_at_the_top_and_listed_below() -> None:
     assert "It comes with 2 warnings, see below." in text.partition("<main>")[0]
     assert "<li>Times are exact: x.</li>" in text
     assert "warnings" not in render_html(made_up_report()).partition("<main>")[0]
+
+
+def test_texts_that_one_person_alone_asked_are_a_figure_with_a_sentence_of_what_it_means() -> None:
+    made = report(release_by("pseudonymise"))
+    text = render_html(made)
+    assert "Texts that one person alone asked: 30 of 38 (78.9 %), in 14.3 % of rows." in text
+    assert "Texts with an identifier: 0 of 38." in text
+    assert "learns that the person is in the log" in text
+    assert "Texts of one person" in text.partition("<main>")[0]
+    assert made.to_dict()["manifest"]["texts"]["n_of_one_person"] == 30
+    assert "Texts of one person" not in render_html(report(release_by("clump")))
 
 
 def test_what_needs_the_original_says_in_one_line_how_to_get_it() -> None:

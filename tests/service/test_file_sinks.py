@@ -138,6 +138,12 @@ def test_a_release_folder_can_be_verified_and_adds_up(tmp_path: Path) -> None:
     assert counts.n_rows_before - n_gone == counts.n_rows_after
     assert abs(counts.n_users_before - 40) <= 2
     assert "kestrel" not in (tmp_path / "release" / "manifest.json").read_text(encoding="utf-8")
+    texts = release.manifest.texts
+    assert texts is not None
+    # Who asked what a stream does not remember, and it says so.
+    assert texts.n_texts == release.log.frame["query"].str.to_lowercase().n_unique()
+    assert texts.n_of_one_person is None
+    assert texts.n_rows_of_one_person is None
     original = read_log(log, bad_rows="skip")
     classifier = keyed_settings(tables=small_tables(tmp_path)).make_classifier()
     assert verify(release, original=original, key=KEY, classifier=classifier).holds

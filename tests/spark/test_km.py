@@ -37,6 +37,9 @@ def test_spark_comes_to_the_very_outcome_of_one_machine(engine: Spark, log: Quer
     assert there.log.frame.sort(columns).equals(here.log.frame.sort(columns))
     assert there.manifest.removed == here.manifest.removed
     assert there.manifest.counts == here.manifest.counts
+    assert there.manifest.texts == here.manifest.texts
+    assert there.manifest.texts is not None
+    assert there.manifest.texts.n_of_one_person
     assert there.manifest.warnings == here.manifest.warnings
     assert verify(tmp_path / "release", original=log).holds
 
@@ -161,7 +164,27 @@ def test_terms_are_counted_once_whatever_the_windows(engine: Spark, tmp_path: Pa
     }
     log, method = QueryLog.from_frame(rows), Km(k=2, m=2, window="1d")
     manifest = engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
-    assert manifest.removed == method.anonymize(log).manifest.removed
+    here = method.anonymize(log).manifest
+    assert manifest.removed == here.removed
+    # Two people ask for tea; with an id for each day they have four.
+    assert manifest.texts == here.texts
+    assert manifest.texts is not None
+    assert (manifest.texts.n_texts, manifest.texts.n_of_one_person) == (1, 0)
+
+
+def test_a_person_with_an_id_for_each_window_is_one_person(engine: Spark, tmp_path: Path) -> None:
+    from datetime import datetime
+
+    rows = {
+        "user": ["1", "2", "2", "1", "2", "2"],
+        "query": ["tea milk", "tea", "milk", "tea milk", "tea", "milk"],
+        "time": [datetime(2024, 1, day) for day in (1, 1, 1, 2, 2, 2)],
+    }
+    log, method = QueryLog.from_frame(rows), Km(k=2, m=2, window="1d")
+    manifest = engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    assert manifest.texts == method.anonymize(log).manifest.texts
+    assert manifest.texts is not None
+    assert (manifest.texts.n_texts, manifest.texts.n_of_one_person, manifest.texts.n_rows_of_one_person) == (3, 3, 6)
 
 
 N_EACH = 2

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.support.plain_texts import plain_counts
 
 from queryveil.checks import verify
 from queryveil.checks.plink import verify_linkability
@@ -104,6 +105,8 @@ def test_the_union_of_shards_keeps_the_promise_and_adds_up(name: str, anonymize:
         gone = sum(n for rows, n in manifest.removed.items() if "rows" in rows and rows != "bad_rows_skipped")
         assert counts.n_rows_after == log.n_rows - gone + manifest.changed["rows_added"]
         assert (manifest.removed["bot_users"], manifest.removed["bot_rows"]) == (1, 120)
+        people = [row for row in log.frame.select("user", "query").rows() if row[0] != "program-9"]
+        assert msgspec.structs.asdict(manifest.texts) == plain_counts(frame["query"], people)
     elif isinstance(method, Plink):
         assert counts.n_users_after == release.groups.n_members
         assert manifest.measures["groups"] == release.groups.n_groups
@@ -134,7 +137,17 @@ def test_a_single_shard_says_what_one_machine_says(name: str, anonymize: Anonymi
     # The same rows in the same order, and the chance that the only shard has.
     same = replace(method, seed=shard_seed(derive_secret(7, "shards"), 0, 1))
     here = same.anonymize(log.with_frame(sorted_rows(log.frame)))
-    for part in ("promise", "parameters", "counts", "removed", "changed", "columns", "warnings", "query_clusters"):
+    for part in (
+        "promise",
+        "parameters",
+        "counts",
+        "texts",
+        "removed",
+        "changed",
+        "columns",
+        "warnings",
+        "query_clusters",
+    ):
         assert getattr(there.manifest, part) == getattr(here.manifest, part), part
     # Which of equally frequent queries are the top ones is anybody's choice.
     assert list(there.manifest.measures) == list(here.manifest.measures)

@@ -29,6 +29,7 @@ def saved(log: QueryLog, promise: Guarantee, folder: Path) -> str:
         parameters={},
         counts=Counts(n_rows_before=n_rows, n_rows_after=n_rows, n_users_before=n_users, n_users_after=n_users),
         columns=policy.report(log.columns),
+        texts=None,
     )
     return str(Release(data=log, manifest=manifest).save(folder))
 
@@ -134,6 +135,15 @@ def test_everything_in_the_folder_is_judged_as_on_one_machine(engine: Spark, tmp
     os.mkfifo(good / "log.jsonl")
     with pytest.raises(BadRelease, match="is a pipe, and a release is made of files"):
         engine.verify(str(good))
+
+
+def test_texts_that_one_person_alone_asked_are_counted_again(engine: Spark, tmp_path: Path) -> None:
+    log = log_of({"u1": ["red wine", "gout"], "u2": ["red", "wine", "gout"], "u3": ["red wine gout"], "u4": ["wine"]})
+    folder = Km(k=2, m=1).anonymize(log).save(tmp_path / "release")
+    assert engine.verify(str(folder)).holds
+    forge(folder, manifest=lambda said: said["texts"].update(n_of_one_person=2, n_texts=9))
+    assert engine.verify(str(folder)).faults == verify(folder).faults
+    assert len(verify(folder).faults) == 2
 
 
 def test_a_file_that_is_named_twice_is_refused(engine: Spark, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from queryveil.attacks.added_rows import AddedRows
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, Surest, read_people
 from queryveil.attacks.clock import Clock, ClockEquals
+from queryveil.attacks.fragments import Fragments
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.rebuild import (
@@ -34,6 +35,7 @@ __all__ = [
     "ClockEquals",
     "EncodedLog",
     "Exposure",
+    "Fragments",
     "KnownTerms",
     "Membership",
     "Person",

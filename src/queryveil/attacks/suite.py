@@ -6,7 +6,8 @@ from pathlib import Path
 from secrets import randbits
 
 from queryveil import progress
-from queryveil.attacks import added_rows, clock, known_terms, membership, rebuild, repeats, shared_term, sybil, vanity
+from queryveil.attacks import added_rows, clock, fragments, known_terms, membership, rebuild, repeats
+from queryveil.attacks import shared_term, sybil, vanity
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
 from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.data import QueryLog
@@ -49,6 +50,7 @@ def attackers(
         TokenInversion(seed=seed),
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),
+        *(fragments.Fragments(of_people=of_people) for of_people in (False, True)),
         *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
     wanted = set(only)

@@ -89,7 +89,12 @@ def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
     named = (changed, manifest.removed, manifest.measures, columns.dropped, columns.kept)
     # What is warned of twice could stand for a number.
     n_odd_warnings = len(manifest.warnings) - len(_WARNINGS.intersection(manifest.warnings))
-    odd = [manifest.method != "dp", columns.ids is not Ids.FRESH, columns.time is not TimeDetail.DROP]
+    odd = [
+        manifest.method != "dp",
+        manifest.texts is not None,
+        columns.ids is not Ids.FRESH,
+        columns.time is not TimeDetail.DROP,
+    ]
     odd += [name not in _VERSIONED or not _VERSION.fullmatch(text) for name, text in manifest.versions.items()]
     n_unheard_of = len([*_odd_settings(manifest, data), *_odd_files(manifest, data)])
     return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd_warnings + sum(odd) + n_unheard_of

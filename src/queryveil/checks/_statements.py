@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from queryveil import guarantees
 from queryveil.data import ROLES, Format
 from queryveil.errors import printable
@@ -172,6 +174,7 @@ def _method(manifest: Manifest) -> Iterator[str]:
 def _amounts(manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     sizes = [counts.n_rows_before, counts.n_rows_after, counts.n_users_before, counts.n_users_after]
+    sizes += [] if manifest.texts is None else [n or 0 for n in msgspec.structs.astuple(manifest.texts)]
     amounts = [*manifest.removed.items(), *manifest.changed.items(), *manifest.measures.items()]
     values = [*sizes, manifest.columns.n_others_dropped, *(value for _, value in amounts)]
     if not all(0 <= value <= _MOST for value in values):

@@ -13,6 +13,7 @@ from queryveil.checks._statements import other_before
 from queryveil.checks.arrivals import Classifier, arrivals_of
 from queryveil.checks.expected import Expectation
 from queryveil.checks.invented import Tree, invented
+from queryveil.checks.texts import too_few_of_one
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict
 from queryveil.data import ROLES, Groups, Profiles, QueryLog, Tallies, Transactions
@@ -147,7 +148,7 @@ def _judged(
             if log is None:
                 raise BadInput(_NEEDS_ORIGINAL)
             came = arrivals_of(log, release=release, key=key, classifier=classifier)
-            return swap.verify_swap(release.log, promise, original=came)
+            return swap.verify_swap(release.log, promise, original=came).with_faults(_too_few(release, came.frame))
         case guarantees.DifferentialPrivacy() as promise:
             return _verify_dp(release, promise, original=_as_log(original))
         case guarantees.NoPromise() as promise:
@@ -160,12 +161,18 @@ def _verify_kdelta(release: Release, promise: guarantees.KdeltaAnonymity, *, ori
     log, clusters = release.log, release.manifest.query_clusters
     additions = release.manifest.parameters.get("additions") is not False
     try:
-        return kdelta.verify_kdelta(log, promise, clusters=clusters, original=original, additions=additions)
+        verdict = kdelta.verify_kdelta(log, promise, clusters=clusters, original=original, additions=additions)
+        return verdict if original is None else verdict.with_faults(_too_few(release, original.frame))
     except BadInput as error:
         # The manifest does not number the queries of this log.
         if release.contents is None:
             raise
         raise BadRelease(str(release.folder), str(error)) from None
+
+
+def _too_few(release: Release, asked: pl.DataFrame) -> list[str]:
+    """Return where the manifest of a folder counts too few texts that one person alone asked."""
+    return [] if release.contents is None else too_few_of_one(release.log, release.manifest, asked=asked)
 
 
 def _verify_dp(release: Release, promise: guarantees.DifferentialPrivacy, *, original: QueryLog | None) -> Verdict:

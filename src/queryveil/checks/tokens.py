@@ -128,3 +128,9 @@ def folded_all(queries: pl.Series) -> pl.Series:
     if is_ascii.all():
         return plain
     return plain.scatter((~is_ascii).arg_true(), [folded(text) for text in queries.filter(~is_ascii)])
+
+
+def lowered_all(queries: pl.Series) -> pl.Series:
+    """Return queries in normal form by the tables of Polars, which know other letters than those of Python."""
+    blanks = queries.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
+    return blanks.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")

@@ -15,7 +15,8 @@ import polars as pl
 from queryveil.checks._dp_manifest import n_overlooked
 from queryveil.checks._statements import statements
 from queryveil.checks.plink import odd_weights
-from queryveil.checks.tokens import folded_all, number, terms_of
+from queryveil.checks.texts import faults_of_texts
+from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
 from queryveil.checks.verdict import BESIDE, count
 from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
 from queryveil.errors import printable
@@ -49,7 +50,7 @@ def faults_of(release: Release) -> list[str]:
     rules: tuple[Callable[[Release, DataFile], Iterator[str]], ...] = (_columns,)
     if not isinstance(release.promise, DifferentialPrivacy):
         # Noise has its own rules for the rest, which are stricter.
-        rules += (_times, _ids, _counts, _texts, _weights)
+        rules += (_times, _ids, _counts, _texts, _text_counts, _weights)
     found = faults_beside(release.contents, release.manifest)
     return found + [fault for rule in rules for fault in rule(release, release.manifest.data)]
 
@@ -285,8 +286,7 @@ def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
         return suspects & (texts != pl.Series(by_terms, dtype=pl.String))
     if method in ("kdelta", "query_threshold", "plink"):
         blanks = texts.str.replace_all(r"[\s\x00\x1c-\x1f]+", " ").str.strip_chars(" ")
-        lowered = blanks.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
-        return (blanks != lowered) & (blanks != folded_all(blanks))
+        return (blanks != lowered_all(blanks)) & (blanks != folded_all(blanks))
     return nothing
 
 
@@ -305,6 +305,10 @@ def _texts(release: Release, file: DataFile) -> Iterator[str]:
         is_double = pl.DataFrame({"row": group, "term": folded_all(terms)}).is_duplicated()
         odd = group.filter(is_double | untidy(terms, promise, method=method))
         yield from _rows(rows.is_in(odd.unique().implode()), said)
+
+
+def _text_counts(release: Release, _: DataFile) -> Iterator[str]:
+    yield from faults_of_texts(release.data, release.manifest)
 
 
 def _weights(release: Release, file: DataFile) -> Iterator[str]:

@@ -79,7 +79,7 @@ def make_release(
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
     """Print what was released and what it cost; `n_clicks` if clicks were tallied."""
-    from queryveil.release import sizes
+    from queryveil.release import sizes, text_facts
 
     if as_json:
         print_json(manifest)
@@ -90,6 +90,7 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
     print_facts(
         {"promise": manifest.promise.in_words()}
         | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
+        | text_facts(manifest)
         | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}

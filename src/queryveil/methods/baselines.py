@@ -16,6 +16,7 @@ from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Manifest, Release, TimeDetail
+from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
@@ -39,6 +40,10 @@ def _release(
         promise=method.promise,
         parameters=parameters_of(method),
         counts=counts,
+        # Hashes are no texts.
+        texts=None
+        if isinstance(method, TokenHash)
+        else count_texts(out["query"], asked=log.frame["query"], users=log.frame["user"]),
         removed={"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         | (removed or {})
         | {"users_left_empty": log.n_users - counts.n_users_after},

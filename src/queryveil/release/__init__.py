@@ -11,8 +11,10 @@ from queryveil.release.manifest import (
     Manifest,
     Noise,
     Part,
+    TextCounts,
     sizes,
     sum_of_parts,
+    text_facts,
     versions,
 )
 from queryveil.release.release import Release, check_target, read_release, reserved
@@ -33,6 +35,7 @@ __all__ = [
     "Noise",
     "Part",
     "Release",
+    "TextCounts",
     "TimeDetail",
     "check_target",
     "ids_per_window",
@@ -41,5 +44,6 @@ __all__ = [
     "reserved",
     "sizes",
     "sum_of_parts",
+    "text_facts",
     "versions",
 ]

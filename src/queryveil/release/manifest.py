@@ -43,6 +43,19 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     n_users_after: _Count
 
 
+class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The distinct texts of a release, those that one person alone asked, those with an identifier, and their rows.
+
+    What one person alone asked is None where nobody can tell: a stream does not remember who asked what.
+    """
+
+    n_texts: _Count
+    n_of_one_person: _Count | None = None
+    n_with_identifier: _Count
+    n_rows_of_one_person: _Count | None = None
+    n_rows_with_identifier: _Count
+
+
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
     """How noise was added to counts of `what`, so that anybody can compute the promise again.
 
@@ -94,12 +107,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     `query_clusters` numbers the clusters of queries that a promise is about: one number for each distinct query of the
     release, in ascending order of their texts, with blanks between them. It names no query and says nothing of those
     that were left out; what it adds to the log is which queries count as the same.
+
+    `texts` is None where no query leaves as a text (groups, items, hashes), and where exact counts would break the
+    promise (noisy counts).
     """
 
     method: str
     promise: Guarantee
     parameters: dict[str, str | int | float | bool | None]
     counts: Counts
+    texts: TextCounts | None = None
     removed: dict[str, _Count]
     columns: ColumnReport
     changed: dict[str, _Count] = {}
@@ -196,3 +213,24 @@ def sizes(manifest: Manifest, *, kind: str | None = None, n_clicks: int | None =
         users = Size(label="user ids", n=counts.n_users_after, note=note)
     n_added = manifest.changed.get("rows_added", 0)
     return Size(label="rows", n=n_rows - n_added, whole=counts.n_rows_before, n_made_up=n_added), users
+
+
+def text_facts(manifest: Manifest) -> dict[str, str]:
+    """Return how many texts one person alone asked, and how many hold an identifier; nothing if it is not told."""
+    texts, n_rows = manifest.texts, manifest.counts.n_rows_after
+    if texts is None:
+        return {}
+    of_one = "not known: a stream does not remember who asked what"
+    if texts.n_of_one_person is not None and texts.n_rows_of_one_person is not None:
+        of_one = _part(texts.n_of_one_person, texts.n_texts, share_of_rows=texts.n_rows_of_one_person / max(1, n_rows))
+    found = _part(texts.n_with_identifier, texts.n_texts, share_of_rows=texts.n_rows_with_identifier / max(1, n_rows))
+    return {"texts that one person alone asked": of_one, "texts with an identifier": found}
+
+
+def _part(n: int, n_texts: int, *, share_of_rows: float) -> str:
+    """Write a part of the texts for people.
+
+    >>> _part(3, 8, share_of_rows=0.25), _part(0, 8, share_of_rows=0.0)
+    ('3 of 8 (37.5 %), in 25 % of rows', '0 of 8')
+    """
+    return f"{n:,} of {n_texts:,}" + (f" ({percent(n / n_texts)}), in {percent(share_of_rows)} of rows" if n else "")

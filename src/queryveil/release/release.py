@@ -17,7 +17,7 @@ from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whol
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import Cell, facts
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes
+from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes, text_facts
 from queryveil.settings import is_utf8
 
 
@@ -70,6 +70,7 @@ class Release:
             ("method", manifest.method),
             ("promise", self.promise.in_words()),
             *((size.label, size.text) for size in sizes(manifest, kind=self.data.kind, n_clicks=n_clicks)),
+            *text_facts(manifest).items(),
             *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
             *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
             *(("warning", warning) for warning in manifest.warnings),

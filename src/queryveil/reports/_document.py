@@ -26,6 +26,7 @@ def document_of(report: Report) -> Document:
         _promise_sections.promise_section(report),
         _promise_sections.limits_section(report),
         _promise_sections.verdict_section(report),
+        _promise_sections.texts_section(report),
         _exposure_section.exposure_section(report),
         _exposure_section.known_terms_section(report),
         _cost_section.cost_section(report),
@@ -47,7 +48,7 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure_figures(report), *_cost_section.size_figures(report)),
+        figures=(*_exposure_figures(report), *_text_figures(report), *_cost_section.size_figures(report)),
         sections=tuple(section for section in sections if section is not None),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
@@ -125,6 +126,15 @@ def _exposure_figures(report: Report) -> tuple[Figure, ...]:
         note = f"of {count(len(ran), 'kind')}; {n_before} before"
         figures.append(Figure(value=str(n_above), label="Attacks above chance", note=note))
     return tuple(figures)
+
+
+def _text_figures(report: Report) -> tuple[Figure, ...]:
+    """Return the share of the texts that one person alone asked, where it is known."""
+    texts = report.manifest.texts
+    if texts is None or texts.n_of_one_person is None:
+        return ()
+    value = percent(texts.n_of_one_person / max(1, texts.n_texts))
+    return (Figure(value=value, label="Texts of one person", note=f"{texts.n_of_one_person:,} of {texts.n_texts:,}"),)
 
 
 def _queries_section(report: Report) -> Section | None:

@@ -34,6 +34,8 @@ _ATTACKERS = {
     "shared_term": "What a whole group shares",
     "repeats": "A query that one person repeats",
     "active_id": "All to the most active id",
+    "fragments": "Texts of one person",
+    "named_fragments": "Names in texts of one person",
     "as_released": "Rows taken as they stand",
 }
 

@@ -3,7 +3,7 @@
 from shlex import quote
 
 from queryveil import guarantees
-from queryveil.release import Ids, Manifest, TimeDetail
+from queryveil.release import Ids, Manifest, TimeDetail, text_facts
 from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Section, Table, capitalized
 from queryveil.reports._definitions import source_of
 from queryveil.reports.value import Report, State
@@ -29,6 +29,33 @@ def limits_section(report: Report) -> Section:
         title="What is not promised",
         blocks=(Bullets(items=report.manifest.promise.not_promised()), Paragraph(text=law, kind="note")),
     )
+
+
+_OF_ONE = (
+    "Whoever knows that somebody asked such a text finds this person's row by it, or learns that the person is in the "
+    "log; and a text may tell by itself whose it is. The promise does not say that there are none."
+)
+_IDENTIFIERS = (
+    "what the rules for names, addresses, numbers and dates recognise. They miss some, so that this is not the number "
+    "of texts that name somebody."
+)
+_NOT_COUNTED = (
+    "How many texts one person alone asked is not told: the count would be exact, and no noise would cover it. That a "
+    "text of one person alone leaves has a chance of at most delta."
+)
+
+
+def texts_section(report: Report) -> Section | None:
+    """Return how many texts one person alone asked, and how many hold an identifier; None where no text leaves."""
+    said = [f"{capitalized(name)}: {fact}." for name, fact in text_facts(report.manifest).items()]
+    if report.manifest.promise.is_noisy:
+        blocks: tuple[Block, ...] = (Paragraph(text=_NOT_COUNTED),)
+    elif said:
+        of_one, found = said
+        blocks = (Paragraph(text=f"{of_one} {_OF_ONE}"), Paragraph(text=f"{found} An identifier is {_IDENTIFIERS}"))
+    else:
+        return None
+    return Section(name="single-texts", title="Texts of one person", blocks=blocks)
 
 
 _BY = "The checker shares no code with the method that made the release."

@@ -13,16 +13,18 @@ from queryveil.data import QueryLog
 from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
-from queryveil.release import Ids, Manifest, TimeDetail
+from queryveil.release import Ids, Manifest, TextCounts, TimeDetail
 from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, sum_tables, total
 from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, n_alone, release_rows
+from queryveil.text.identifiers import remove_identifiers
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
 _BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
-TALLIES = pa.schema(
-    [(_OF, pa.string()), (_KEY, pa.binary()), *((name, pa.int64()) for name in (_BEFORE, _AFTER, _PEOPLE))]
-)
-"""Of queries or URLs, for each a digest, its rows in the shard and in the release, and the people who asked it."""
+_NAMED = "tally_with_identifier_in_this_shard"
+_NUMBERS = (_BEFORE, _AFTER, _PEOPLE, _NAMED)
+TALLIES = pa.schema([(_OF, pa.string()), (_KEY, pa.binary()), *((name, pa.int64()) for name in _NUMBERS)])
+"""Of queries or URLs, for each a digest, its rows in the shard and in the release, the people who asked it, and 1 if a
+released text of it holds an identifier."""
 
 _N_TOP = 50
 
@@ -50,11 +52,28 @@ def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, 
 
 def _tallied(of: str, before: pl.DataFrame, after: pl.Series, *, secret: bytes) -> pl.DataFrame:
     counted = after.to_frame("text").group_by("text").agg(pl.len().alias(_AFTER))
-    both = before.join(counted, on="text", how="left")
+    if of == "queries":
+        counted = counted.with_columns(remove_identifiers(counted["text"]).removed.is_not_null().alias(_NAMED))
+    both = before.join(counted, on="text", how="left").with_columns(pl.lit(0).alias(_NAMED) if of == "urls" else [])
     # Privacy: a digest will do to tell them apart, and the driver need not see texts.
     key = pl.Series(keyed_digests(both["text"], secret=secret), dtype=pl.Binary)
-    numbers = [pl.col(name).fill_null(0).cast(pl.Int64) for name in (_BEFORE, _AFTER, _PEOPLE)]
+    numbers = [pl.col(name).cast(pl.Int64).fill_null(0) for name in _NUMBERS]
     return both.select(pl.lit(of).alias(_OF), key.alias(_KEY), *numbers)
+
+
+def text_counts(tallies: DataFrame) -> TextCounts:
+    """Count the released queries, those that one person of all shards asked and those with an identifier."""
+    sums = [F.sum(name).alias(name) for name in (_AFTER, _PEOPLE, _NAMED)]
+    each = tallies.where(F.col(_OF) == "queries").groupBy(_KEY).agg(*sums).where(F.col(_AFTER) > 0)
+    of_one, named = F.col(_PEOPLE) == 1, F.col(_NAMED) > 0
+    found = each.agg(
+        F.count("*").alias("n_texts"),
+        F.count_if(of_one).alias("n_of_one_person"),
+        F.count_if(named).alias("n_with_identifier"),
+        F.sum(F.when(of_one, F.col(_AFTER))).alias("n_rows_of_one_person"),
+        F.sum(F.when(named, F.col(_AFTER))).alias("n_rows_with_identifier"),
+    )
+    return TextCounts(**{name: int(n or 0) for name, n in found.collect()[0].asDict().items()})
 
 
 def losses(tallies: DataFrame) -> dict[str, float]:
@@ -100,14 +119,20 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
         seed=method.seed,
         protected=method.protected,
     )
-    measures = _sizes(found) | losses(found.frame.where(is_tally()))
+    tallies = found.frame.where(is_tally())
+    measures = _sizes(found) | losses(tallies)
     own = method.columns.warnings(log.columns, protected=method.protected, n_alone=n_alone(released, method.columns))
     warnings = _warnings(method, log.columns, sharding.base, found, measures, own=own)
     return ClusterRelease(
         frame=released.frame,
         written=log_output(log.layout, released.frame.columns),
         manifest=sharding.manifest(
-            found, n_rows=released.n_rows, n_users=released.n_users, measures=measures, warnings=warnings
+            found,
+            n_rows=released.n_rows,
+            n_users=released.n_users,
+            texts=text_counts(tallies),
+            measures=measures,
+            warnings=warnings,
         ),
     )
 

@@ -6,6 +6,7 @@ and finds out which terms that concerns. When nothing changes any more, the outc
 finds by granting one term after another.
 """
 
+import msgspec
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -17,7 +18,8 @@ from queryveil import errors, progress, rng
 from queryveil.data import Int8s, Int32s
 from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
-from queryveil.release import Counts, ids_per_window
+from queryveil.release import Counts, TextCounts, ids_per_window
+from queryveil.release.texts import counted
 from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
 from queryveil.spark._histories import LABELLED, Vocabulary, arrow_lists, list_rows, strip_windows
@@ -95,6 +97,26 @@ def count_words(released: DataFrame) -> int:
     return int(released.agg(F.sum(F.size(F.split("query", " "))).alias("n")).collect()[0]["n"] or 0)
 
 
+_TEXT_COUNTS = pa.schema([(name, pa.int64()) for name in TextCounts.__struct_fields__])
+
+
+def count_texts(released: DataFrame, *, window: str | None) -> TextCounts:
+    """Count the distinct texts of released rows, which are in normal form, as `queryveil.release.texts` does."""
+    # With windows users have a name for each.
+    person = F.col("user") if window is None else F.regexp_replace("user", "\\x00-?[0-9]+$", "")
+    is_of_one = F.min(person) == F.max(person)
+    texts = released.groupBy("query").agg(F.count("*").alias("n_rows"), is_of_one.alias("is_of_one"))
+    sums = map_batches(texts, _count_texts, _TEXT_COUNTS).agg(*(F.sum(name).alias(name) for name in _TEXT_COUNTS.names))
+    return TextCounts(**{name: int(n or 0) for name, n in sums.collect()[0].asDict().items()})
+
+
+def _count_texts(batches: Batches) -> Batches:
+    for batch in batches:
+        texts = _executors.to_polars(batch)
+        found = counted(texts["query"], texts["n_rows"].to_numpy(), is_of_one=texts["is_of_one"].to_numpy())
+        yield pa.RecordBatch.from_pylist([msgspec.structs.asdict(found)], _TEXT_COUNTS)
+
+
 def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.ClusterRelease:
     """Return the rows of a release that keeps the promise."""
     method.columns.check(log.columns)
@@ -139,6 +161,8 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
         notes=notes,
         n_alone=_writing.n_alone(released, method.columns),
     )
+    if not by_blanks:
+        manifest = msgspec.structs.replace(manifest, texts=count_texts(rewritten, window=method.window))
     written = _writing.log_output(log.layout, released.frame.columns)
     return _writing.ClusterRelease(frame=released.frame, written=written, manifest=manifest)
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from queryveil import errors, progress
 from queryveil.data import ROLES, Layout, QueryLog
-from queryveil.release import Counts, Manifest, Release
+from queryveil.release import Counts, Manifest, Release, TextCounts
 from queryveil.settings import is_whole
 from queryveil.spark import _executors, _writing
 from queryveil.spark._executors import Batches, SparkLog, spark_types, to_polars
@@ -147,7 +147,14 @@ class Sharding:
             n_shards //= 2
 
     def manifest(
-        self, found: Shards, *, n_rows: int, n_users: int, measures: Mapping[str, float], warnings: Iterable[str]
+        self,
+        found: Shards,
+        *,
+        n_rows: int,
+        n_users: int,
+        measures: Mapping[str, float],
+        warnings: Iterable[str],
+        texts: TextCounts | None = None,
     ) -> Manifest:
         """Return the manifest of `n_rows` released for `n_users`; what shards removed and changed is summed."""
         base, shards = self.base, found.manifests
@@ -156,6 +163,7 @@ class Sharding:
             counts=Counts(
                 n_rows_before=self.log.n_rows, n_rows_after=n_rows, n_users_before=self.n_users, n_users_after=n_users
             ),
+            texts=texts,
             removed=sum_tables([base.removed, *(shard.removed for shard in shards)]),
             changed=sum_tables([base.changed, *(shard.changed for shard in shards)]),
             measures=dict(measures) | ({"shards": len(shards)} if len(shards) > 1 else {}),

@@ -8,10 +8,11 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from queryveil.checks import whole
+from queryveil.checks import texts, whole
 from queryveil.data import Format
 from queryveil.formats import Content, Shape, shape_of
 from queryveil.formats.shape import n_foreign
+from queryveil.guarantees import KmAnonymity
 from queryveil.release import MANIFEST, Contents, DataFile, Manifest
 from queryveil.spark._executors import Batches, SparkLog, map_batches, to_polars
 from queryveil.spark._storage import Storage
@@ -71,7 +72,28 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
         f"{file}: {line} {n:,} {'row' if n == 1 else 'rows'}" for name, line in lines.items() if (n := wrong.get(name))
     ]
     sizes = whole.other_sizes(manifest, row=released.n_rows, user=n_users)
-    return [*whole.faults_beside(contents, manifest), *said, *rows, *sizes]
+    return [*whole.faults_beside(contents, manifest), *said, *rows, *sizes, *_faults_of_texts(released, manifest)]
+
+
+def _faults_of_texts(released: SparkLog, manifest: Manifest) -> list[str]:
+    """Return what is wrong with the counts of texts in a release of km, where they are in normal form as they stand."""
+    if not isinstance(manifest.promise, KmAnonymity) or released.layout.terms_are_items:
+        return []
+    each = (
+        released.frame.where("query != ''")
+        .groupBy("query")
+        .agg(F.count("*").alias("n"), (F.min("user") == F.max("user")).alias("is_of_one"))
+    )
+    found = each.agg(
+        F.count("*").alias("n_texts"),
+        F.count_if("is_of_one").alias("n_of_one"),
+        F.sum(F.when(F.col("is_of_one"), F.col("n"))).alias("n_rows"),
+    ).collect()[0]
+    n_texts, n_of_one, n_rows = (int(n or 0) for n in found)
+    return [
+        *texts.other_texts(manifest, n_texts=[n_texts], n_rows=released.n_rows),
+        *texts.too_few(manifest, n_texts=n_of_one, n_rows=n_rows),
+    ]
 
 
 def _wrong(batches: Batches, *, manifest: Manifest, extra: list[str], n_users: int) -> Batches:

@@ -15,6 +15,7 @@ from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equa
 from queryveil.methods.kdelta._objects import Objects, read_objects
 from queryveil.methods.settings import KdeltaSettings
 from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
+from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 
@@ -141,6 +142,11 @@ class Kdelta(KdeltaSettings):
             promise=self.promise,
             parameters=parameters_of(self),
             counts=counts,
+            texts=count_texts(
+                out["query"],
+                asked=people.texts.gather(people.query),
+                users=log.frame["user"].gather(people.place),
+            ),
             removed=removed,
             changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
             measures=measures,

@@ -22,6 +22,7 @@ from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, term_values
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
+from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import Tokens, tokenize
@@ -126,7 +127,8 @@ class Km(KmSettings):
             notes=outcome.notes,
             n_alone=self.columns.n_alone(out),
         )
-        manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
+        counted = None if by_blanks else count_texts(out["query"], asked=texts, users=people["user"])
+        manifest = msgspec.structs.replace(manifest, texts=counted, changed=outcome.changed, measures=outcome.measures)
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _delete(

@@ -14,6 +14,7 @@ from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools
 from queryveil.methods.swap.preparing import Prepared, prepare
 from queryveil.release import ColumnPolicy, Ids, Manifest, Release
+from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
 from queryveil.text.classifier import Classifier, Kind
@@ -117,6 +118,7 @@ class Swap(SwapSettings):
             promise=self.promise,
             parameters=parameters_of(self, l=self.n_distinct, classifier=_name_of(_classifier(self.classifier))),
             counts=counts,
+            texts=count_texts(out["query"], asked=prepared.frame["query"], users=prepared.frame["user"]),
             removed={
                 "bad_rows_skipped": log.reading.n_bad_rows_skipped,
                 "rows_without_query": prepared.n_empty,

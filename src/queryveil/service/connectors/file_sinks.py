@@ -12,6 +12,7 @@ from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import atomic_folders, extension, read_log
 from queryveil.release import MANIFEST, Counts, DataFile, Manifest
+from queryveil.release.texts import count_texts
 from queryveil.service.lines import inside_names
 from queryveil.service.ports import Outgoing, Stats
 from queryveil.service.settings import StreamSettings
@@ -209,9 +210,9 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         names={role: name for role, name in names.items() if not is_named or role in left},
         has_header=layout.has_header,
     )
-    written = read_log(path, format=layout.format, columns=data.names if is_named else None)
-    n_users_after = written.n_users
-    warnings = [*columns.warnings(inside, n_alone=columns.n_alone(written.frame)), _ABOUT]
+    released = read_log(path, format=layout.format, columns=data.names if is_named else None)
+    n_users_after = released.n_users
+    warnings = [*columns.warnings(inside, n_alone=columns.n_alone(released.frame)), _ABOUT]
     if columns.keep:
         warnings.append("columns that were kept go with the query to its new user")
     if stats.n_waiting:
@@ -236,6 +237,7 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
             n_users_before=max(n_users, n_users_after),
             n_users_after=n_users_after,
         ),
+        texts=count_texts(released.frame["query"], asked=None, users=None),
         removed={
             "bad_rows_skipped": stats.n_bad,
             "rows_without_query": stats.n_empty,

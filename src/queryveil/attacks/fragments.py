@@ -1,0 +1,94 @@
+"""Look for texts that one person alone asked: a query of common parts can still be nobody else's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person
+from queryveil.data import Int64s, QueryLog, Tallies
+from queryveil.guarantees import KmAnonymity, SwapAnonymity
+from queryveil.pairing import Pair
+from queryveil.release.texts import distinct_texts, sole_askers
+from queryveil.text.identifiers import remove_identifiers
+from queryveil.text.tokens import normalize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragments:
+    """Read the release, and count the distinct texts in it that one person of the original alone asked.
+
+    Whoever knows that somebody asked such a text finds this person's rows by it, or knows that the person is in the
+    log; and a text may say itself whose it is. Texts are as the method writes them: without recognised identifiers in
+    swap; in km, what is left of a query, which those asked who have it in the release. Blind guessing, without a
+    release to read, finds none.
+
+    - `of_people`: seek the people of a directory instead: found is whose name stands in a released text that this
+      person alone asked. Targets are those who have their name in a query of their own.
+    """
+
+    of_people: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the attacker: `named_fragments` if it seeks people."""
+        return "named_fragments" if self.of_people else "fragments"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+        data = pair.release.data
+        if not isinstance(data, QueryLog | Tallies) or pair.log.terms_are_items:
+            return "the release has no texts of queries"
+        if pair.release.manifest.method == "token_hash":
+            return "the texts are hashes"
+        if self.of_people and not auxiliary.people:
+            return "it needs a directory of people: --people FILE"
+        return None
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
+        """Count the texts of one person, or the people whose name stands in one."""
+        texts, _ = distinct_texts(pair.release.data.frame["query"])
+        asker = _sole_askers(pair, texts)
+        if not self.of_people:
+            n_texts, n_found = len(texts), int((asker >= 0).sum())
+            return Exposure(
+                attacker=self.name, knows="the release", what="texts", n_targets=n_texts, n_found=n_found, n_by_chance=0
+            )
+        people = auxiliary.people
+        is_target = _has_name(people, pair, texts=pair.log.frame["query"], users=pair.user.astype(np.int64))
+        is_found = _has_name(people, pair, texts=texts.filter(asker >= 0), users=asker[asker >= 0])
+        return Exposure(
+            attacker=self.name,
+            knows="the release, and names of people",
+            what="names",
+            n_targets=sum(is_target),
+            n_found=sum(found and sought for found, sought in zip(is_found, is_target, strict=True)),
+            n_by_chance=0,
+        )
+
+
+def _sole_askers(pair: Pair, texts: pl.Series) -> Int64s:
+    """Return the number of the person who alone asked each text; -1 where several did."""
+    if isinstance(pair.release.promise, KmAnonymity):
+        # Who has several ids, one for each window, is one person; an id that may be several people's is one of its own.
+        person = pair.identity.sole_user()
+        person = np.where(person >= 0, person, pair.n_users + np.arange(len(person)))
+        return sole_askers(texts, asked=pair.release.log.frame["query"], users=person[pair.candidate])
+    asked = pair.log.frame["query"]
+    if isinstance(pair.release.promise, SwapAnonymity):
+        asked = remove_identifiers(asked).queries
+    return sole_askers(texts, asked=asked, users=pair.user)
+
+
+def _has_name(people: Sequence[Person], pair: Pair, *, texts: pl.Series, users: Int64s) -> list[bool]:
+    """Tell of each person whether a text of theirs holds all words of the name; anybody's, if the user is not given."""
+    number = dict(zip(pair.users, range(pair.n_users), strict=True))
+    sought = np.array([-1 if person.user is None else number.get(person.user, -2) for person in people], np.int64)
+    mine = np.isin(users, sought) | bool((sought == -1).any())
+    words = [set(text.split(" ")) for text in normalize(texts.filter(pl.Series(mine)))]
+    owners = users[mine]
+    names = [set(name.split(" ")) for name in normalize(pl.Series([person.name for person in people], dtype=pl.String))]
+    return [
+        any((user in (-1, owner)) and name <= said for owner, said in zip(owners.tolist(), words, strict=True))
+        for user, name in zip(sought.tolist(), names, strict=True)
+    ]

@@ -1,0 +1,69 @@
+"""Count the texts of a release: those that one person alone asked, and those that hold an identifier.
+
+A text is a query as the method writes it; texts are the same if their normal form is (NFC, lower case, single blanks).
+A person asked a text if the method makes it of one of the person's rows, whether or not that row is in the release.
+"""
+
+import numpy as np
+import polars as pl
+
+from queryveil.data import Bools, Int32s, Int64s
+from queryveil.release.manifest import TextCounts
+from queryveil.text.identifiers import remove_identifiers
+from queryveil.text.tokens import encode, encode_normalised
+
+
+def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Series | None) -> TextCounts:
+    """Count the distinct texts of released rows.
+
+    - `released`: the text of each released row.
+    - `asked`, `users`: the text and the user of each row of the original; None where nobody remembers who asked what.
+
+    >>> asked, users = pl.Series(["red wine", "Red  Wine", "gout"]), pl.Series(["u1", "u2", "u2"])
+    >>> counts = count_texts(pl.Series(["red wine", "gout", "gout"]), asked=asked, users=users)
+    >>> counts.n_texts, counts.n_of_one_person, counts.n_rows_of_one_person
+    (2, 1, 2)
+    """
+    texts, n_rows = distinct_texts(released)
+    if asked is None or users is None:
+        return counted(texts, n_rows, is_of_one=None)
+    return counted(texts, n_rows, is_of_one=sole_askers(texts, asked=asked, users=encode(users)[0]) >= 0)
+
+
+def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> TextCounts:
+    """Return the counts of distinct texts, of which the rows are known, and whether one person alone asked each."""
+    has_identifier = remove_identifiers(texts).removed.is_not_null().to_numpy()
+    return TextCounts(
+        n_texts=len(texts),
+        n_of_one_person=None if is_of_one is None else int(is_of_one.sum()),
+        n_with_identifier=int(has_identifier.sum()),
+        n_rows_of_one_person=None if is_of_one is None else int(n_rows[is_of_one].sum()),
+        n_rows_with_identifier=int(n_rows[has_identifier].sum()),
+    )
+
+
+def distinct_texts(released: pl.Series) -> tuple[pl.Series, Int64s]:
+    """Return the normal forms of released texts, each once and no empty one, and the rows of each."""
+    code, texts = encode_normalised(_without_nul(released))
+    n_rows, is_text = np.bincount(code, minlength=len(texts)), texts != ""
+    return texts.filter(is_text), n_rows[is_text.to_numpy()]
+
+
+def sole_askers(texts: pl.Series, *, asked: pl.Series, users: Int32s | Int64s) -> Int64s:
+    """Return the user (a number) who alone asked each text, which is in normal form; -1 where several did, or nobody.
+
+    >>> sole_askers(pl.Series(["red wine", "gout"]), asked=pl.Series(["gout", "Gout"]), users=np.array([7, 7])).tolist()
+    [-1, 7]
+    """
+    code, forms = encode_normalised(_without_nul(asked))
+    first, last = np.full(len(forms), np.iinfo(np.int64).max), np.full(len(forms), -1)
+    np.minimum.at(first, code, users)
+    np.maximum.at(last, code, users)
+    sole = pl.DataFrame({"text": forms, "user": np.where(first == last, first, -1)})
+    found = texts.to_frame("text").join(sole, on="text", how="left", maintain_order="left")["user"]
+    return found.fill_null(-1).to_numpy()
+
+
+def _without_nul(texts: pl.Series) -> pl.Series:
+    # Files of some formats have a blank in its place.
+    return texts.str.replace_all("\0", " ", literal=True)
