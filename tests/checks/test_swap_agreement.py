@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.support.examples import examples
 from tests.support.swap_by_force import verify_swap_by_force
 
@@ -68,10 +69,13 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
         return True
 
     for place, each in enumerate(case.came):
-        users.setdefault(each.category, []).append(each.user)
-        queries.setdefault(each.category, []).append(each.query)
+        waiting, texts = users.setdefault(each.category, []), queries.setdefault(each.category, [])
         remembered = case.promise.remembered
         known = ever if remembered is None else ever[max(0, place + 1 - remembered) : place + 1]
+        before = ever[:place] if remembered is None else ever[max(0, place - remembered) : place]
+        if not case.promise.once or ever[place] not in before:
+            waiting.append(each.user)
+            texts.append(each.query)
         release(each.category, known, each.time)
         if drains and place == len(case.came) - 1:
             for category in users:
@@ -104,7 +108,10 @@ def cases(draw: st.DrawFn, *, max_events: int = 40, n_categories: int = 2) -> Ca
         )
     k = draw(st.integers(2, 5))
     promise = SwapAnonymity(
-        k=k, l=draw(st.integers(2, k)), remembered=draw(st.none() | st.sampled_from([1, 2, 5, 20, 1000]))
+        k=k,
+        l=draw(st.integers(2, k)),
+        remembered=draw(st.none() | st.sampled_from([1, 2, 5, 20, 1000])),
+        once=draw(st.booleans()),
     )
     case = Case(came=came, left=[], promise=promise, unit=draw(st.sampled_from(UNITS)))
     left = simulate(case, draw(st.randoms(use_true_random=False)), drains=draw(st.booleans()))
@@ -161,8 +168,13 @@ def test_both_checkers_agree_on_rows_in_disorder(case: Case, numbers: random.Ran
 @examples(40)
 @given(cases(n_categories=1), st.integers(1, 3))
 def test_both_checkers_agree_where_more_is_promised_than_was_kept(case: Case, more: int) -> None:
-    promise = SwapAnonymity(k=case.promise.k + more, l=case.promise.l + more, remembered=case.promise.remembered)
-    judged(replace(case, promise=promise))
+    judged(replace(case, promise=structs.replace(case.promise, k=case.promise.k + more, l=case.promise.l + more)))
+
+
+@examples(40)
+@given(cases(n_categories=1, max_events=30))
+def test_both_checkers_agree_where_repeats_left_too(case: Case) -> None:
+    judged(replace(case, promise=structs.replace(case.promise, once=True)))
 
 
 Mutation = Callable[[list[Row], Case], list[Row]]
@@ -178,6 +190,12 @@ def swapped_back(left: list[Row], case: Case) -> list[Row]:
 def twice(left: list[Row], case: Case) -> list[Row]:
     """Release a row again, as often as its text came."""
     return [*left, *[left[-1]] * sum(each.query == left[-1][1] for each in case.came)]
+
+
+def repeats_put_back(left: list[Row], case: Case) -> list[Row]:
+    """Give what somebody asked three times to two others more."""
+    others = [user for user in "abcdef" if user != "g"]
+    return [*left, *((user, "mine alone", left[-1][2]) for user in others[:2])]
 
 
 def invented_text(left: list[Row], case: Case) -> list[Row]:
@@ -209,6 +227,7 @@ def everything(left: list[Row], case: Case) -> list[Row]:
     [
         (swapped_back, "own_query"),
         (twice, "surplus_query"),
+        (repeats_put_back, "repeated_query"),
         (invented_text, "surplus_query"),
         (invented_user, "surplus_row"),
         (one_user_for_all, "surplus_row"),
@@ -222,9 +241,10 @@ def everything(left: list[Row], case: Case) -> list[Row]:
 def test_a_valid_release_that_is_broken_in_one_way_is_caught(mutation: Mutation, kind: str, seed: int) -> None:
     numbers = random.Random(seed)
     came = hourly("abcdef", numbers, n_texts=40)
-    case = Case(came=came, left=[], promise=SwapAnonymity(k=4, l=3), unit=timedelta(hours=1))
+    came[10:30:8] = [replace(each, user="g", query="mine alone") for each in came[10:30:8]]
+    case = Case(came=came, left=[], promise=SwapAnonymity(k=4, l=3, once=True), unit=timedelta(hours=1))
     case = replace(case, left=simulate(case, numbers, drains=False))
-    assert len(case.left) > 20
+    assert len(case.left) > 15
     assert judged_fast(case).holds
     broken = judged_fast(replace(case, left=mutation(case.left, case)))
     assert not broken.holds

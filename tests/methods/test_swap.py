@@ -80,7 +80,35 @@ def test_nobody_has_more_in_a_category_than_before_and_what_is_gone_is_counted(
     release = Swap(k=k, l=2, columns=KEPT, seed=seed, drain=drain).anonymize(log)
     before, after = profiles(log.frame), profiles(release.log.frame)
     assert all(n <= before[each] for each, n in after.items())
-    assert before.total() - after.total() == release.manifest.removed["rows_suppressed"]
+    removed = release.manifest.removed
+    assert before.total() - after.total() == removed["rows_suppressed"] + removed["rows_repeated"]
+
+
+@examples(40)
+@given(log=logs(), seed=st.integers(0, 999))
+def test_what_a_user_asked_again_is_counted_and_leaves_once(log: QueryLog, seed: int) -> None:
+    release = Swap(k=2, columns=KEPT, seed=seed).anonymize(log)
+    own = [(user, fold(query)) for user, query in log.frame.select("user", "query").iter_rows() if query.strip()]
+    assert release.manifest.removed["rows_repeated"] == len(own) - len(set(own))
+    n_people = Counter(query for _, query in set(own))
+    assert Counter(map(fold, release.log.frame["query"])) <= n_people
+
+
+def test_a_release_with_its_repeats_put_back_is_caught() -> None:
+    log = sports()
+    again = log.frame.filter(pl.col("user") == "u7")
+    repeated = log.with_frame(pl.concat([log.frame, again, again]))
+    release = Swap(k=5, columns=KEPT, seed=1).anonymize(repeated)
+    assert release.manifest.removed["rows_repeated"] == 2
+    assert verify(release, original=repeated).holds
+    row = release.log.frame.filter(pl.col("query") == again["query"][0])
+    assert row.height == 1
+    back = replace(release, data=log.with_frame(pl.concat([release.log.frame, row])))
+    verdict = verify(back, original=repeated)
+    assert "repeated_query" in {witness.kind for witness in verdict.witnesses}
+    all_of_it = Swap(k=5, columns=KEPT, seed=1, repeats="all").anonymize(repeated)
+    assert all_of_it.promise == SwapAnonymity(k=5, l=5)
+    assert verify(all_of_it, original=repeated).holds
 
 
 @examples(40)
@@ -197,6 +225,7 @@ def test_the_manifest_names_the_settings_and_the_classifier() -> None:
         "l": 4,
         "growth": 1.2,
         "max_pool": 10_000,
+        "repeats": "once",
         "drain": "suppress",
         "unclassified": "pool",
         "order": "time",
@@ -252,8 +281,8 @@ def test_transactions_are_refused() -> None:
 
 
 def test_the_promise_is_the_same_without_an_l() -> None:
-    assert Swap(k=7).promise == SwapAnonymity(k=7, l=7)
-    assert Swap(k=7, l=2).promise == SwapAnonymity(k=7, l=2)
+    assert Swap(k=7).promise == SwapAnonymity(k=7, l=7, once=True)
+    assert Swap(k=7, l=2).promise == SwapAnonymity(k=7, l=2, once=True)
 
 
 @pytest.mark.slow

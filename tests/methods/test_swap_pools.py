@@ -36,10 +36,19 @@ def events(*, max_size: int = 120) -> st.SearchStrategy[list[Event]]:
 
 
 def pool_settings() -> st.SearchStrategy[PoolSettings]:
-    def build(k: int, less: int, growth: float, more: int) -> PoolSettings:
-        return PoolSettings(k=k, l=max(2, k - less), growth=growth, max_pool=k + more, remembered=10_000)
+    def build(k: int, less: int, growth: float, more: int, repeats: str) -> PoolSettings:
+        return PoolSettings(
+            k=k, l=max(2, k - less), growth=growth, max_pool=k + more, remembered=10_000, repeats=repeats
+        )
 
-    return st.builds(build, st.integers(2, 6), st.integers(0, 4), st.sampled_from([1.01, 1.2, 3.0]), st.integers(0, 9))
+    return st.builds(
+        build,
+        st.integers(2, 6),
+        st.integers(0, 4),
+        st.sampled_from([1.01, 1.2, 3.0]),
+        st.integers(0, 9),
+        st.sampled_from(["once", "all"]),
+    )
 
 
 def rows(released: pl.DataFrame) -> list[tuple[object, ...]]:
@@ -63,7 +72,9 @@ def test_in_the_papers_example_every_pair_but_the_own_ones_is_equally_likely() -
     data = frame([(user, query, pool) for pool in range(N_POOLS) for user, query in people])
     seen = Counter[tuple[object, ...]]()
     for seed in range(300):
-        seen.update(Pools(PoolSettings(k=4), seed=seed).add(data).released.select("user", "query").rows())
+        seen.update(
+            Pools(PoolSettings(k=4, repeats="all"), seed=seed).add(data).released.select("user", "query").rows()
+        )
     expected = 300 * N_POOLS / 12
     assert len(seen) == 12
     # Chi-squared with 11 degrees of freedom: above 31.3 once in a thousand; the seeds are fixed.
@@ -143,7 +154,7 @@ def test_draining_releases_what_the_promise_allows_and_clearing_suppresses_the_r
 
 def test_other_columns_travel_with_the_query() -> None:
     data = frame([(USERS[i % 6], f"query {i}", i % 2) for i in range(60)]).with_row_index("rank")
-    pools = Pools(PoolSettings(k=3), seed=5)
+    pools = Pools(PoolSettings(k=3, repeats="all"), seed=5)
     released = pools.add(data).released
     assert released.columns == ["rank", "user", "query", "category", "arrival"]
     assert (released["query"] == "query " + released["rank"].cast(pl.String)).all()
@@ -196,8 +207,20 @@ def test_a_wrong_setting_is_a_clear_error(wrong: dict[str, Any], message: str) -
 
 
 def test_the_settings_say_what_they_promise() -> None:
-    assert PoolSettings(k=5).promise == SwapAnonymity(k=5, l=5, remembered=32_000_000)
-    assert PoolSettings(k=5, l=2, remembered=None).promise == SwapAnonymity(k=5, l=2)
+    assert PoolSettings(k=5).promise == SwapAnonymity(k=5, l=5, remembered=32_000_000, once=True)
+    assert PoolSettings(k=5, l=2, repeats="all", remembered=None).promise == SwapAnonymity(k=5, l=2)
+
+
+def test_what_a_user_asks_again_does_not_wait_again_however_it_is_typed() -> None:
+    pools = Pools(PoolSettings(k=9, remembered=4), seed=1)
+    asked = [("A", "red wine", 0), ("B", "Red Wine!", 0), ("A", "RED  wine", 0), ("A", "tea", 0)]
+    assert pools.add(frame(asked)).n_repeated == 1
+    assert pools.add(frame([("A", "red-wine", 0), ("B", "tea", 0)])).n_repeated == 1
+    assert pools.waiting[0] == 4
+    # A memory of four events has two generations of them, and forgets after that.
+    for text in ("fig", "plum", "pear"):
+        pools.add(frame([(f"U{i}", text, 0) for i in range(4)]))
+    assert pools.add(frame([("A", "red wine", 0)])).n_repeated == 0
 
 
 @examples(40)
@@ -205,15 +228,21 @@ def test_the_settings_say_what_they_promise() -> None:
 def test_pools_do_what_plain_python_does(data: list[list[Event]], rules: PoolSettings, seed: int) -> None:
     numbers = RandomNumbers(seed=seed).look(at_least=20_000).tolist()
     plain = PlainPools(
-        k=rules.k, l=rules.n_distinct, growth=rules.growth, max_pool=rules.max_pool, numbers=iter(numbers[2:])
+        k=rules.k,
+        l=rules.n_distinct,
+        growth=rules.growth,
+        max_pool=rules.max_pool,
+        numbers=iter(numbers[2:]),
+        once=rules.repeats == "once",
     )
     pools = Pools(rules, seed=seed)
-    n_suppressed = 0
+    n_suppressed = n_repeated = 0
     for batch in data:
         swapped = pools.add(frame(batch))
         assert rows(swapped.released) == [(r.user, r.query, r.category, r.arrival) for r in plain.add(batch)]
         n_suppressed += swapped.n_suppressed
-    assert n_suppressed == plain.n_suppressed
+        n_repeated += swapped.n_repeated
+    assert (n_suppressed, n_repeated) == (plain.n_suppressed, plain.n_repeated)
     for category, pool in plain.pools.items():
         assert (pools.waiting[category], pools.k_now[category]) == (len(pool.users), pool.needed)
     assert rows(pools.drain().released) == [(r.user, r.query, r.category, r.arrival) for r in plain.drain()]
@@ -229,9 +258,12 @@ def test_no_sequence_of_events_breaks_the_promise(data: list[Event], rules: Pool
     swapped = pools.add(frame(data))
     leaving = iter(rows(swapped.released))
     upcoming = next(leaving, None)
+    seen = set[tuple[str, str]]()
     for i, (user, query, category) in enumerate(data):
-        users[category][user] += 1
-        queries[category][query] += 1
+        if rules.repeats == "all" or (user, fold(query)) not in seen:
+            users[category][user] += 1
+            queries[category][query] += 1
+        seen.add((user, fold(query)))
         if upcoming is not None and upcoming[3] == i:
             given_to, text, pool, _ = upcoming
             assert pool == category
@@ -244,7 +276,8 @@ def test_no_sequence_of_events_breaks_the_promise(data: list[Event], rules: Pool
             queries[category][str(text)] -= 1
             upcoming = next(leaving, None)
     assert upcoming is None
-    assert swapped.n_suppressed + swapped.released.height + pools.waiting.sum() == len(data)
+    left_out = swapped.n_suppressed + swapped.n_repeated
+    assert left_out + swapped.released.height + pools.waiting.sum() == len(data)
 
 
 @examples(30)

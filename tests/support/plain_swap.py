@@ -57,16 +57,23 @@ class PlainPools:
     growth: float
     max_pool: int
     numbers: Iterator[int]
+    once: bool = False
     n_suppressed: int = 0
+    n_repeated: int = 0
     issued: set[tuple[str, str]] = field(default_factory=set, repr=False)
     pools: dict[int, _Pool] = field(default_factory=dict, repr=False)
     _n_arrived: int = 0
 
     def add(self, events: Sequence[Event]) -> list[Released]:
         """Let events arrive; all of them count as issued before."""
+        before = set(self.issued)
         self.issued |= {(user, fold(query)) for user, query, _ in events}
         found: list[Released] = []
         for arrival, (user, query, category) in enumerate(events):
+            if self.once and (user, fold(query)) in before:
+                self.n_repeated += 1
+                continue
+            before.add((user, fold(query)))
             pool = self.pools.setdefault(category, _Pool(needed=self.k))
             pool.users.append((self._n_arrived, user))
             pool.queries.append((self._n_arrived, query, user))

@@ -40,18 +40,20 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
     left = [row._replace(category=category_of.get(row.query)) for row in left]
     has_times = "time" in original.frame.columns and any(row.time for row in left)
 
+    is_fresh = [not promise.once or not _is_repeat(came, place, promise.remembered) for place in range(len(came))]
+
     found, now = list[Witness](), -1
     for place, row in enumerate(left):
         before = left[:place]
         latest = min(_last(came, row.time if has_times else None) for row in left[place:])
         if row.category is not None:
-            possible = (t for t in range(now, latest + 1) if not _broken(row, came[: t + 1], before, promise))
+            possible = (t for t in range(now, latest + 1) if not _broken(row, came[: t + 1], is_fresh, before, promise))
             now = next(possible, latest)
-        found += _broken(row, came[: now + 1], before, promise)
+        found += _broken(row, came[: now + 1], is_fresh, before, promise)
         issues = [j for j, event in enumerate(came) if _pair(event) == _pair(row)]
         if _is_own(issues, range(now, latest + 1), remembered=promise.remembered):
             found.append(_witness("own_query", row=place + 1, there=len(issues), needed=0))
-    left_over = Counter(event.category for event in came)
+    left_over = Counter(event.category for event, fresh in zip(came, is_fresh, strict=True) if fresh)
     left_over.subtract(row.category for row in left if row.category is not None)
     return Verdict(
         promise=promise,
@@ -83,17 +85,30 @@ def _last(came: list[_Event], time: datetime | None) -> int:
     return max((j for j, event in enumerate(came) if event.time is not None and event.time <= time), default=-1)
 
 
-def _broken(row: _Event, came: list[_Event], before: list[_Event], promise: SwapAnonymity) -> list[Witness]:
+def _is_repeat(came: list[_Event], place: int, remembered: int | None) -> bool:
+    """Whether the user had asked this before, among the last so many events."""
+    first = 0 if remembered is None else max(0, place - remembered)
+    return any(_pair(event) == _pair(came[place]) for event in came[first:place])
+
+
+def _broken(
+    row: _Event, came: list[_Event], is_fresh: list[bool], before: list[_Event], promise: SwapAnonymity
+) -> list[Witness]:
     """Return what forbids that a row leaves: the pool that it leaves from is what came less what left before."""
     number = len(before) + 1
+    waited = [event for event, fresh in zip(came, is_fresh, strict=False) if fresh]
+    n_entered = sum(folded(event.query) == folded(row.query) for event in waited)
+    n_gone = 1 + sum(folded(other.query) == folded(row.query) for other in before)
     n_issued = sum(event.query == row.query for event in came)
     n_released = 1 + sum(other.query == row.query for other in before)
     found = []
     if n_released > n_issued:
         found.append(_witness("surplus_query", row=number, there=n_released, needed=n_issued))
+    elif n_gone > n_entered:
+        found.append(_witness("repeated_query", row=number, there=n_gone, needed=n_entered))
     if row.category is None:
         return found
-    asked = Counter(event.user for event in came if event.category == row.category)
+    asked = Counter(event.user for event in waited if event.category == row.category)
     given = Counter(other.user for other in before if other.category == row.category)
     if given[row.user] >= asked[row.user]:
         found.append(_witness("surplus_row", row=number, there=given[row.user] + 1, needed=asked[row.user]))

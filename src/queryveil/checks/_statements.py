@@ -83,6 +83,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "l": _whole(2),
         "growth": _number(1),
         "max_pool": _whole(1),
+        "repeats": _one_of("once", "all"),
         "drain": _one_of("suppress", "release"),
         "unclassified": _one_of("pool", "drop"),
         "order": _one_of("time", "file"),
@@ -106,7 +107,7 @@ _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
 _AMOUNTS = re.compile(
     # Removed.
     r"bad_rows_skipped|bot_(users|rows)|rows_without_(query|terms_before|terms_left)|rows_of_(identifiers|rare_queries|"
-    r"rare_clusters)|rows_(unclassified|suppressed|still_waiting)|users_(left_empty|without_terms)|distinct_queries|"
+    r"rare_clusters)|rows_(unclassified|repeated|suppressed|still_waiting)|users_(left_empty|without_terms)|distinct_queries|"
     r"identifiers(_(of|by)_[a-z0-9_,' -]{1,60})?|terms(_dropped|_written_in_two_ways)?|term_occurrences(_dropped|"
     r"_outside_the_taxonomy)?|stop_word_occurrences|words_outside_the_taxonomy|duplicate_items|items_suppressed|"
     r"transactions_(without_items|of_too_few_people)|"

@@ -183,8 +183,8 @@ def _check_key(users: pl.Series, *, released: pl.Series) -> None:
         raise BadInput("with this key no user of the release is found in the original; give the key it was made with")
 
 
-SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY = 0, 1, 2, 3
-_N_RULES = 4
+SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY, REPEATED_QUERY = 0, 1, 2, 3, 4
+_N_RULES = 5
 
 
 @njit(cache=True)
@@ -200,34 +200,42 @@ def replay(
 ) -> tuple[Ints, Ints]:
     """Replay arrivals one by one, releasing each row after the first arrival that allows it, up to its `latest`.
 
-    `came` (arrivals) and `left` (released rows) have three lines: pools, members and texts. A member is a user in one
-    pool; a row of pool -1 has a text that never arrived. Return per row the arrival after which it is released, and a
+    `came` (arrivals) and `left` (released rows) have four lines: pools, members, texts and queries, which are texts
+    however they are typed. A member is a user in one pool; an arrival of pool -1 never waits, and a row of pool -1 has
+    a text that never arrived. Return per row the arrival after which it is released, and a
     line for each rule that a row breaks: row, rule, value found, value needed.
     """
     n_waiting, n_users = np.zeros(n_pools, np.int64), np.zeros(n_pools, np.int64)
     asked, given = np.zeros(n_members, np.int64), np.zeros(n_members, np.int64)
     issued, released = np.zeros(n_texts, np.int64), np.zeros(n_texts, np.int64)
+    entered, gone = np.zeros(n_texts, np.int64), np.zeros(n_texts, np.int64)
     earliest = np.empty(latest.size, np.int64)
     broken, n_broken = np.empty((64, 4), np.int64), 0
     n_came = 0
     for row in range(latest.size):
-        pool, member, text = left[0, row], left[1, row], left[2, row]
+        pool, member, text, query = left[0, row], left[1, row], left[2, row], left[3, row]
         while pool >= 0 and n_came <= latest[row]:
             can_leave = n_waiting[pool] >= k and n_users[pool] >= l
-            if can_leave and asked[member] > given[member] and issued[text] > released[text]:
+            is_there = issued[text] > released[text] and entered[query] > gone[query]
+            if can_leave and is_there and asked[member] > given[member]:
                 break
-            newcomer = came[1, n_came]
-            asked[newcomer] += 1
-            n_users[came[0, n_came]] += asked[newcomer] == given[newcomer] + 1
-            n_waiting[came[0, n_came]] += 1
             issued[came[2, n_came]] += 1
+            if came[0, n_came] >= 0:
+                newcomer = came[1, n_came]
+                asked[newcomer] += 1
+                n_users[came[0, n_came]] += asked[newcomer] == given[newcomer] + 1
+                n_waiting[came[0, n_came]] += 1
+                entered[came[3, n_came]] += 1
             n_came += 1
         earliest[row] = n_came - 1
         if n_broken + _N_RULES > len(broken):
             broken = np.concatenate((broken, np.empty_like(broken)))
         released[text] += 1
+        gone[query] += 1
         if released[text] > issued[text]:
             n_broken = _write(broken, n_broken, row, SURPLUS_QUERY, released[text], issued[text])
+        elif gone[query] > entered[query]:
+            n_broken = _write(broken, n_broken, row, REPEATED_QUERY, gone[query], entered[query])
         if pool < 0:
             continue
         if n_waiting[pool] < k:

@@ -36,8 +36,7 @@ def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Int
     `users` and `texts` number those of the arrivals, and then those of the rows.
     """
     n_came = users.codes.size - earliest.size
-    queries = number(folded_all(texts.distinct)).codes[texts.codes]
-    pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
+    pairs = _pairs(users, _queries(texts))
     issued = pl.DataFrame({"pair": pairs[:n_came], "arrival": np.arange(n_came)})
     rows = pl.DataFrame({"pair": pairs[n_came:], "earliest": earliest, "latest": latest})
     rows = rows.with_row_index("row", offset=1)
@@ -47,6 +46,27 @@ def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Int
         own = _certain(own, issued=issued, remembered=remembered)
     counted = own.join(issued.group_by("pair").agg(support=pl.len(), needed=pl.lit(0)), on="pair")
     return found_in(counted, kind="own_query", by=["support", "row"])
+
+
+def _queries(texts: Numbered) -> Ints:
+    """Return the numbers of texts, the same for texts that differ in how they are typed."""
+    return number(folded_all(texts.distinct)).codes[texts.codes]
+
+
+def _pairs(users: Numbered, queries: Ints) -> pl.Series:
+    return pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
+
+
+def repeats(pairs: pl.Series, *, remembered: int | None) -> np.ndarray:
+    """Return which arrivals certainly repeat one of the same user: one among the last `remembered` events, or any.
+
+    >>> repeats(pl.Series([7, 8, 7, 7]), remembered=1).tolist()
+    [False, False, False, True]
+    """
+    arrivals = pl.DataFrame({"pair": pairs}).with_row_index("arrival").cast({"arrival": pl.Int64})
+    before = pl.col("arrival").shift(1).over("pair")
+    is_near = pl.lit(True) if remembered is None else pl.col("arrival") - before <= remembered
+    return arrivals.select((before.is_not_null() & is_near).alias("is_repeat"))["is_repeat"].to_numpy()
 
 
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
@@ -88,7 +108,7 @@ def release_order(came: Codes, left: Codes, latest: Ints) -> Ints:
     return np.lexsort((n_given == n_asked, latest))
 
 
-_KINDS: tuple[Kind, ...] = ("small_pool", "few_users", "surplus_row", "surplus_query")
+_KINDS: tuple[Kind, ...] = ("small_pool", "few_users", "surplus_row", "surplus_query", "repeated_query")
 """In the order in which `replay` numbers the rules."""
 
 
@@ -103,10 +123,10 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     one is.
 
     Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
-    already has as many rows of this category as queries of it; the text was released as often as it arrived; or the
-    user issued the query, possibly with other blanks, case or accents. On a stream the last counts only if it is
-    certain: wherever between its earliest and latest arrival the row was released, the query was among the remembered
-    events.
+    already has as many rows of this category as queries of it; the text was released as often as it arrived, or the
+    query, however typed, as often as it arrived without repeats; or the user issued the query, possibly with other
+    blanks, case or accents. On a stream the last counts only if it is certain: wherever between its earliest and latest
+    arrival the row was released, the query was among the remembered events.
 
     Which events were suppressed is not known. They are treated as if they had stayed, so no false violation is
     reported, but a pool that was full and lost events may have been smaller than it seems.
@@ -119,7 +139,7 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     'a query left when at most 3 events waited, 4 are needed (row 1)'
     """
     step("numbers")
-    numbers = _number(released, original)
+    numbers = _number(released, original, promise)
     latest = arrivals.latest_arrivals(released, original=original)
     order = np.arange(latest.size) if original.in_order else release_order(numbers.came[1], numbers.left[1], latest)
     latest = latest[order]
@@ -147,7 +167,10 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
 
 
 class _Numbers(NamedTuple):
-    """Arrivals and rows as the kernel takes them; `users` and `texts` number the arrivals, then the rows."""
+    """Arrivals and rows as the kernel takes them; `users` and `texts` number the arrivals, then the rows.
+
+    Arrivals that never waited are in no pool, and of no member of one.
+    """
 
     came: Codes
     left: Codes
@@ -156,7 +179,7 @@ class _Numbers(NamedTuple):
     n_pools: int
 
 
-def _number(released: QueryLog, original: Arrivals) -> _Numbers:
+def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _Numbers:
     came, left, n_came = original.frame, released.frame, original.frame.height
     users = number(pl.concat([came["user"], left["user"]]))
     texts = number(arrivals.as_written(pl.concat([came["query"], left["query"]])))
@@ -167,17 +190,21 @@ def _number(released: QueryLog, original: Arrivals) -> _Numbers:
     pool_of[texts.codes[:n_came][::-1]] = pools.codes[::-1]
     pool = np.concatenate([pools.codes, pool_of[texts.codes[n_came:]]])
     members = number(pl.Series(users.codes * (n_pools + 1) + pool + 1)).codes
-    both = np.vstack([pool, members, texts.codes]).astype(np.int32)
+    queries = _queries(texts)
+    both = np.vstack([pool, members, texts.codes, queries]).astype(np.int32)
     came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
+    if promise.once:
+        came_codes[:2, repeats(_pairs(users, queries)[:n_came], remembered=promise.remembered)] = -1
     return _Numbers(came_codes, left_codes, users, texts, n_pools)
 
 
 def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
     """Return notes on what could not be verified."""
     without_times = released.n_rows > 0 and not arrivals.has_times(released, original=original)
-    pool = numbers.left[0]
-    n_left = np.bincount(pool[pool >= 0], minlength=numbers.n_pools)
-    n_over = np.bincount(numbers.came[0], minlength=numbers.n_pools) - n_left
+    n_came, n_left = (
+        np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in (numbers.came[0], numbers.left[0])
+    )
+    n_over = n_came - n_left
     return (*((NO_TIMES,) if without_times else ()), *full_pools(n_over.tolist(), max_pool=original.max_pool))
 
 

@@ -19,7 +19,7 @@ _OfTransactions = Literal["transaction", "invented_transactions", "invented_item
 _OfClusters = Literal["wide_cluster", "shares", "invented_pair"]
 _OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction"]
 _OfMembers = Literal["invented_members", "invented_term", "other_members", "other_holders"]
-_OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query"]
+_OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query", "repeated_query"]
 _OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "parts_delta", "exact_count"]
 _OfCounts = Literal["small_count", "untidy_query", "unasked_query", "large_count"]
 _OfClicks = Literal["small_click", "stray_click", "unmade_click", "large_click"]
@@ -117,6 +117,7 @@ class Witness:
             "few_users": f"a query left when at most {count(n, 'user')} waited, {are_needed}",
             "surplus_row": f"a user was given {count(n, 'row')} of a category and had asked {needed} by then ({rows})",
             "surplus_query": f"a text was released {count(n, 'time')} and issued {needed} by then ({rows})",
+            "repeated_query": f"a query was released {count(n, 'time')}, {needed} may be by then without repeats ({rows})",
             "no_noise": "counts leave, and the manifest does not say what noise was added to them",
             "odd_noise": f"part {row} of the noise has values that its mechanism cannot have",
             "weak_noise": f"part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",

@@ -250,6 +250,7 @@ def in_words(stats: Stats) -> str:
         "without text": stats.n_empty,
         "nothing but identifiers": stats.n_emptied,
         "without category": stats.n_unclassified_dropped,
+        "asked before": stats.n_repeated,
         "suppressed": stats.n_suppressed,
         "waiting": stats.n_waiting,
     }

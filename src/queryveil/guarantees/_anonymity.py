@@ -218,6 +218,7 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     - `l`: the least number of distinct users among them.
     - `remembered`: no released row pairs a user with a query text that this user issued: anywhere in the log (None), or
       on a stream before the release and among the last so many events.
+    - `once`: what a user issued several times is released once: anywhere in the log, or among so many events.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody
@@ -229,6 +230,7 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     k: int
     l: int  # noqa: E741 - as in the papers
     remembered: int | None = None
+    once: bool = False
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -246,7 +248,7 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
             asked = f"had not asked it among the last {self.remembered:,} events"
         return (
             f"Every query left a pool of at least {self.k} queries of its category, from at least {self.l} people, "
-            f"and was handed to somebody who {asked}."
+            f"and was handed to somebody who {asked}{'; what a person asked again left once' if self.once else ''}."
         )
 
     def not_promised(self) -> tuple[str, ...]:

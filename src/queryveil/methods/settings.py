@@ -5,7 +5,7 @@ A method inherits its settings; a field that holds data of its own (a policy for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -160,6 +160,7 @@ class PoolRules:
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
     growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, where nothing can leave.")
     max_pool: int = setting(10_000, help="Events a pool holds at most.")
+    repeats: str = setting("once", one_of=("once", "all"), help="What a user asks again leaves once, or all of it.")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -173,7 +174,8 @@ class PoolRules:
 
     def pool_settings(self, *, remembered: int | None) -> PoolSettings:
         """Return these rules with a memory of who issued what."""
-        return PoolSettings(k=self.k, l=self.l, growth=self.growth, max_pool=self.max_pool, remembered=remembered)
+        rules = {rule.name: getattr(self, rule.name) for rule in fields(PoolRules)}
+        return PoolSettings(**rules, remembered=remembered)
 
 
 _REMEMBERED = 32_000_000
@@ -185,7 +187,8 @@ class PoolSettings(PoolRules):
 
     `growth` is by how much k grows in a pool where nothing can leave (δ in the paper), up to `max_pool` events: beyond
     that the oldest is suppressed. `remembered` is how many events the memory of who issued what goes back; None is for
-    a log that is added at once.
+    a log that is added at once. `repeats` says whether what a user issues again, as far as that memory goes back, is
+    left out.
     """
 
     remembered: int | None = _REMEMBERED
@@ -199,7 +202,7 @@ class PoolSettings(PoolRules):
         """What holds for whatever leaves the pools."""
         from queryveil.guarantees import SwapAnonymity  # noqa: PLC0415 - the help of commands needs no guarantee
 
-        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
+        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered, once=self.repeats == "once")
 
 
 _DRAIN: dict[str, Any] = {"one_of": ("suppress", "release")}

@@ -73,7 +73,7 @@ def classify(rows: pl.DataFrame, *, classifier: Classifier | None = None) -> Non
 
 def anonymize(rows: pl.DataFrame, *, k: int = K, seed: int = 0) -> Iterator[pl.DataFrame]:
     """Swap rows, batch by batch, and return what each batch sets free."""
-    pools = Pools(PoolSettings(k=k), seed=seed)
+    pools = Pools(PoolSettings(k=k, repeats="all"), seed=seed)
     for batch in rows.iter_slices(BATCH):
         yield pools.add(batch).released
 

@@ -147,7 +147,7 @@ class Runs(driver.Runs[Material, Run, Attacked]):
     def pooled(self, run: Run, *, at_most: int | None = None) -> Pooled:
         """Swap the rows, or the first of them; the same as `methods.Swap` does, with the rows prepared before."""
         events = self.events[run.order].head(self.material.events.height if at_most is None else at_most)
-        pools = Pools(PoolSettings(k=run.k, l=run.l, growth=run.growth, remembered=None), seed=self.seed)
+        pools = Pools(PoolSettings(k=run.k, l=run.l, growth=run.growth, repeats="all", remembered=None), seed=self.seed)
         start = process_time()
         released = pools.add(events).released
         seconds = process_time() - start

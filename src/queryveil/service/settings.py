@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from queryveil.data import Format
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import atomic_folders, read, roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import LineSettings
@@ -36,7 +36,7 @@ class Tables:
 class StreamSettings(LineSettings):
     """How a service anonymizes.
 
-    - `k`, `l`, `growth`, `max_pool`, `remembered`: when a pool lets go of an event, as for `PoolSettings`
+    - `k`, `l`, `growth`, `max_pool`, `repeats`, `remembered`: when a pool lets go of an event, as for `PoolSettings`
     - `drain`: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
     - `unclassified`: queries without a category go to a `pool` of their own, or `drop` them
     - `classifier`: `evidence` or `paper`
@@ -70,7 +70,7 @@ class StreamSettings(LineSettings):
     @property
     def promise(self) -> SwapAnonymity:
         """What holds for everything that leaves."""
-        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered)
+        return self.pool_settings(remembered=self.remembered).promise
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""
@@ -86,6 +86,7 @@ class StreamSettings(LineSettings):
             "l": self.promise.l,
             "growth": self.growth,
             "remember": self.remembered,
+            "repeats": self.repeats,
             "unclassified": self.unclassified,
             "classifier": self.classifier + (" with own tables" if self.tables else ""),
             "ids": self.columns.ids,
@@ -98,22 +99,33 @@ class StreamSettings(LineSettings):
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
 
 
+_AS_BEFORE = {"repeats": "all"}
+"""Settings that streams of earlier releases do not name, as they were there."""
+
+
 def check_settings(now: str, *, before: str) -> None:
     r"""Raise if a setting is another one than when the stream began.
 
     >>> check_settings("k=10\nl=2", before="k=10\nl=10")
     Traceback (most recent call last):
     queryveil.errors.BadParameter: l must be 10 as when this stream began (or name another --store), got 2
+    >>> check_settings("k=10\nrepeats=all", before="k=10")
+    >>> check_settings("k=10\nrepeats=once", before="k=10")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: repeats must be all as when this stream began (or name another --store), got once
     """
-    there, asked = _lines(before), _lines(now)
+    there, asked = _AS_BEFORE | _lines(before), _lines(now)
     for name in [*there, *(name for name in asked if name not in there)]:
-        if there.get(name) == asked.get(name):
+        if there.get(name) == asked.get(name) or (name in _AS_BEFORE and name not in asked):
             continue
         if "key" in name:
             # Privacy: not even a part of a key is shown.
             raise BadParameter(name, "another", allowed="the one this stream began with (or name another --store)")
-        was = there.get(name, "left out")
-        allowed = f"{was} as when this stream began (or name another --store)"
+        if name not in there:
+            raise BadInput(
+                f"this stream was begun by a queryveil without {name}; go on with it, or name another --store"
+            )
+        allowed = f"{there[name]} as when this stream began (or name another --store)"
         raise BadParameter(name, asked.get(name, "nothing"), allowed=allowed)
 
 

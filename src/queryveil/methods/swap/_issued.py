@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bytes, UInt64s
+from queryveil.data import Bools, Bytes, UInt64s
 from queryveil.kernels import njit
 from queryveil.text.tokens import IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
 
@@ -123,6 +123,15 @@ def has(blocks: UInt64s, key: np.uint64) -> bool:
     return True
 
 
+@njit(cache=True, nogil=True)
+def has_each(blocks: UInt64s, hashes: UInt64s) -> Bools:
+    """Return which hashes were put in; rarely true of one that was not."""
+    found = np.zeros(len(hashes), np.bool_)
+    for i in range(len(hashes)):
+        found[i] = has(blocks, hashes[i])
+    return found
+
+
 _NONE = np.zeros(0, np.uint64)
 _ASCII_END = 128
 
@@ -141,6 +150,11 @@ class IssuedPairs:
         self.room = (0, 0)
         self.older: UInt64s = _NONE
         self.newest: UInt64s = _NONE
+
+    def are_new(self, pairs: UInt64s) -> Bools:
+        """Return which pairs are neither remembered nor equal to one before them."""
+        first = pl.Series(pairs).is_first_distinct().to_numpy()
+        return first & ~has_each(self.newest, pairs) & ~has_each(self.older, pairs)
 
     def put(self, pairs: UInt64s) -> None:
         """Remember pairs. All go into one generation, and a full one is followed by a new one."""

@@ -74,11 +74,13 @@ class Swapped:
     """What left the pools, in that order, and what the store keeps for the memory of who issued what.
 
     `released` has the columns of the events, the user being the one the query was given to, and `arrival`: the row of
-    the events that set it free. `issued` are the hashes of the events' pairs, of this `generation`.
+    the events that set it free. `n_repeated` events are left out, as their users had issued them before. `issued` are
+    the hashes of the events' pairs, of this `generation`.
     """
 
     released: pl.DataFrame
     n_suppressed: int = 0
+    n_repeated: int = 0
     generation: int = 0
     issued: bytes = field(default=b"")
 
@@ -129,21 +131,27 @@ class Pools:
     def add(self, events: pl.DataFrame) -> Swapped:
         """Let events arrive in their order; each sets at most one free.
 
-        All of them count as issued before the first is released.
+        All of them count as issued before the first is released. What a user has issued before does not wait again.
         """
         pool = _checked(events)
         if events.height == 0:
             return Swapped(released=_with_arrival(events, np.zeros(0, np.int64)), generation=self._issued.generation)
         users, texts = hash_users(events["user"], key=self._key), hash_queries(events["query"], key=self._key)
         pairs = pair_hashes(users, texts)
+        comes = np.arange(events.height)
+        if self.settings.repeats == "once":
+            comes = np.flatnonzero(self._issued.are_new(pairs))
         self._issued.put(pairs)
+        if len(comes) < events.height:
+            events, pool, users, texts = events[pl.Series(comes)], pool[comes], users[comes], texts[comes]
         first_user, first_query = self._held.append(events)
         given, n_suppressed = self._let_arrive(_pool_kernels.Arrivals(pool, users, texts, first_user, first_query))
         released = self._held.take(given.query_row, given.user_row)
         self._held.forget(self._waiting)
         return Swapped(
-            released=_with_arrival(released, given.arrival),
+            released=_with_arrival(released, comes[given.arrival]),
             n_suppressed=n_suppressed,
+            n_repeated=len(pairs) - len(comes),
             generation=self._issued.generation,
             issued=pairs.astype("<u8", copy=False).tobytes(),
         )

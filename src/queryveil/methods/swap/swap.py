@@ -1,6 +1,6 @@
 """Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
-from queryveil.methods.swap.pools import Pools
+from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import Prepared, prepare
 from queryveil.release import ColumnPolicy, Ids, Manifest, Release
 from queryveil.release.texts import count_texts
@@ -26,8 +26,8 @@ class Swap(SwapSettings):
     """Return each query to another user who asked for the same kind of thing, so that profiles keep their shape.
 
     Promise: every row left a pool of its category that held at least k events of at least l distinct users, no row
-    pairs a user with a query that this user issued anywhere in the log, and nobody has more rows in a category than
-    before.
+    pairs a user with a query that this user issued anywhere in the log, nobody has more rows in a category than before,
+    and what a user issued several times is released once.
     Not promised: that a query's text does not tell who asked it: texts leave as they are, without identifiers that were
     recognised. Who asks for what kind of thing is what a release is meant to show.
 
@@ -38,6 +38,7 @@ class Swap(SwapSettings):
     - l: distinct users among them, 2 to k; None is k, and the paper asks for 2
     - growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
     - max_pool: events that a pool holds at most; over it the oldest is suppressed
+    - repeats: what a user issues again, however it is typed, leaves `once`, or `all` of it as in the paper
     - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
     - unclassified: queries without a category go to a `pool` of their own, or `drop` them
     - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
@@ -48,7 +49,7 @@ class Swap(SwapSettings):
     >>> rows = {"user": ["u1", "u2", "u3"], "query": ["tennis titles", "soccer scores", "champions league final"]}
     >>> release = Swap(k=2, seed=1).anonymize(QueryLog.from_frame(rows))
     >>> release.promise
-    SwapAnonymity(k=2, l=2)
+    SwapAnonymity(k=2, l=2, once=True)
     >>> release.manifest.removed["rows_suppressed"]
     1
     """
@@ -79,10 +80,11 @@ class Swap(SwapSettings):
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
         progress.step("swapping")
         pools = Pools(self.pool_settings(remembered=None), seed=self.seed)
-        released, n_suppressed = self._release(pools, events)
+        swapped = self._release(pools, events)
+        released = swapped.released
         owners, _ = encode(released["user"])
         out = self.columns.apply(_rows(log.frame, released, events["row"]), owners, rng=rng)
-        manifest = self._manifest(log, prepared, out, n_suppressed=n_suppressed, largest_k=int(pools.k_now.max()))
+        manifest = self._manifest(log, prepared, out, swapped=swapped, largest_k=int(pools.k_now.max()))
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
@@ -95,8 +97,8 @@ class Swap(SwapSettings):
         in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
         return in_order.cast(pl.Int64).to_numpy()
 
-    def _release(self, pools: Pools, events: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-        """Let all events arrive at once, so that what a user issues later counts as issued too."""
+    def _release(self, pools: Pools, events: pl.DataFrame) -> Swapped:
+        """Let all events arrive at once: what a user issues later counts as issued too. What waits is suppressed."""
         swapped = pools.add(events)
         released = swapped.released
         if self.drain == "release":
@@ -104,10 +106,10 @@ class Swap(SwapSettings):
             last = pl.lit(max(0, events.height - 1), dtype=pl.Int64)
             drained = pools.drain().released.with_columns(arrival=last)
             released = pl.concat([released, drained], how="diagonal_relaxed") if drained.height else released
-        return released, swapped.n_suppressed + pools.clear()
+        return replace(swapped, released=released, n_suppressed=swapped.n_suppressed + pools.clear())
 
     def _manifest(
-        self, log: QueryLog, prepared: Prepared, out: pl.DataFrame, *, n_suppressed: int, largest_k: int
+        self, log: QueryLog, prepared: Prepared, out: pl.DataFrame, *, swapped: Swapped, largest_k: int
     ) -> Manifest:
         counts = counts_of(log, out)
         n_found = sum(prepared.identifiers.values())
@@ -124,7 +126,8 @@ class Swap(SwapSettings):
                 "rows_without_query": prepared.n_empty,
                 "rows_of_identifiers": prepared.n_emptied,
                 "rows_unclassified": prepared.n_unclassified_dropped,
-                "rows_suppressed": n_suppressed,
+                "rows_repeated": swapped.n_repeated,
+                "rows_suppressed": swapped.n_suppressed,
                 "users_left_empty": log.n_users - counts.n_users_after,
                 "identifiers": n_found,
             }
@@ -134,21 +137,19 @@ class Swap(SwapSettings):
             columns=self.columns.report(log.columns),
             warnings=(
                 *self.columns.warnings(log.columns, n_alone=self.columns.n_alone(out)),
-                *self._warnings(log, prepared, n_suppressed),
+                *self._warnings(log, prepared.frame.height - swapped.n_repeated, swapped.n_suppressed),
             ),
         )
 
-    def _warnings(self, log: QueryLog, prepared: Prepared, n_suppressed: int) -> list[str]:
+    def _warnings(self, log: QueryLog, n_came: int, n_suppressed: int) -> list[str]:
         found = []
         if self.columns.report(log.columns).kept:
             found.append("columns that were kept go with the query to its new user")
         if self.columns.ids is Ids.FRESH:
             found.append("user ids are fresh: who got whose query cannot be verified; with --ids keyed it can")
         if n_suppressed:
-            found.append(
-                f"rows suppressed as no pool of k events and l users set them free: {n_suppressed:,} of "
-                f"{prepared.frame.height:,}"
-            )
+            why = "rows suppressed as no pool of k events and l users set them free"
+            found.append(f"{why}: {n_suppressed:,} of {n_came:,}")
         return found + caveats(log.reading, seed=self.seed, columns=log.columns, shuffled="users and queries")
 
 

@@ -74,6 +74,7 @@ NOT_RELEASED: Mapping[str, str] = {
     "n_empty": "empty",
     "n_emptied": "only_identifiers",
     "n_unclassified_dropped": "unclassified",
+    "n_repeated": "repeated",
 }
 """Why events were left out: the counts of `Stats`, and what they are called here."""
 

@@ -54,7 +54,8 @@ class SwapStream(PoolRules):
 
     Promise: every row left a pool of its category and of its user's shard that held at least k events of at least l
     distinct users, and no row pairs a user with a query that this user had issued among the last `remembered` events of
-    that pool. Nobody has more rows in a category than queries. Each event is released at most once, whatever crashes.
+    that pool. Nobody has more rows in a category than queries. What a user asks again, as far as that memory goes back,
+    is left out. Each event is released at most once, whatever crashes.
     Not promised: that a query's text does not tell who asked it, that a user does not ask a query later that was given
     to them, or anything against whoever has the checkpoint.
 
@@ -66,7 +67,7 @@ class SwapStream(PoolRules):
     Examples
     --------
     >>> SwapStream(k=5, shards=4, key=b"sixteen bytes or more").promise
-    SwapAnonymity(k=5, l=5, remembered=1000000)
+    SwapAnonymity(k=5, l=5, remembered=1000000, once=True)
     """
 
     remembered: int = 1_000_000
@@ -219,11 +220,13 @@ class SwapStream(PoolRules):
             "source": folders.source,
             "sink": folders.sink,
             "format": folders.format,
+            "counts of repeats": "yes",
             "k": self.k,
             "l": self.promise.l,
             "growth": self.growth,
             "max_pool": self.max_pool,
             "remembered": self.remembered,
+            "repeats": self.repeats,
             "shards": self.shards,
             "unclassified": self.unclassified,
             "classifier": "own tables" if own else self._shipped,
