@@ -70,8 +70,8 @@ def test_with_other_ids_there_is_no_key(run: Run, log_file: Path, tmp_path: Path
 def test_all_settings_reach_the_manifest(run: Run, log_file: Path, tmp_path: Path) -> None:
     done = run(
         "anonymize", "swap", log_file, "-o", tmp_path / "out", "--k", 4, "--l", 2, "--growth", 1.5, "--max-pool", 9,
-        "--repeats", "all", "--drain", "release", "--unclassified", "drop", "--order", "file", "--classifier", "paper", "--seed", 3,
-        "--json",
+        "--repeats", "all", "--window", "12h", "--drain", "release", "--unclassified", "drop", "--order", "file",
+        "--classifier", "paper", "--seed", 3, "--json",
     )  # fmt: skip
     manifest = json.loads(done.stdout)
     assert manifest["parameters"] == {
@@ -80,6 +80,7 @@ def test_all_settings_reach_the_manifest(run: Run, log_file: Path, tmp_path: Pat
         "growth": 1.5,
         "max_pool": 9,
         "repeats": "all",
+        "window": "12h",
         "drain": "release",
         "unclassified": "drop",
         "order": "file",

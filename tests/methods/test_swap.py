@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,8 +22,9 @@ from queryveil.checks import verify
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.formats import read_log
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.swap import Swap
+from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy
 from queryveil.synthesis import synthesize
 from queryveil.testing.strategies import logs
@@ -226,6 +228,7 @@ def test_the_manifest_names_the_settings_and_the_classifier() -> None:
         "growth": 1.2,
         "max_pool": 10_000,
         "repeats": "once",
+        "window": None,
         "drain": "suppress",
         "unclassified": "pool",
         "order": "time",
@@ -261,6 +264,7 @@ def test_fresh_ids_cannot_be_verified_and_the_manifest_says_so() -> None:
     [
         ({"k": 1}, "k must be 2 or more, got 1"),
         ({"k": 3, "l": 4}, r"l must be between 2 and k \(3\), got 4"),
+        ({"window": "1"}, "window must be a number and a unit: 12h, 1d, 7d, 2w, got 1"),
         ({"drain": "leak"}, "drain must be suppress or release, got leak"),
         ({"unclassified": "keep"}, "unclassified must be pool or drop, got keep"),
         ({"order": "random"}, "order must be time or file, got random"),
@@ -281,8 +285,59 @@ def test_transactions_are_refused() -> None:
 
 
 def test_the_promise_is_the_same_without_an_l() -> None:
-    assert Swap(k=7).promise == SwapAnonymity(k=7, l=7, once=True)
-    assert Swap(k=7, l=2).promise == SwapAnonymity(k=7, l=2, once=True)
+    assert Swap(k=7).promise == SwapAnonymity(k=7, l=7, once=True, window="1d")
+    assert Swap(k=7, l=2, window=None).promise == SwapAnonymity(k=7, l=2, once=True)
+    assert Swap(k=7, columns=KEPT).promise == SwapAnonymity(k=7, l=7, once=True)
+
+
+KEY = b"a made-up key of many bytes"
+
+
+def test_an_id_is_derived_from_the_key_and_the_window_of_release() -> None:
+    """Golden: the pseudonym of a user, and from it and the number of days since 1970 the id."""
+    log = sports(time=hourly(60))
+    release = Swap(k=5, columns=ColumnPolicy(ids="keyed", key=KEY), seed=1).anonymize(log)  # type: ignore[arg-type]
+    names = {f"u{i}": hmac.digest(KEY, f"u{i}".encode(), "sha256").hex()[:32] for i in range(60)}
+    ids = {
+        hmac.digest(KEY, f"{name}\0{day}".encode(), "sha256").hex()[:32]: day
+        for name in names.values()
+        for day in (13208, 13209, 13210)
+    }
+    days = [(time - datetime(1970, 1, 1)).days for time in release.log.frame["time"]]
+    assert [ids[user] for user in release.log.frame["user"]] == days
+    assert release.promise.window == "1d"
+
+
+@pytest.mark.parametrize("window", ["12h", "1d", "1w"])
+def test_ids_change_from_window_to_window_and_the_key_finds_their_people(window: str) -> None:
+    log = synthesize(users=60, seed=2).log
+    for ids in ("keyed", "fresh"):
+        key = KEY if ids == "keyed" else None
+        policy = ColumnPolicy(ids=ids, key=key, time="keep")  # type: ignore[arg-type]
+        release = Swap(k=3, l=2, columns=policy, window=window).anonymize(log)
+        lengths = release.log.frame.group_by("user").agg(pl.col("time").max() - pl.col("time").min())["time"]
+        assert lengths.max() < parse_window(window)
+        kept = Swap(k=3, l=2, columns=policy, window=None).anonymize(log)
+        assert release.log.n_users > kept.log.n_users
+        assert release.manifest.removed["users_left_empty"] <= log.n_users
+        if key is not None:
+            assert verify(release, original=log, key=key).holds
+            found = Pair(log, release=release, key=key).identity
+            assert (found.sole_user() >= 0).all()
+
+
+def test_a_row_given_to_who_asked_it_is_caught_though_ids_change() -> None:
+    log = sports(time=hourly(60))
+    release = Swap(k=5, columns=ColumnPolicy(ids="keyed", key=KEY), seed=1).anonymize(log)  # type: ignore[arg-type]
+    frame = release.log.frame
+    row = frame.row(0, named=True)
+    asker = log.frame.filter(pl.col("query") == row["query"])["user"][0]
+    name = hmac.digest(KEY, asker.encode(), "sha256").hex()[:32]
+    day = (row["time"] - datetime(1970, 1, 1)).days
+    own = hmac.digest(KEY, f"{name}\0{day}".encode(), "sha256").hex()[:32]
+    broken = frame.with_columns(user=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(own)).otherwise("user"))
+    verdict = verify(replace(release, data=log.with_frame(broken)), original=log, key=KEY)
+    assert "own_query" in {witness.kind for witness in verdict.witnesses}
 
 
 @pytest.mark.slow

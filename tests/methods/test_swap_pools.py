@@ -207,8 +207,8 @@ def test_a_wrong_setting_is_a_clear_error(wrong: dict[str, Any], message: str) -
 
 
 def test_the_settings_say_what_they_promise() -> None:
-    assert PoolSettings(k=5).promise == SwapAnonymity(k=5, l=5, remembered=32_000_000, once=True)
-    assert PoolSettings(k=5, l=2, repeats="all", remembered=None).promise == SwapAnonymity(k=5, l=2)
+    assert PoolSettings(k=5).promise == SwapAnonymity(k=5, l=5, remembered=32_000_000, once=True, window="1d")
+    assert PoolSettings(k=5, l=2, repeats="all", window=None, remembered=None).promise == SwapAnonymity(k=5, l=2)
 
 
 def test_what_a_user_asks_again_does_not_wait_again_however_it_is_typed() -> None:

@@ -88,7 +88,7 @@ def as_lines(events: list[tuple[str, str]]) -> bytes:
 
 
 def assert_every_event_is_somewhere(stats: dict[str, Any]) -> None:
-    names = ("bad", "empty", "emptied", "unclassified_dropped", "released", "suppressed", "waiting")
+    names = ("bad", "empty", "emptied", "unclassified_dropped", "repeated", "released", "suppressed", "waiting")
     assert stats["n_read"] == sum(stats[f"n_{name}"] for name in names)
 
 
@@ -107,7 +107,7 @@ def test_what_is_posted_comes_out_with_somebody_elses_name(tmp_path: Path) -> No
             rows += found
         client.get("/released", params={"after": last})
         stats = stop(process)
-    assert len(rows) == stats["n_released"] == stats["n_delivered"] > 3000
+    assert len(rows) == stats["n_released"] == stats["n_delivered"] > 2000
     assert stats["n_read"] == 4000
     assert_every_event_is_somewhere(stats)
     before = Counter(user for user, _ in events)

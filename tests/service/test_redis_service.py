@@ -103,7 +103,8 @@ def check(server: RedisServer, counts: dict[str, Any], *, n_read: int) -> None:
         rows = [json.loads(fields[b"data"]) for _, fields in client.xrange("released")]
     texts = [row["query"] for row in rows]
     assert counts["n_read"] == n_read
-    assert counts["n_read"] == sum(counts[name] for name in ("n_bad", "n_released", "n_suppressed", "n_waiting"))
+    names = ("n_bad", "n_repeated", "n_released", "n_suppressed", "n_waiting")
+    assert counts["n_read"] == sum(counts[name] for name in names)
     assert len(rows) == counts["n_released"] == counts["n_delivered"] > 0
     assert len(set(texts)) == len(texts)
     assert set(texts) <= set(QUERIES)

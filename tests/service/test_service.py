@@ -20,6 +20,7 @@ from queryveil.service.pipeline.service import Service
 from queryveil.service.ports import Commit, Saved
 from queryveil.service.settings import Tables
 from queryveil.service.stores import MemoryStore
+from queryveil.service.stores.profiles import ProfileDatabase
 from queryveil.service.stores.sqlite import SqliteStore
 
 
@@ -52,6 +53,24 @@ def test_users_leave_under_keyed_names_and_never_with_a_query_of_their_own() -> 
     for user, query, *_ in (line.split("\t") for line in sink.lines):
         assert user in renamed.values()
         assert user != renamed[asked[query]]
+
+
+def test_ids_change_with_the_window_of_release_and_profiles_stay_those_of_people(tmp_path: Path) -> None:
+    lines, sink, path = event_lines(300, seed=2), ListSink(), tmp_path / "live.db"
+    settings = keyed_settings(window="1d")
+    source = ListSource(batches_of(lines, size=50))
+    stats = Service(settings, source=source, sink=sink, store=SqliteStore(path)).run()
+    today = int(time.time()) // 86_400
+    assert today - 1 <= stats.first_window <= stats.last_window <= today
+    names = keyed_names({line.split("\t")[0] for line in lines})
+    ids = {day: keyed_names({f"{name}\0{day}" for name in names.values()}) for day in (today - 1, today)}
+    known = {name for of_day in ids.values() for name in of_day.values()}
+    released = [line.split("\t")[0] for line in sink.lines]
+    assert set(released) <= known
+    assert not set(released) & set(names.values())
+    assert set(ProfileDatabase(path).table()["user"]) <= set(names.values())
+    with pytest.raises(BadParameter, match="window must be 1d as when this stream began"):
+        Service(keyed_settings(window="7d"), source=ListSource([]), sink=ListSink(), store=SqliteStore(path)).run()
 
 
 def keyed_names(users: set[str]) -> dict[str, str]:

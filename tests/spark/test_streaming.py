@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MORTAL = Path(__file__).with_name("mortal_swap.py")
 N_FILES, N_SHARDS = 6, 2
-SETTINGS: dict[str, Any] = {"k": 3, "shards": N_SHARDS, "time": "keep", "keep": ["file"]}
+SETTINGS: dict[str, Any] = {"k": 3, "shards": N_SHARDS, "time": "keep", "keep": ["file"], "window": None}
 SWAP = SwapStream(key=KEY, **SETTINGS)
 FIRST = datetime(2026, 1, 1)
 

@@ -56,6 +56,7 @@ def keyed_settings(**changed: object) -> StreamSettings:
         "k": 3,
         "l": 2,
         "remembered": 10_000,
+        "window": None,
         "columns": ColumnPolicy(ids=Ids.KEYED, key=KEY),
         "is_finite": True,
         "patience": patience(20),

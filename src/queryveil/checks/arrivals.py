@@ -8,6 +8,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 from queryveil.checks.tokens import Codes, Ints, number
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, MissingColumn
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.kernels import njit
 from queryveil.progress import step
 from queryveil.release import Ids, Release
@@ -37,12 +38,14 @@ class Arrivals:
     - `time_unit`: what released times, which are those of arrivals, are truncated to; None for a release without times.
     - `max_pool`: the most events that a pool holds, if known.
     - `in_order`: whether the rows of the release are in the order in which they were released.
+    - `rows`: the released rows under the ids that users have here, if they were found.
     """
 
     frame: pl.DataFrame
     time_unit: timedelta | None = None
     max_pool: int | None = None
     in_order: bool = True
+    rows: QueryLog | None = None
 
     def __post_init__(self) -> None:
         for name in ("user", "query", "category"):
@@ -94,6 +97,7 @@ def _micros(times: pl.Series) -> Ints:
 
 
 _ID_LENGTH = 32
+_MOST_WINDOWS = 100_000
 
 
 def arrivals_of(
@@ -113,9 +117,11 @@ def arrivals_of(
         frame = frame.sort("time", nulls_last=True, maintain_order=True)
     step("categories")
     frame = _events(frame, chosen, drops_unclassified=parameters.get("unclassified") == "drop")
+    rows = release.log
     if names is not None:
         frame = frame.with_columns(_keyed(frame["user"], names))
-        _check_key(frame["user"], released=release.log.frame["user"])
+        rows = rows.with_frame(rows.frame.with_columns(_people(release, frame, names)))
+        _check_key(frame["user"], released=rows.frame["user"])
     max_pool = parameters.get("max_pool")
     # A service dates rows by its own clock, which may be behind that of the events; and where events did not come by
     # time, the times of rows in no order do not say which left first.
@@ -125,6 +131,7 @@ def arrivals_of(
         time_unit=columns.time.unit if tells_when else None,
         max_pool=max_pool if isinstance(max_pool, int) else None,
         in_order=_is_stream(release),
+        rows=rows,
     )
 
 
@@ -173,8 +180,42 @@ def _events(frame: pl.DataFrame, classifier: Classifier, *, drops_unclassified: 
 
 def _keyed(users: pl.Series, key: bytes) -> pl.Series:
     found = number(users)
-    names = [hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH] for user in found.distinct]
+    names = [_name(user, key) for user in found.distinct]
     return pl.Series(names, dtype=pl.String).gather(found.codes).alias("user")
+
+
+def _name(user: str, key: bytes) -> str:
+    return hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH]
+
+
+def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
+    """Return the users of the released rows under the ids that hold in every window; an id of nobody stays.
+
+    A user's id in a window is derived from that id and the number of the window, counted from 1970. Users are tried in
+    the windows that they asked in, then in all.
+    """
+    users, window = release.log.frame["user"], release.promise.window
+    if window is None:
+        return users
+    windows = _windows(release, came, length=parse_window(window) // timedelta(microseconds=1))
+    distinct, everybody = set(users), came["user"].unique().to_list()
+    found = dict[str, str]()
+    for pairs in (windows.unique().iter_rows(), product(everybody, windows["window"].unique().to_list())):
+        if len(found) < len(distinct):
+            names = ((_name(f"{user}\0{number}", key), user) for user, number in pairs)
+            found |= {name: user for name, user in names if name in distinct}
+    return users.replace(found) if found else users
+
+
+def _windows(release: Release, came: pl.DataFrame, *, length: int) -> pl.DataFrame:
+    """Return users and windows that they may have left in: those they asked in, or all of a stream."""
+    first, last = (release.manifest.parameters.get(f"{end}_window") for end in ("first", "last"))
+    if isinstance(first, int) and isinstance(last, int):
+        numbers = pl.DataFrame({"window": range(first, min(last, first + _MOST_WINDOWS) + 1)})
+        return came.select("user").unique().join(numbers, how="cross")
+    if "time" not in came.columns:
+        return came.select("user", window=pl.lit(-1))
+    return came.select("user", window=(pl.col("time").cast(pl.Datetime("us")).to_physical() // length).fill_null(-1))
 
 
 def _check_key(users: pl.Series, *, released: pl.Series) -> None:

@@ -148,7 +148,8 @@ def _judged(
             if log is None:
                 raise BadInput(_NEEDS_ORIGINAL)
             came = arrivals_of(log, release=release, key=key, classifier=classifier)
-            return swap.verify_swap(release.log, promise, original=came).with_faults(_too_few(release, came.frame))
+            verdict = swap.verify_swap(came.rows or release.log, promise, original=came)
+            return verdict.with_faults(_too_few(release, came.frame))
         case guarantees.DifferentialPrivacy() as promise:
             return _verify_dp(release, promise, original=_as_log(original))
         case guarantees.NoPromise() as promise:

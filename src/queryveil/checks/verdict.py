@@ -117,7 +117,7 @@ class Witness:
             "few_users": f"a query left when at most {count(n, 'user')} waited, {are_needed}",
             "surplus_row": f"a user was given {count(n, 'row')} of a category and had asked {needed} by then ({rows})",
             "surplus_query": f"a text was released {count(n, 'time')} and issued {needed} by then ({rows})",
-            "repeated_query": f"a query was released {count(n, 'time')}, {needed} may be by then without repeats ({rows})",
+            "repeated_query": f"a query was released {count(n, 'time')}, {needed} may be without repeats ({rows})",
             "no_noise": "counts leave, and the manifest does not say what noise was added to them",
             "odd_noise": f"part {row} of the noise has values that its mechanism cannot have",
             "weak_noise": f"part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",

@@ -219,6 +219,7 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     - `remembered`: no released row pairs a user with a query text that this user issued: anywhere in the log (None), or
       on a stream before the release and among the last so many events.
     - `once`: what a user issued several times is released once: anywhere in the log, or among so many events.
+    - `window`: the length of the windows of release that users have another id in each of.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody
@@ -231,9 +232,12 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     l: int  # noqa: E741 - as in the papers
     remembered: int | None = None
     once: bool = False
+    window: str | None = None
 
     def __post_init__(self) -> None:
         check_k(self.k)
+        if self.window is not None:
+            parse_window(self.window)
         if not isinstance(self.l, int) or not 2 <= self.l <= self.k:
             raise BadParameter("l", self.l, allowed=f"between 2 and k ({self.k})")
         if self.remembered is not None and (not isinstance(self.remembered, int) or self.remembered < 1):
@@ -246,10 +250,13 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
         asked = "never asked it"
         if self.remembered is not None:
             asked = f"had not asked it among the last {self.remembered:,} events"
-        return (
+        rules = [
             f"Every query left a pool of at least {self.k} queries of its category, from at least {self.l} people, "
-            f"and was handed to somebody who {asked}{'; what a person asked again left once' if self.once else ''}."
-        )
+            f"and was handed to somebody who {asked}",
+            *(["what a person asked again left once"] if self.once else []),
+            *([f"ids change every {self.window}"] if self.window else []),
+        ]
+        return "; ".join(rules) + "."
 
     def not_promised(self) -> tuple[str, ...]:
         return (

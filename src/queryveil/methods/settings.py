@@ -161,6 +161,7 @@ class PoolRules:
     growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, where nothing can leave.")
     max_pool: int = setting(10_000, help="Events a pool holds at most.")
     repeats: str = setting("once", one_of=("once", "all"), help="What a user asks again leaves once, or all of it.")
+    window: str | None = setting("1d", typed_none="none", help="Ids change after 12h, 1d, 7d; none: never.")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -202,7 +203,8 @@ class PoolSettings(PoolRules):
         """What holds for whatever leaves the pools."""
         from queryveil.guarantees import SwapAnonymity  # noqa: PLC0415 - the help of commands needs no guarantee
 
-        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered, once=self.repeats == "once")
+        once = self.repeats == "once"
+        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered, once=once, window=self.window)
 
 
 _DRAIN: dict[str, Any] = {"one_of": ("suppress", "release")}

@@ -14,7 +14,7 @@ from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing.ancestors import Ancestors
-from queryveil.release import Ids, keyed
+from queryveil.release import Ids, keyed, people_of_windows, window_numbers
 from queryveil.text.histories import Histories
 from queryveil.text.tokens import Tokens, encode, hash_tokens
 
@@ -321,13 +321,15 @@ def identify(pair: "Pair") -> Identity:
         found = identify_by_id(candidates, users=users)
         _check_known(found, "none of its user ids is in the original: give the log that it was made from")
         return found
-    if isinstance(data, QueryLog) and columns.ids is Ids.KEYED and parameters.get("window") is None:
+    is_swapped = isinstance(release.promise, SwapAnonymity)
+    if isinstance(data, QueryLog) and columns.ids is Ids.KEYED and (is_swapped or parameters.get("window") is None):
         if pair.key is None:
             raise BadInput("its user ids are keyed, so the key is needed to tell who is who: add --key FILE")
-        found = identify_by_id(candidates, users=keyed(users, key=pair.key))
+        names = keyed(users, key=pair.key)
+        found = identify_by_id(_people(pair, names, key=pair.key), users=names)
         _check_known(found, "none of its user ids comes from this key and the original: give those it was made with")
         return found
-    if isinstance(release.promise, SwapAnonymity):
+    if is_swapped:
         raise BadInput("its user ids are fresh, so nobody can tell who is who; anonymize with --ids keyed --key FILE")
     is_hashed = release.manifest.method == "token_hash"
     if is_hashed and pair.key is None:
@@ -337,6 +339,23 @@ def identify(pair: "Pair") -> Identity:
     if is_hashed:
         _check_known(found, "none of its terms comes from this key and the original: give those it was made with")
     return found
+
+
+def _people(pair: "Pair", names: pl.Series, *, key: bytes) -> pl.Series:
+    """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
+    release, log = pair.release, pair.log.frame
+    window, parameters = release.promise.window, release.manifest.parameters
+    if window is None:
+        return pair.candidates
+    times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))
+    number = window_numbers(times, window=window)
+    first, last = (parameters.get(f"{end}_window") for end in ("first", "last"))
+    if isinstance(first, int) and isinstance(last, int):
+        people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
+    else:
+        people = pl.DataFrame({"user": names.gather(pair.user), "window": number})
+        windows = range(-1, int(number.max() or 0) + 1)[int(number.filter(number >= 0).min() or 0) + 1 :]
+    return people_of_windows(pair.candidates, people=people, windows=windows, key=key)
 
 
 def _check_known(identity: Identity, reason: str) -> None:

@@ -1,6 +1,16 @@
 """A release: data, promise and manifest, the rule for released columns, and its folder."""
 
-from queryveil.release.columns import MIN_KEY_BYTES, ColumnPolicy, ColumnReport, Ids, TimeDetail, ids_per_window, keyed
+from queryveil.release.columns import (
+    MIN_KEY_BYTES,
+    ColumnPolicy,
+    ColumnReport,
+    Ids,
+    TimeDetail,
+    ids_per_window,
+    keyed,
+    people_of_windows,
+    window_numbers,
+)
 from queryveil.release.contents import SIGNATURE, Contents
 from queryveil.release.manifest import (
     FORMAT_VERSION,
@@ -40,10 +50,12 @@ __all__ = [
     "check_target",
     "ids_per_window",
     "keyed",
+    "people_of_windows",
     "read_release",
     "reserved",
     "sizes",
     "sum_of_parts",
     "text_facts",
     "versions",
+    "window_numbers",
 ]

@@ -18,6 +18,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Int32s, with_own_texts
 from queryveil.errors import BadParameter
+from queryveil.guarantees import parse_window
 
 MIN_KEY_BYTES = 16
 """The least length of a secret key."""
@@ -157,13 +158,16 @@ class ColumnPolicy:
         out = frame.select(self.released_names(frame.columns, protected=protected))
         return out.with_columns(self.time.truncate(out["time"])) if "time" in out.columns else out
 
-    def released_ids(self, users: pl.Series) -> pl.Series:
+    def released_ids(self, users: pl.Series, *, windows: pl.Series | None = None) -> pl.Series:
         """Return the id of each row's user: a pseudonym under the key, or the user's own.
 
-        Fresh ids come later, from whoever has seen all users: here they are still the users' own.
+        With `windows`, a pseudonym has another one in each. Fresh ids come later, from whoever has seen all users: here
+        they are still the users' own.
         """
         if self.key is None:
             return users
+        if windows is not None:
+            return self.released_ids(ids_per_window(self.released_ids(users), windows))
         distinct = users.unique(maintain_order=True)
         pseudonyms = keyed(distinct, key=self.key)
         return users.replace_strict(distinct, pseudonyms, return_dtype=pl.String).alias(users.name)
@@ -200,9 +204,38 @@ def n_alone_by_time(released: pl.DataFrame) -> int:
     return int((sets.group_by("time").len()["len"] == 1).sum())
 
 
+def window_numbers(times: pl.Series, *, window: str) -> pl.Series:
+    """Return the window of each time, counted from 1970; times that are missing share the number -1.
+
+    >>> from datetime import datetime
+    >>> window_numbers(pl.Series([datetime(1970, 1, 1, 23), datetime(1970, 1, 3), None]), window="1d").to_list()
+    [0, 2, -1]
+    """
+    microseconds = times.cast(pl.Datetime("us")).to_physical()
+    return (microseconds // (parse_window(window) // timedelta(microseconds=1))).fill_null(-1)
+
+
 def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
     """Return another id for each window of a user, so that nobody can be followed from one window to the next."""
     return users + "\0" + windows.cast(pl.String)
+
+
+def people_of_windows(ids: pl.Series, *, people: pl.DataFrame, windows: range, key: bytes) -> pl.Series:
+    """Return the pseudonym whose id in some window each id is; ids of nobody stay.
+
+    `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
+    """
+    missing, found = set(ids), dict[str, str]()
+    pseudonyms = people["user"].unique()
+    tried = [people.unique(), *(pl.DataFrame([pseudonyms]).with_columns(window=pl.lit(n)) for n in windows)]
+    for users in tried:
+        if not missing:
+            break
+        names = keyed(ids_per_window(users["user"], users["window"]), key=key)
+        there = {name: user for name, user in zip(names, users["user"], strict=True) if name in missing}
+        found |= there
+        missing -= there.keys()
+    return ids.replace(found) if found else ids
 
 
 def keyed(users: pl.Series, *, key: bytes) -> pl.Series:

@@ -160,6 +160,9 @@ class Stats:
     """How many each pool must hold, by category."""
     released: Mapping[str, int] = field(default_factory=dict)
     """Released rows, by category."""
+    first_window: int = 0
+    """The first window that ids were released in, counted from 1970, and the last; 0 if ids do not change."""
+    last_window: int = 0
     n_outbox_rows: int = 0
     n_outbox_bytes: int = 0
     n_batches: int = 0

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from msgspec import structs
+
 from queryveil.data import Format
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import atomic_folders, read, roles
@@ -36,6 +38,7 @@ class Tables:
 class StreamSettings(LineSettings):
     """How a service anonymizes.
 
+    - `window`: how long an id that is keyed holds before it changes; None keeps ids
     - `k`, `l`, `growth`, `max_pool`, `repeats`, `remembered`: when a pool lets go of an event, as for `PoolSettings`
     - `drain`: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
     - `unclassified`: queries without a category go to a `pool` of their own, or `drop` them
@@ -70,7 +73,8 @@ class StreamSettings(LineSettings):
     @property
     def promise(self) -> SwapAnonymity:
         """What holds for everything that leaves."""
-        return self.pool_settings(remembered=self.remembered).promise
+        promise = self.pool_settings(remembered=self.remembered).promise
+        return structs.replace(promise, window=None) if self.columns.ids is Ids.KEEP else promise
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""
@@ -87,6 +91,7 @@ class StreamSettings(LineSettings):
             "growth": self.growth,
             "remember": self.remembered,
             "repeats": self.repeats,
+            "window": self.promise.window or "none",
             "unclassified": self.unclassified,
             "classifier": self.classifier + (" with own tables" if self.tables else ""),
             "ids": self.columns.ids,
@@ -99,7 +104,7 @@ class StreamSettings(LineSettings):
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
 
 
-_AS_BEFORE = {"repeats": "all"}
+_AS_BEFORE = {"repeats": "all", "window": "none"}
 """Settings that streams of earlier releases do not name, as they were there."""
 
 

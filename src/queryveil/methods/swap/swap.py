@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
@@ -13,7 +14,7 @@ from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import Prepared, prepare
-from queryveil.release import ColumnPolicy, Ids, Manifest, Release
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release, ids_per_window, window_numbers
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
@@ -39,6 +40,8 @@ class Swap(SwapSettings):
     - growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
     - max_pool: events that a pool holds at most; over it the oldest is suppressed
     - repeats: what a user issues again, however it is typed, leaves `once`, or `all` of it as in the paper
+    - window: people get another id in each stretch of time ("1d") that rows are released in, None keeps ids; those of a
+      log without times, or that are kept, do not change
     - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
     - unclassified: queries without a category go to a `pool` of their own, or `drop` them
     - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
@@ -65,8 +68,9 @@ class Swap(SwapSettings):
 
     @property
     def promise(self) -> SwapAnonymity:
-        """What a release will promise."""
-        return self.pool_settings(remembered=None).promise
+        """What a release will promise; without times ids do not change."""
+        promise = self.pool_settings(remembered=None).promise
+        return structs.replace(promise, window=None) if self.columns.ids is Ids.KEEP else promise
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
@@ -82,10 +86,21 @@ class Swap(SwapSettings):
         pools = Pools(self.pool_settings(remembered=None), seed=self.seed)
         swapped = self._release(pools, events)
         released = swapped.released
-        owners, _ = encode(released["user"])
-        out = self.columns.apply(_rows(log.frame, released, events["row"]), owners, rng=rng)
+        rows = self._in_windows(_rows(log.frame, released, events["row"]))
+        owners, _ = encode(rows["user"])
+        out = self.columns.apply(rows, owners, rng=rng)
         manifest = self._manifest(log, prepared, out, swapped=swapped, largest_k=int(pools.k_now.max()))
         return Release(data=log.with_frame(out), manifest=manifest)
+
+    def _in_windows(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows whose users are another one in each window, if ids change."""
+        if not self._changes_ids(rows):
+            return rows
+        windows = window_numbers(rows["time"], window=str(self.window))
+        return rows.with_columns(ids_per_window(self.columns.released_ids(rows["user"]), windows))
+
+    def _changes_ids(self, frame: pl.DataFrame) -> bool:
+        return self.promise.window is not None and "time" in frame.columns
 
     def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
         """Return the order in which the prepared rows arrive."""
@@ -115,10 +130,13 @@ class Swap(SwapSettings):
         n_found = sum(prepared.identifiers.values())
         n_ready = prepared.frame.height + prepared.n_unclassified_dropped
         n_categorised = prepared.frame.height - prepared.category_counts.get("Unclassified", 0)
+        promise = self.promise if self._changes_ids(log.frame) else structs.replace(self.promise, window=None)
         return Manifest(
             method="swap",
-            promise=self.promise,
-            parameters=parameters_of(self, l=self.n_distinct, classifier=_name_of(_classifier(self.classifier))),
+            promise=promise,
+            parameters=parameters_of(
+                self, l=self.n_distinct, window=promise.window, classifier=_name_of(_classifier(self.classifier))
+            ),
             counts=counts,
             texts=count_texts(out["query"], asked=prepared.frame["query"], users=prepared.frame["user"]),
             removed={
@@ -128,7 +146,7 @@ class Swap(SwapSettings):
                 "rows_unclassified": prepared.n_unclassified_dropped,
                 "rows_repeated": swapped.n_repeated,
                 "rows_suppressed": swapped.n_suppressed,
-                "users_left_empty": log.n_users - counts.n_users_after,
+                "users_left_empty": log.n_users - swapped.released["user"].n_unique(),
                 "identifiers": n_found,
             }
             | {f"identifiers_by_{rule.replace(' ', '_')}": n for rule, n in prepared.by_rule.items()},

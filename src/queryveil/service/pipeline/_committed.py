@@ -16,7 +16,7 @@ from queryveil.service.pipeline._workers import PreparedBatch
 from queryveil.service.ports import Commit, Saved, Stats
 
 _DROPPED = ("n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_repeated", "n_suppressed")
-_TOTALS = ("n_read", *_DROPPED, "n_released")
+_TOTALS = ("n_read", *_DROPPED, "n_released", "first_window", "last_window")
 _IDENTIFIERS, _RELEASED = "identifiers.", "released."
 
 
@@ -51,10 +51,12 @@ class CommitState:
         )
 
     def counts_with(
-        self, prepared: PreparedBatch | None, swapped: Swapped | None, *, n_suppressed: int
+        self, prepared: PreparedBatch | None, swapped: Swapped | None, *, n_suppressed: int, window: int = 0
     ) -> dict[str, int]:
-        """Return the counts as they are once this is committed."""
+        """Return the counts as they are once this is committed; `window` is that of the ids that are released now."""
         counts = Counter(self.counts)
+        if window:
+            counts["first_window"], counts["last_window"] = counts["first_window"] or window, window
         counts["n_suppressed"] += n_suppressed
         if prepared is not None:
             counts.update(prepared.counts)

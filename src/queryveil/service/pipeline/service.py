@@ -15,6 +15,7 @@ from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
+from queryveil.release import ids_per_window, window_numbers
 from queryveil.service import lines, ports
 from queryveil.service.pipeline._committed import CommitState, UserCount
 from queryveil.service.pipeline._delivery import Delivery, Retry
@@ -246,11 +247,17 @@ class Service:
         n_suppressed: int = 0,
     ) -> None:
         """Commit everything in one transaction, with retries; then deliver what was released."""
-        state, profiles, outgoing = self._state, None, None
+        state, profiles, outgoing, window = self._state, None, None, 0
         if swapped is not None and swapped.released.height and self._layout is not None:
             columns, now = self.settings.columns, datetime.now(UTC).replace(tzinfo=None)
             released = swapped.released.with_columns(columns.released_ids(swapped.released["user"]))
             profiles = increments(released)
+            if (length := self.settings.promise.window) is not None:
+                windows = window_numbers(pl.Series([now]), window=length)
+                window = int(windows[0])
+                # The profiles stay those of people: nobody but who has the key finds them.
+                ids = columns.released_ids(ids_per_window(released["user"], windows.new_from_index(0, released.height)))
+                released = released.with_columns(ids)
             kept, number = lines.restore_kept(released, keep=columns.keep), state.out_number + 1
             data = lines.write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=number == 1)
             outgoing = ports.Outgoing(number=number, offset=state.out_bytes, data=data, n_rows=released.height)
@@ -267,7 +274,7 @@ class Service:
             profiles=profiles,
             outgoing=outgoing,
             delivered=self._delivery.delivered,
-            counts=state.counts_with(prepared, swapped, n_suppressed=n_suppressed),
+            counts=state.counts_with(prepared, swapped, n_suppressed=n_suppressed, window=window),
         )
         began = time.monotonic()
         self._retry.run(lambda: self._store.commit(commit), what="the store")

@@ -10,6 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -23,10 +24,11 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 
 from queryveil.data import UInt64s
 from queryveil.errors import BadParameter
+from queryveil.guarantees import parse_window
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _issued, _pool_state, preparing
 from queryveil.methods.swap.pools import Pools
-from queryveil.release import ColumnPolicy, Ids
+from queryveil.release import ColumnPolicy, Ids, ids_per_window
 from queryveil.service.lines import MAX_EVENT_BYTES
 from queryveil.spark._executors import Batches, map_batches, mask_errors
 from queryveil.spark.streaming._checkpoints import COUNT_NAMES, COUNTS, COUNTS_SCHEMA
@@ -298,10 +300,11 @@ def shard_of(user: str, *, shards: int) -> int:
     return int(user[:_HEX_DIGITS], 16) % shards
 
 
-def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame) -> DataFrame:
+def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame, window: str | None) -> DataFrame:
     """Return what pools release: shard, category, the user that a query was given to, and what `columns` releases.
 
-    Times are those of the release; columns to keep have the types that they had in the events `like` these.
+    Times are those of the release; columns to keep have the types that they had in the events `like` these. Users have
+    the pseudonyms that pools know, or with a `window` another id in each window of release.
     """
     text, has_times = types.StringType(), "time" in like.columns
     kinds: dict[str, types.DataType] = {"shard": types.IntegerType(), "category": text, "user": text, "query": text}
@@ -312,6 +315,9 @@ def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame) ->
     # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
     # Privacy: when the query itself was asked would lead back to who did.
     timed = packed.withColumn("time", F.localtimestamp()) if has_times else packed
+    if window is not None:
+        length = parse_window(window) // timedelta(seconds=1)
+        timed = timed.withColumn("window", F.floor(F.unix_timestamp() / length).cast("long"))
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = map_batches(timed, _unpack_batches, schema, columns=columns, schema=arrow)
     return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in names else rows
@@ -327,6 +333,9 @@ def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schem
             )
             if "time" in row:
                 frame = frame.with_columns(time=pl.lit(row["time"], pl.Datetime("us")))
+            if "window" in row:
+                windows = pl.Series([row["window"]]).new_from_index(0, frame.height)
+                frame = frame.with_columns(columns.released_ids(ids_per_window(frame["user"], windows)))
             released = columns.released_columns(frame, protected=_OF_POOLS)
             yield from released.select(schema.names).to_arrow().cast(schema).combine_chunks().to_batches()
 

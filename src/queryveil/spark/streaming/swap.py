@@ -67,7 +67,7 @@ class SwapStream(PoolRules):
     Examples
     --------
     >>> SwapStream(k=5, shards=4, key=b"sixteen bytes or more").promise
-    SwapAnonymity(k=5, l=5, remembered=1000000, once=True)
+    SwapAnonymity(k=5, l=5, remembered=1000000, once=True, window='1d')
     """
 
     remembered: int = 1_000_000
@@ -131,8 +131,10 @@ class SwapStream(PoolRules):
                 PoolProcessor(self._pools, secret=self.secret), PACKED, outputMode="Append", timeMode="None"
             )
         )
-        # Users are renamed already, and the key need not travel twice.
-        return unpack_rows(released, replace(columns, ids=Ids.KEEP, key=None), like=events)
+        if self.window is None:
+            # Users are renamed already, and the key need not travel twice.
+            columns = replace(columns, ids=Ids.KEEP, key=None)
+        return unpack_rows(released, columns, like=events, window=self.window)
 
     def start(
         self,
@@ -227,6 +229,7 @@ class SwapStream(PoolRules):
             "max_pool": self.max_pool,
             "remembered": self.remembered,
             "repeats": self.repeats,
+            "window": self.window or "none",
             "shards": self.shards,
             "unclassified": self.unclassified,
             "classifier": "own tables" if own else self._shipped,
