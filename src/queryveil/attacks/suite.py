@@ -6,8 +6,18 @@ from pathlib import Path
 from secrets import randbits
 
 from queryveil import progress
-from queryveil.attacks import added_rows, clock, fragments, known_terms, membership, rebuild, repeats
-from queryveil.attacks import shared_term, sybil, vanity
+from queryveil.attacks import (
+    added_rows,
+    clock,
+    fragments,
+    known_terms,
+    membership,
+    rebuild,
+    repeats,
+    shared_term,
+    sybil,
+    vanity,
+)
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
 from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.data import QueryLog
