@@ -15,7 +15,7 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
 from queryveil.pairing import Pair
-from queryveil.release import ColumnPolicy
+from queryveil.release import ColumnPolicy, Release
 from queryveil.synthesis import Synthetic, synthesize
 
 KEEP = ColumnPolicy(ids="keep")  # type: ignore[arg-type]
@@ -139,6 +139,27 @@ def test_a_seed_repeats_an_attack(made: Synthetic) -> None:
     )
     assert first == second
     assert not first.exact
+
+
+def test_attackers_side_by_side_find_what_each_finds_alone(made: Synthetic) -> None:
+    method = Swap(k=10, columns=KEEP, seed=SEED)
+    auxiliary = AuxiliaryData(remake=method.anonymize)
+    release = method.anonymize(made.log)
+    crowd = attackers(release, n_targets=60, seed=SEED)
+    together = run(crowd, Pair(made.log, release=release), auxiliary=auxiliary)
+    alone = Pair(made.log, release=release)
+    each = [run([one], alone, auxiliary=auxiliary) for one in crowd]
+    assert together.attempts == tuple(attempt for one in each for attempt in one.attempts)
+    assert set(together.skipped) == {skipped for one in each for skipped in one.skipped}
+
+
+def test_a_fault_of_one_attacker_ends_the_attack(made: Synthetic) -> None:
+    def broken(log: QueryLog) -> Release:
+        raise BadInput("this method does not run")
+
+    release = Pseudonymise(columns=KEEP, seed=SEED).anonymize(made.log)
+    with pytest.raises(BadInput, match="this method does not run"):
+        attack(made.log, release, remake=broken, only=("sybil", "known_terms"), n_targets=20, seed=SEED)
 
 
 def test_estimating_who_is_who_loses_little_of_what_is_found(made: Synthetic) -> None:

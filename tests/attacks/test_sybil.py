@@ -11,9 +11,20 @@ from tests.support.examples import examples
 from tests.support.plain_judging import plain_times_seen
 from tests.support.releases import released, released_bags
 
-from queryveil.attacks.attacker import AuxiliaryData
-from queryveil.attacks.sybil import Combinations, Sybil, asked_in, decoys, k_of, own_queries, planted, times_seen
+from queryveil.attacks.attacker import AuxiliaryData, Surest, wilson
+from queryveil.attacks.sybil import (
+    Combinations,
+    Sybil,
+    asked_in,
+    decoys,
+    k_of,
+    n_distinct,
+    own_queries,
+    planted,
+    times_seen,
+)
 from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
 from queryveil.pairing import Pair, pseudonymised
@@ -40,7 +51,7 @@ def found(method: Km | QueryThreshold | Swap | Kdelta | Clump | Plink, log: Quer
     pair = Pair(log, release=method.anonymize(log))
     auxiliary = AuxiliaryData(remake=method.anonymize)
     assert Sybil().skip_reason(pair, auxiliary=auxiliary) is None
-    exposure = Sybil(seed=1).attack(pair, auxiliary=auxiliary)
+    exposure = Sybil(n_targets=50, seed=1).attack(pair, auxiliary=auxiliary)
     return exposure.n_found, exposure.n_by_chance
 
 
@@ -69,8 +80,21 @@ def test_bags_of_generalised_items_give_less(made: QueryLog) -> None:
 
 
 def test_everybody_is_found_where_nothing_was_done(made: QueryLog) -> None:
-    exposure = Sybil(seed=1).attack(Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=pseudonymised))
+    exposure = Sybil(n_targets=50, seed=1).attack(
+        Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=pseudonymised)
+    )
     assert (exposure.n_found, exposure.n_targets, exposure.n_by_chance) == (50, 50, 0)
+    assert exposure.surest == Surest(n_targets=1, n_found=1, n_certain=50)
+
+
+def test_as_many_are_sought_by_default_that_any_share_is_told_to_five_points() -> None:
+    low, high = wilson(Sybil().n_targets / 2, n=Sybil().n_targets)
+    assert high - low <= 0.1
+
+
+@drawn(rows=st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=6))
+def test_distinct_values_are_counted_as_sets_do(rows: list[list[int]]) -> None:
+    assert n_distinct(*Rows.from_lists(rows)).tolist() == [len(set(row)) for row in rows]
 
 
 def test_half_of_those_who_are_suspected_did_not_ask() -> None:
@@ -93,14 +117,19 @@ def test_a_method_that_releases_nothing_gives_nobody_away() -> None:
     def nothing(log: QueryLog) -> Release:
         return pseudonymised(log.with_frame(log.frame.clear()))
 
-    assert Sybil(seed=1).attack(Pair.pseudonymised(tiny_log()), auxiliary=AuxiliaryData(remake=nothing)).n_found == 0
+    assert (
+        Sybil(n_targets=50, seed=1)
+        .attack(Pair.pseudonymised(tiny_log()), auxiliary=AuxiliaryData(remake=nothing))
+        .n_found
+        == 0
+    )
 
 
 def test_a_method_that_shows_each_query_once_tells_nothing(made: QueryLog) -> None:
     def once(log: QueryLog) -> Release:
         return pseudonymised(log.with_frame(log.frame.unique("query", maintain_order=True)))
 
-    exposure = Sybil(seed=1).attack(Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=once))
+    exposure = Sybil(n_targets=50, seed=1).attack(Pair.pseudonymised(made), auxiliary=AuxiliaryData(remake=once))
     assert (exposure.n_found, exposure.n_by_chance) == (0, 0)
 
 

@@ -114,7 +114,10 @@ def test_an_empty_release_tells_nobody_anything(made: QueryLog) -> None:
     log, public = halves(made)
     pair = Pair(log, release=released_tallies({}))
     assert Membership().skip_reason(pair, auxiliary=AuxiliaryData(public=public)) == "the release is empty"
-    assert Sybil(seed=1).attack(pair, auxiliary=AuxiliaryData(remake=lambda _: released_tallies({}))).n_found == 0
+    assert (
+        Sybil(n_targets=50, seed=1).attack(pair, auxiliary=AuxiliaryData(remake=lambda _: released_tallies({}))).n_found
+        == 0
+    )
 
 
 def test_only_the_very_query_is_counted() -> None:
@@ -135,13 +138,13 @@ def test_so_many_are_planted_that_one_more_reaches_the_smallest_threshold(made: 
 
 def test_counts_without_noise_fall_to_invented_users(made: QueryLog) -> None:
     pair = Pair(made, release=without_noise(made))
-    found = Sybil(seed=1).attack(pair, auxiliary=AuxiliaryData(remake=without_noise))
+    found = Sybil(n_targets=50, seed=1).attack(pair, auxiliary=AuxiliaryData(remake=without_noise))
     assert (found.n_targets, found.n_found, found.n_by_chance) == (50, 50, 0)
 
 
 def test_noise_lets_what_nobody_asked_through_as_well(made: QueryLog) -> None:
     remake = Noisy(seed=7)
-    found = Sybil(seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
+    found = Sybil(n_targets=50, seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
     # One more person moves a count across a threshold at its middle with chance 0.73 where it was 0.27.
     assert 0.1 < found.chance_share < 0.45
     assert found.chance_share < found.share < 0.95
@@ -171,7 +174,7 @@ def test_large_thresholds_are_tried_on_fewer_targets(made: QueryLog) -> None:
     def remake(_: QueryLog) -> Release:
         return released_tallies({}, threshold=20_000)
 
-    found = Sybil(seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
+    found = Sybil(n_targets=50, seed=1).attack(Pair(made, release=remake(made)), auxiliary=AuxiliaryData(remake=remake))
     assert found.n_targets == 4
 
 

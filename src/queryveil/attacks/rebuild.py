@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from threading import Lock
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
@@ -217,18 +218,20 @@ def _pair(user: Int32s, text: Int32s, *, released: EncodedLog) -> Int64s:
 
 
 _TRUTHS: WeakKeyDictionary[Pair, Truth] = WeakKeyDictionary()
+_TRUTHS_LOCK = Lock()
 
 
 def truth_of(pair: Pair) -> Truth:
     """Return the truth about a swapped release, computed once for all who attack the pair."""
-    if pair not in _TRUTHS:
-        released = pair.release.log.frame
-        user = pair.identity.sole_user()[pair.candidate]
-        # Users whom the original lacks keep their own ids, so that their rows are nobody's.
-        ids = pair.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
-        encoded = EncodedLog.of(pair.release.log.with_frame(released.with_columns(user=ids)))
-        _TRUTHS[pair] = Truth.of(pair.log, released=encoded)
-    return _TRUTHS[pair]
+    with _TRUTHS_LOCK:
+        if pair not in _TRUTHS:
+            released = pair.release.log.frame
+            user = pair.identity.sole_user()[pair.candidate]
+            # Users whom the original lacks keep their own ids, so that their rows are nobody's.
+            ids = pair.users.gather(np.maximum(0, user)).zip_with(pl.Series(user >= 0), released["user"])
+            encoded = EncodedLog.of(pair.release.log.with_frame(released.with_columns(user=ids)))
+            _TRUTHS[pair] = Truth.of(pair.log, released=encoded)
+        return _TRUTHS[pair]
 
 
 def as_released(truth: Truth) -> Exposure:

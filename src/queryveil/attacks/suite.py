@@ -1,9 +1,13 @@
 """Run all attacks that apply to a release, on the release and on the pseudonymised original."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import randbits
+from threading import Lock
+
+import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import (
@@ -56,7 +60,7 @@ def attackers(
         clock.Clock(n_targets=n_targets, seed=seed),
         clock.ClockEquals(n_targets=n_targets, seed=seed),
         membership.Membership(n_targets=n_targets, seed=seed),
-        sybil.Sybil(seed=seed),
+        sybil.Sybil(n_targets=min(n_targets, sybil.N_TARGETS), seed=seed),
         TokenInversion(seed=seed),
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),
@@ -199,26 +203,63 @@ def attack(
 
 
 def run(chosen: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:
-    """Run attackers on a release, and with a baseline on the pseudonymised original too."""
+    """Run attackers on a release, and with a baseline on the pseudonymised original too.
+
+    They run side by side in threads and share what they read. Each draws from a generator of its own, so that figures
+    do not depend on it.
+    """
     progress.step("telling who is who")
     is_exact = pair.identity.exact
+    auxiliary = replace(auxiliary, remake=_one_at_a_time(auxiliary.remake))
+    results: list[Attempt | Skipped] = []
+    with ThreadPoolExecutor(max_workers=pl.thread_pool_size()) as pool:
+
+        def start(attacker: Attacker) -> Future[Attempt | Skipped]:
+            return pool.submit(_tried, attacker, pair, auxiliary=auxiliary, with_baseline=with_baseline)
+
+        # The first reads and counts what the others find there.
+        waiting = [start(attacker) for attacker in chosen[:1]]
+        try:
+            for i, attacker in enumerate(chosen):
+                progress.step(f"attacking: {attacker.name}", i / len(chosen))
+                results.append(waiting[i].result())
+                if i == 0:
+                    waiting += [start(other) for other in chosen[1:]]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    # Settings of one attacker that are skipped for one reason are told once.
+    skipped = tuple(dict.fromkeys(each for each in results if isinstance(each, Skipped)))
+    return Attacks(
+        attempts=tuple(each for each in results if isinstance(each, Attempt)), skipped=skipped, exact=is_exact
+    )
+
+
+def _tried(attacker: Attacker, pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool) -> Attempt | Skipped:
+    reason = attacker.skip_reason(pair, auxiliary=auxiliary)
+    if reason is not None:
+        return Skipped(attacker=attacker.name, reason=reason)
+    try:
+        found = attacker.attack(pair, auxiliary=auxiliary)
+    except MissingExtra as error:
+        # The method of the release cannot be run here, and whoever needs it cannot attack.
+        missing = f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
+        return Skipped(attacker=attacker.name, reason=missing)
     # Nothing was promised of the original, so whoever adds users to it finds them all.
     auxiliary_before = replace(auxiliary, remake=pseudonymised)
-    attempts, skipped = [], []
-    for i, attacker in enumerate(chosen):
-        progress.step(f"attacking: {attacker.name}", i / len(chosen))
-        reason = attacker.skip_reason(pair, auxiliary=auxiliary)
-        try:
-            found = attacker.attack(pair, auxiliary=auxiliary) if reason is None else None
-        except MissingExtra as error:
-            # The method of the release cannot be run here, and whoever needs it cannot attack.
-            found, reason = None, f"needs the extra {error.extra} (pip install 'queryveil[{error.extra}]')"
-        if found is None:
-            skipped.append(Skipped(attacker=attacker.name, reason=str(reason)))
-            continue
-        found_before = None
-        if with_baseline and attacker.skip_reason(pair.baseline, auxiliary=auxiliary_before) is None:
-            found_before = attacker.attack(pair.baseline, auxiliary=auxiliary_before)
-        attempts.append(Attempt(after=found, before=found_before))
-    # Settings of one attacker that are skipped for one reason are told once.
-    return Attacks(attempts=tuple(attempts), skipped=tuple(dict.fromkeys(skipped)), exact=is_exact)
+    if not with_baseline or attacker.skip_reason(pair.baseline, auxiliary=auxiliary_before) is not None:
+        return Attempt(after=found, before=None)
+    return Attempt(after=found, before=attacker.attack(pair.baseline, auxiliary=auxiliary_before))
+
+
+def _one_at_a_time(remake: Callable[[QueryLog], Release] | None) -> Callable[[QueryLog], Release] | None:
+    """Let a method be run by one attacker at a time: kernels that use all cores may not be called by two."""
+    if remake is None:
+        return None
+    lock = Lock()
+
+    def guarded(log: QueryLog) -> Release:
+        with lock:
+            return remake(log)
+
+    return guarded

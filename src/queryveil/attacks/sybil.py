@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
 from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.kernels import njit
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
@@ -25,6 +26,8 @@ BY_CHANCE_UNDER_NOISE = (
     "how often the query leaves although the person never asked it; only the difference tells of the person"
 )
 """What is by chance where noise decides what leaves."""
+N_TARGETS = 400
+"""So many give any share to 5 points, in 95 of 100 cases."""
 FALSE_DECOYS = 0.05
 """The share of decoys that may be taken for queries that somebody asked."""
 _LEAST = 2
@@ -58,7 +61,7 @@ class Sybil(Seeker):
 
     name = "sybil"
 
-    n_targets: int = 50
+    n_targets: int = N_TARGETS
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         if auxiliary.remake is None:
@@ -96,13 +99,18 @@ class Sybil(Seeker):
             bar = above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         through = seen[: n_asked + n_not] > bar
         n_false = int(np.count_nonzero(through[n_asked:]))
+        # As many who asked as who did not: whoever accuses those seen most often accuses some of both.
+        n_each = min(n_asked, n_not)
+        both = np.concatenate([seen[:n_each], seen[n_asked : n_asked + n_each]]).astype(np.float64)
         return Exposure(
             attacker=self.name,
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
             what="people",
             n_targets=n_asked,
             n_found=int(np.count_nonzero(through[:n_asked])),
+            # Who blindly accuses as large a share of those who did not ask finds as large a share of those who did.
             n_by_chance=n_asked * n_false / max(1, n_not),
+            surest=Surest.of(np.repeat([1.0, 0.0], n_each), confidence=both),
         )
 
 
@@ -294,8 +302,20 @@ def _as_items(texts: pl.Series) -> pl.Series:
 
 def _n_distinct(tokens: Tokens) -> Int64s:
     """Count the distinct terms of each query."""
-    pairs = np.unique(tokens.query_terms.row_of_entry * max(1, tokens.n_terms) + tokens.terms)
-    return np.bincount(pairs // max(1, tokens.n_terms), minlength=len(tokens.queries)).astype(np.int64)
+    return n_distinct(*tokens.query_terms)
+
+
+@njit(cache=True, nogil=True)
+def n_distinct(ptr: Int64s, values: Int32s) -> Int64s:
+    """Count the distinct values of each of some short rows."""
+    n = np.zeros(len(ptr) - 1, np.int64)
+    for row in range(len(n)):
+        for i in range(ptr[row], ptr[row + 1]):
+            is_new = True
+            for j in range(ptr[row], i):
+                is_new = is_new and values[j] != values[i]
+            n[row] += is_new
+    return n
 
 
 def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.random.Generator) -> QueryLog:
