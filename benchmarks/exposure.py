@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +27,6 @@ from queryveil.attacks import Exposure, Person
 from queryveil.comparison.judged import split
 from queryveil.comparison.methods import METHODS, build_method
 from queryveil.data import QueryLog
-from queryveil.formats.write import write_log
 from queryveil.methods import Plink
 from queryveil.release import Release
 from queryveil.synthesis import synthesize
@@ -34,6 +34,10 @@ from queryveil.utility import Score
 
 HERE = Path(__file__).resolve().parents[1]
 HOLDOUT = 0.25
+LEFT_OUT = {("known_terms", n, wrong) for n in (2, 3, 6, 8) for wrong in (0, 2)} | {
+    ("likely_terms", n, 0) for n in (3, 6)
+}
+"""Attackers by how many terms they know, and how many wrong ones, that only the JSON has."""
 Figures = dict[str, dict[str, str]]
 """What stands in each cell, by row and method."""
 
@@ -63,7 +67,7 @@ class Maker:
         self._n_made += 1
         self.place = self._folder / f"{self._method}-{self._n_made}"
         file = self.place.with_suffix(".parquet")
-        write_log(log, file)
+        log.frame.write_parquet(file)
         command = [sys.executable, __file__, "--make", self._method, str(file), str(self.place), str(self._seed)]
         sources = os.pathsep.join([str(self._checkout / "src"), str(self._checkout)])
         environment = os.environ | {"PYTHONPATH": sources}
@@ -95,11 +99,56 @@ def judged(
     return [attempt.after for attempt in found.attempts], scores
 
 
-def compared(log: QueryLog, people: list[Person], given: argparse.Namespace) -> tuple[Figures, Figures, list[object]]:
-    """Return the cells of both tables, and all figures for JSON."""
+@dataclass
+class Tables:
+    """The cells of all tables."""
+
+    found: Figures = field(default_factory=dict)
+    blind: Figures = field(default_factory=dict)
+    surest: Figures = field(default_factory=dict)
+    measures: Figures = field(default_factory=dict)
+
+    def add(self, method: str, found: list[Exposure], scores: tuple[Score, ...], *, is_first: bool) -> None:
+        """Add what came of a release."""
+        for each in shown(found):
+            low, high = (f"{100 * end:.3g}" for end in each.interval)
+            _put(self.found, each.title, method, f"{100 * each.share:.3g} ({low} to {high})", is_first=is_first)
+            _put(self.blind, each.title, method, f"{100 * each.chance_share:.2g}", is_first=is_first)
+            if each.surest is not None:
+                cell = f"{100 * each.surest.share:.3g}, {each.surest.n_certain}"
+                _put(self.surest, each.title, method, cell, is_first=is_first)
+        for score in scores:
+            _put(self.measures, score.title, method, score.written, is_first=is_first)
+        if not is_first:
+            for figures in (self.found, self.blind, self.surest, self.measures):
+                _close(figures, method)
+
+    def markdown(self, methods: list[str]) -> str:
+        """Return all tables."""
+        titles = {
+            "found in % (95 % interval)": self.found,
+            "best blind guess in %": self.blind,
+            "found of the surest 1 % in %, and found with certainty": self.surest,
+            "measure": self.measures,
+        }
+        return "\n\n".join(markdown(figures, methods, title=title) for title, figures in titles.items())
+
+
+def shown(found: Iterable[Exposure]) -> list[Exposure]:
+    """Return the attacks that the tables show: few numbers of known terms, and the best of those that rebuild pools."""
+    there = [each for each in found if each.n_targets]
+    kept = [each for each in there if (each.attacker, each.n_known, each.n_wrong) not in LEFT_OUT]
+    rebuilders = [each for each in kept if each.attacker.startswith("rebuild_")]
+    best = max(rebuilders, key=lambda each: each.share, default=None)
+    return [each for each in kept if each not in rebuilders] + (
+        [] if best is None else [replace(best, attacker="rebuild, the best of eight")]
+    )
+
+
+def compared(log: QueryLog, people: list[Person], given: argparse.Namespace) -> Tables:
+    """Return the cells of all tables; all figures go to the file for JSON."""
     released, public = split(log, share=HOLDOUT, seed=given.seed)
-    exposures: Figures = {}
-    measures: Figures = {}
+    tables = Tables()
     plain: list[object] = []
     checkouts = [*([given.other.resolve()] if given.other else []), HERE]
     for method in given.methods.split(","):
@@ -111,24 +160,11 @@ def compared(log: QueryLog, people: list[Person], given: argparse.Namespace) -> 
             state = "after" if checkout == HERE else "before"
             plain += [{"method": method, "state": state, "attack": each.to_dict()} for each in found]
             plain += [{"method": method, "state": state, "measure": each.to_dict()} for each in scores]
-            is_first = checkout is checkouts[0]
-            for each in found:
-                _put(exposures, each.title, method, _cell(each), is_first=is_first)
-            for score in scores:
-                _put(measures, score.title, method, score.written, is_first=is_first)
-            if not is_first:
-                _close(exposures, method), _close(measures, method)
-    return exposures, measures, plain
-
-
-def _cell(found: Exposure) -> str:
-    """Write a share in % with its interval, what blind guessing finds if it finds something, and the certain ones."""
-    if not found.n_targets:
-        return "nobody sought"
-    low, high = (f"{100 * end:.2g}" if end < 1 else "100" for end in found.interval)
-    chance = f"; {100 * found.chance_share:.2g} blind" if found.chance_share >= 0.005 else ""
-    certain = f"; {found.surest.n_certain} surely" if found.surest is not None and found.surest.n_certain else ""
-    return f"{100 * found.share:.3g} ({low} to {high}{chance}{certain})"
+            tables.add(method, found, scores, is_first=checkout is checkouts[0])
+            if given.json is not None:
+                # After each release, so that a run that is ended early leaves what it has.
+                given.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    return tables
 
 
 def _put(figures: Figures, row: str, method: str, cell: str, *, is_first: bool) -> None:
@@ -168,13 +204,9 @@ def main() -> None:
         log, people = made.log, [Person(name=each.name, town=each.town, user=each.user) for each in made.secrets]
     else:
         log, people = read_log(given.log), []
-    exposures, measures, plain = compared(log, people, given)
-    methods = given.methods.split(",")
+    tables = compared(log, people, given)
     print(f"{log.n_users:,} users, {log.n_rows:,} rows, {HOLDOUT:.0%} of the users held out\n")
-    print(markdown(exposures, methods, title="found in % (95 % interval; blind guessing; found with certainty)"), "\n")
-    print(markdown(measures, methods, title="measure"))
-    if given.json is not None:
-        given.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    print(tables.markdown(given.methods.split(",")))
 
 
 if __name__ == "__main__":

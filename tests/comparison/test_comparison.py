@@ -126,9 +126,12 @@ def test_who_else_finds_more_than_the_limit_in_the_picked_run_is_said() -> None:
     clock, sybil, rows = found("clock", 500, n_known=5), found("sybil", 900), found("added_rows", 950, what="rows")
     comparison = side_by_side(judged("one", known(0), clock, sybil, rows, kept=0.5))
     assert comparison.cautions() == (
-        "But clock:5, who knows something, finds 50 % of its people in one; blind guessing finds 0.1 %.",
-        "But sybil, who knows something, finds 90 % of its people in one; blind guessing finds 0.1 %.",
-        "But added_rows, who knows something, finds 95 % of its rows in one; blind guessing finds 0.1 %.",
+        "But clock:5, who knows something, finds 50 % of its people in one (95 % interval 46.9 % to 53.1 %); "
+        "blind guessing finds 0.1 %.",
+        "But sybil, who knows something, finds 90 % of its people in one (95 % interval 88 % to 91.7 %); "
+        "blind guessing finds 0.1 %.",
+        "But added_rows, who knows something, finds 95 % of its rows in one (95 % interval 93.5 % to 96.2 %); "
+        "blind guessing finds 0.1 %.",
     )
     assert comparison.by(exposure="worst").rows[0].exposure == clock
     assert side_by_side(judged("one", known(0), found("sybil", 9), kept=0.5)).cautions() == ()

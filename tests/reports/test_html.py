@@ -234,7 +234,8 @@ def test_whoever_finds_more_than_those_who_know_a_few_terms_is_named_at_the_top(
     made = made_up_report()
     said = in_short(made)
     assert said.endswith(
-        "Most is found by another attack, exchange undone (2, by time): 5 % of people (by chance 0.1 %)."
+        "Most is found by another attack, exchange undone (2, by time): 5 % of people (95 % interval 3.81 % to "
+        "6.53 %, by chance 0.1 %)."
     )
     assert made.attacks is not None
     only_terms = tuple(one for one in made.attacks.attempts if one.after.attacker == "known_terms")

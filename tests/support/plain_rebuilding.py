@@ -90,7 +90,7 @@ def plain_nearest(
     out = {user for _, user, other in pool if other == text}
     chances = {user: users.count(user) / len(users) for user in users if user not in out}
     for moment in [moment for moment, _, other in pool if other == text]:
-        near: Counter[str] = Counter()
+        near = dict.fromkeys(users, 0.0)
         for other, user in zip(times, users, strict=True):
             low, high = min(moment, other), max(moment, other)
             # Rows of one moment are in no order; so many lie between for certain, and one step more.
@@ -98,7 +98,7 @@ def plain_nearest(
             near[user] += exp(-distance / k)
         for user in chances:
             share = users.count(user) / len(users)
-            chances[user] *= 1 + (1 - by_accident) / by_accident * near[user] / near.total() / share
+            chances[user] *= 1 + (1 - by_accident) / by_accident * near[user] / sum(near.values()) / share
     return {user: chance / sum(chances.values()) for user, chance in chances.items()}
 
 

@@ -253,7 +253,8 @@ class Comparison:
         most = max(others, key=lambda one: one.share, default=None)
         return tuple(
             f"But {label(found)}, who knows {found.knows}, finds {percent(found.share)} of its {found.what} in "
-            f"{self.picked.name}; blind guessing finds {percent(found.chance_share)}."
+            f"{self.picked.name} (95 % interval {percent(found.interval[0])} to {percent(found.interval[1])}); blind "
+            f"guessing finds {percent(found.chance_share)}."
             for found in (exposure_in(judged, WORST), exposure_in(judged, ACTIVE), most)
             if found is not None and found.beats_chance and found.share > self.limit
         )

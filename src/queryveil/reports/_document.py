@@ -92,8 +92,9 @@ def _most(attacks: Attacks, known: Attempt | None) -> str:
     if most is None or (known is not None and most.share <= known.after.share):
         return ""
     name, other = attacker(most), "" if known is None else "another attack, "
-    by_chance = f"by chance {percent(most.chance_share)}"
-    return f"Most is found by {other}{lowered(name)}: {share(most)} of {most.what} ({by_chance})."
+    low, high = most.interval
+    certainty = f"95 % interval {percent(low)} to {percent(high)}, by chance {percent(most.chance_share)}"
+    return f"Most is found by {other}{lowered(name)}: {share(most)} of {most.what} ({certainty})."
 
 
 def _alert(report: Report) -> str:
