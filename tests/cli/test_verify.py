@@ -31,6 +31,12 @@ def put_in(release: Path, line: str) -> None:
     n_before = counts["n_rows_before"] + len(rows) - counts["n_rows_after"]
     counts |= {"n_rows_before": n_before, "n_rows_after": len(rows), "n_users_after": n_users}
     counts["n_users_before"] = max(counts["n_users_before"], n_users)
+    users: dict[str, list[str]] = {}
+    for row in rows:
+        users.setdefault(row.split("\t")[1], []).append(row.split("\t")[0])
+    of_one = [each for each in users.values() if len(set(each)) == 1]
+    said["texts"] |= {"n_texts": len(users), "n_of_one_person": len(of_one)}
+    said["texts"]["n_rows_of_one_person"] = sum(map(len, of_one))
     manifest.write_text(json.dumps(said))
 
 

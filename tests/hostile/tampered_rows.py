@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -131,11 +132,25 @@ def edited_logs(base: Base, rng: random.Random, n: int) -> Iterator[Tampering]:
                 yield _edit(base, "rows edited, counts as they were", name, base.manifest, text, "false")
             fitted = base.manifest
             truth = _fit_counts(fitted, len(rows) - n_rows, more_users, by_removal=number % 2 == 0)
+            _fit_texts(fitted, rows)
             if not _is_kept(rows, fitted):
                 truth = "false"
             if truth == "original" and base.original is None:
                 truth = "true"
             yield _edit(base, "rows edited, all counts fit", name, fitted, text, truth)
+
+
+def _fit_texts(said: dict[str, Any], rows: Rows) -> None:
+    """Make the counts of texts fit; those of one id are one person's in km, others are counted beside the original."""
+    if not said.get("texts"):
+        return
+    names, users = said["data"]["names"], defaultdict[str, list[Any]](list)
+    for row in rows:
+        users[str(row[names["query"]] or "")].append(row[names["user"]])
+    of_one = [each for text, each in users.items() if text and len(set(each)) == 1]
+    said["texts"]["n_texts"] = len([text for text in users if text])
+    if said["method"] == "km":
+        said["texts"] |= {"n_of_one_person": len(of_one), "n_rows_of_one_person": sum(map(len, of_one))}
 
 
 def _fit_counts(said: dict[str, Any], more_rows: int, more_users: int, *, by_removal: bool) -> Truth:
@@ -389,6 +404,7 @@ def edited_swaps(base: Base) -> Iterator[Tampering]:
         )
         rows = read_rows(data, "csv")
         rows[at]["query"] = SECRET
+        _fit_texts(said, rows)
         yield _edit(
             base, "rows edited, all counts fit", "a query nobody issued", said, write_rows(rows, data, "csv"), "false"
         )
