@@ -201,13 +201,15 @@ def test_rare_queries_and_rare_clusters_go_first_and_are_counted() -> None:
         Kdelta(k=3, min_query_users=2).anonymize(clicked(rows))
     release = Kdelta(k=2, min_query_users=2).anonymize(clicked(rows))
     assert release.manifest.removed["rows_of_rare_queries"] == 2
-    assert release.manifest.measures["queries_of_one_user"] == 0
+    assert release.manifest.texts is not None
+    assert release.manifest.texts.n_of_one_person == 0
     assert not any("only one user asked" in warning for warning in release.manifest.warnings)
 
 
 def test_queries_of_one_user_are_counted_and_warned_of() -> None:
     release = Kdelta(k=2).anonymize(two_pairs())
-    assert release.manifest.measures["queries_of_one_user"] == 4
+    assert release.manifest.texts is not None
+    assert release.manifest.texts.n_of_one_person == 4
     assert any("released queries that only one user asked: 4" in warning for warning in release.manifest.warnings)
 
 

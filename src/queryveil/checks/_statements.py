@@ -118,7 +118,7 @@ _AMOUNTS = re.compile(
     r"rows_added|queries_exchanged|term_occurrences_(moved_up|hashed)|"
     # Measured.
     r"shards|loss|ggd|ncp|average_(length|level)|groups|largest_group|(additions|suppressions)_(per_user|"
-    r"paper_centroids)|share_of_distinct_(queries|urls)_lost|top_50_(queries|urls)_kept|queries_of_one_user|"
+    r"paper_centroids)|share_of_distinct_(queries|urls)_lost|top_50_(queries|urls)_kept|"
     r"average_group_size|largest_share(_before_dropping)?|(average|largest)_linkability|mean_similarity_to_group|"
     r"average_precision_at_10(_[a-z_]{1,40})?|categorised|largest_k"
 )

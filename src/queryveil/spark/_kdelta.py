@@ -78,21 +78,17 @@ def text_counts(tallies: DataFrame) -> TextCounts:
 
 def losses(tallies: DataFrame) -> dict[str, float]:
     """Compare the distinct queries and URLs of the log with those of the release, as a local manifest does."""
-    sums = [F.sum(name).alias(name) for name in (_BEFORE, _AFTER, _PEOPLE)]
+    sums = [F.sum(name).alias(name) for name in (_BEFORE, _AFTER)]
     each = tallies.groupBy(_OF, _KEY).agg(*sums)
     is_left = F.col(_AFTER) > 0
-    counts = each.groupBy(_OF).agg(
-        F.count("*").alias("n"),
-        F.count_if(is_left).alias("n_left"),
-        F.count_if(is_left & (F.col(_PEOPLE) == 1)).alias("n_of_one_user"),
-    )
+    counts = each.groupBy(_OF).agg(F.count("*").alias("n"), F.count_if(is_left).alias("n_left"))
     found = {row[_OF]: row for row in counts.collect()}
     measures: dict[str, float] = {}
     for name in (name for name in ("queries", "urls") if name in found):
         own = each.where(F.col(_OF) == name)
         measures[f"share_of_distinct_{name}_lost"] = round(1 - found[name]["n_left"] / found[name]["n"], 6)
         measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(own, _BEFORE) & _top(own, _AFTER))
-    return measures | {"queries_of_one_user": int(found["queries"]["n_of_one_user"])}
+    return measures
 
 
 def _top(tallies: DataFrame, by: str) -> set[bytes]:
@@ -120,9 +116,12 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
         protected=method.protected,
     )
     tallies = found.frame.where(is_tally())
-    measures = _sizes(found) | losses(tallies)
+    measures, texts = _sizes(found) | losses(tallies), text_counts(tallies)
     own = method.columns.warnings(log.columns, protected=method.protected, n_alone=n_alone(released, method.columns))
-    warnings = _warnings(method, log.columns, sharding.base, found, measures, own=own)
+    n_of_one_user = texts.n_of_one_person or 0
+    warnings = _warnings(
+        method, log.columns, sharding.base, found, measures, own=own, n_of_one_user=n_of_one_user
+    )
     return ClusterRelease(
         frame=released.frame,
         written=log_output(log.layout, released.frame.columns),
@@ -130,7 +129,7 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
             found,
             n_rows=released.n_rows,
             n_users=released.n_users,
-            texts=text_counts(tallies),
+            texts=texts,
             measures=measures,
             warnings=warnings,
         ),
@@ -180,10 +179,10 @@ def _warnings(
     measures: Mapping[str, float],
     *,
     own: list[str],
+    n_of_one_user: int,
 ) -> list[str]:
     """Return the warnings over all shards, `own` about columns; with one shard they are those of the local method."""
     n_added = sum(manifest.changed["rows_added"] for manifest in found.manifests)
-    n_of_one_user = int(measures["queries_of_one_user"])
     said = []
     if n_added:
         said.append(f"rows that were made up, copies of other users' rows: {n_added:,}")

@@ -23,11 +23,8 @@ _N_TOP = 50
 """Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
 
 
-def losses(original: Objects, query: Int32s, url: Int32s, *, people: Objects) -> dict[str, float]:
-    """Compare the distinct queries and URLs of the original log with those of released rows.
-
-    `people` are the rows without those of programs: a query that only they and one person asked is that person's.
-    """
+def losses(original: Objects, query: Int32s, url: Int32s) -> dict[str, float]:
+    """Compare the distinct queries and URLs of the original log with those of released rows."""
     measures: dict[str, float] = {}
     for name, before, after in (("queries", original.query, query), ("urls", original.url, url)):
         n_rows = np.bincount(before[before >= 0])
@@ -39,8 +36,6 @@ def losses(original: Objects, query: Int32s, url: Int32s, *, people: Objects) ->
             round(1 - int((n_left > 0).sum()) / n_distinct, 6) if n_distinct else 0.0
         )
         measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(n_rows) & _top(n_left))
-    asked_by = people.n_users_by(people.query, n_numbers=len(people.texts))
-    measures["queries_of_one_user"] = int((asked_by[np.unique(query)] == 1).sum())
     return measures
 
 
@@ -136,17 +131,17 @@ class Kdelta(KdeltaSettings):
         counts = counts_of(log, out)
         removed["rows_suppressed"] = outcome.n_suppressed
         removed["users_left_empty"] = log.n_users - removed["bot_users"] - counts.n_users_after
-        measures = outcome.measures | losses(original, outcome.query, url, people=people)
+        measures = outcome.measures | losses(original, outcome.query, url)
+        # A query that only programs and one person asked is that person's.
+        texts = count_texts(
+            out["query"], asked=people.texts.gather(people.query), users=log.frame["user"].gather(people.place)
+        )
         manifest = Manifest(
             method="kdelta",
             promise=self.promise,
             parameters=parameters_of(self),
             counts=counts,
-            texts=count_texts(
-                out["query"],
-                asked=people.texts.gather(people.query),
-                users=log.frame["user"].gather(people.place),
-            ),
+            texts=texts,
             removed=removed,
             changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
             measures=measures,
@@ -154,7 +149,7 @@ class Kdelta(KdeltaSettings):
             columns=self.columns.report(log.columns, protected=self.protected),
             warnings=(
                 *self.columns.warnings(log.columns, protected=self.protected, n_alone=self.columns.n_alone(out)),
-                *self._warnings(log, original, outcome, int(measures["queries_of_one_user"])),
+                *self._warnings(log, original, outcome, texts.n_of_one_person or 0),
             ),
         )
         return Release(data=log.with_frame(out), manifest=manifest)
