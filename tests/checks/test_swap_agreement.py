@@ -73,7 +73,9 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
         remembered = case.promise.remembered
         known = ever if remembered is None else ever[max(0, place + 1 - remembered) : place + 1]
         before = ever[:place] if remembered is None else ever[max(0, place - remembered) : place]
-        if not case.promise.once or ever[place] not in before:
+        people = {user for user, query in ever[: place + 1] if query == ever[place][1]}
+        is_asked = len(people) >= case.promise.min_query_users
+        if is_asked and (not case.promise.once or ever[place] not in before):
             waiting.append(each.user)
             texts.append(each.query)
         release(each.category, known, each.time)
@@ -112,6 +114,7 @@ def cases(draw: st.DrawFn, *, max_events: int = 40, n_categories: int = 2) -> Ca
         l=draw(st.integers(2, k)),
         remembered=draw(st.none() | st.sampled_from([1, 2, 5, 20, 1000])),
         once=draw(st.booleans()),
+        min_query_users=draw(st.sampled_from([1, 1, 2, 3])),
     )
     case = Case(came=came, left=[], promise=promise, unit=draw(st.sampled_from(UNITS)))
     left = simulate(case, draw(st.randoms(use_true_random=False)), drains=draw(st.booleans()))

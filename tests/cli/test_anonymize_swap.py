@@ -81,6 +81,7 @@ def test_all_settings_reach_the_manifest(run: Run, log_file: Path, tmp_path: Pat
         "max_pool": 9,
         "repeats": "all",
         "window": "12h",
+        "min_query_users": 1,
         "drain": "release",
         "unclassified": "drop",
         "order": "file",

@@ -229,6 +229,7 @@ def test_the_manifest_names_the_settings_and_the_classifier() -> None:
         "max_pool": 10_000,
         "repeats": "once",
         "window": None,
+        "min_query_users": 1,
         "drain": "suppress",
         "unclassified": "pool",
         "order": "time",
@@ -264,6 +265,8 @@ def test_fresh_ids_cannot_be_verified_and_the_manifest_says_so() -> None:
     [
         ({"k": 1}, "k must be 2 or more, got 1"),
         ({"k": 3, "l": 4}, r"l must be between 2 and k \(3\), got 4"),
+        ({"min_query_users": 2}, "min_query_users must be 1, or 3 and more"),
+        ({"min_query_users": 5, "repeats": "all"}, "repeats must be once where texts need several people"),
         ({"window": "1"}, "window must be a number and a unit: 12h, 1d, 7d, 2w, got 1"),
         ({"drain": "leak"}, "drain must be suppress or release, got leak"),
         ({"unclassified": "keep"}, "unclassified must be pool or drop, got keep"),

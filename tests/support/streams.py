@@ -67,7 +67,8 @@ def keyed_settings(**changed: object) -> StreamSettings:
 def adds_up(stats: Stats) -> bool:
     """Return whether what was read is all accounted for."""
     dropped = stats.n_bad + stats.n_empty + stats.n_emptied + stats.n_unclassified_dropped
-    return stats.n_read == dropped + stats.n_repeated + stats.n_suppressed + stats.n_released + stats.n_waiting
+    dropped += stats.n_repeated + stats.n_rare + stats.n_suppressed
+    return stats.n_read == dropped + stats.n_released + stats.n_waiting
 
 
 class ListSource:

@@ -41,6 +41,9 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
     has_times = "time" in original.frame.columns and any(row.time for row in left)
 
     is_fresh = [not promise.once or not _is_repeat(came, place, promise.remembered) for place in range(len(came))]
+    for place, event in enumerate(came):
+        people = {other.user for other in came[: place + 1] if folded(other.query) == folded(event.query)}
+        is_fresh[place] &= len(people) >= promise.min_query_users - promise.noise_bound
 
     found, now = list[Witness](), -1
     for place, row in enumerate(left):

@@ -84,6 +84,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "growth": _number(1),
         "max_pool": _whole(1),
         "repeats": _one_of("once", "all"),
+        "min_query_users": _whole(1),
         "window": lambda value: value is None or isinstance(value, str),
         "first_window": _whole(0),
         "last_window": _whole(0),

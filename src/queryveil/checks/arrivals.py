@@ -52,6 +52,11 @@ class Arrivals:
             if name not in self.frame.columns:
                 raise MissingColumn("the arrivals", name, found=self.frame.columns)
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of arrivals is that of `frame`; a log without times was shuffled."""
+        return self.in_order or ("time" in self.frame.columns and self.frame["time"].is_not_null().any())
+
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show queries.
         return f"Arrivals(n_events={self.frame.height}, n_categories={self.frame['category'].n_unique()})"
@@ -242,9 +247,9 @@ def replay(
     """Replay arrivals one by one, releasing each row after the first arrival that allows it, up to its `latest`.
 
     `came` (arrivals) and `left` (released rows) have four lines: pools, members, texts and queries, which are texts
-    however they are typed. A member is a user in one pool; an arrival of pool -1 never waits, and a row of pool -1 has
-    a text that never arrived. Return per row the arrival after which it is released, and a
-    line for each rule that a row breaks: row, rule, value found, value needed.
+    however they are typed. A member is a user in one pool; an arrival of pool -1 never waits, the query of one of query
+    -1 does not, and a row of pool -1 has a text that never arrived. Return per row the arrival after which it is
+    released, and a line for each rule that a row breaks: row, rule, value found, value needed.
     """
     n_waiting, n_users = np.zeros(n_pools, np.int64), np.zeros(n_pools, np.int64)
     asked, given = np.zeros(n_members, np.int64), np.zeros(n_members, np.int64)
@@ -266,7 +271,8 @@ def replay(
                 asked[newcomer] += 1
                 n_users[came[0, n_came]] += asked[newcomer] == given[newcomer] + 1
                 n_waiting[came[0, n_came]] += 1
-                entered[came[3, n_came]] += 1
+                if came[3, n_came] >= 0:
+                    entered[came[3, n_came]] += 1
             n_came += 1
         earliest[row] = n_came - 1
         if n_broken + _N_RULES > len(broken):

@@ -69,7 +69,14 @@ _KEYS: Mapping[str, Mapping[str, _Key]] = {
     "transactions": {"k": _AT_LEAST},
     "kdelta": {"k": _AT_LEAST, "delta": _AT_MOST, "same_texts": _FLAG},
     "plink": {"p": _AT_MOST, "strict": _FLAG},
-    "swap": {"k": _AT_LEAST, "l": _AT_LEAST, "remembered": _COUNT, "once": _FLAG, "window": _WINDOW},
+    "swap": {
+        "k": _AT_LEAST,
+        "l": _AT_LEAST,
+        "remembered": _COUNT,
+        "once": _FLAG,
+        "window": _WINDOW,
+        "fewest": _AT_LEAST,
+    },
     "dp": {"epsilon": _AT_MOST, "delta": _AT_MOST},
 }
 

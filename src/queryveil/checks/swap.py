@@ -69,6 +69,16 @@ def repeats(pairs: pl.Series, *, remembered: int | None) -> np.ndarray:
     return arrivals.select((before.is_not_null() & is_near).alias("is_repeat"))["is_repeat"].to_numpy()
 
 
+def people_so_far(pairs: pl.Series, queries: Ints) -> Ints:
+    """Return how many users had asked the query of each arrival by then, the arrival's own user among them.
+
+    >>> people_so_far(pl.Series([1, 2, 1, 3]), np.array([0, 0, 0, 1])).tolist()
+    [1, 2, 2, 1]
+    """
+    asked = pl.DataFrame({"is_first": pairs.is_first_distinct(), "query": queries})
+    return asked.select(pl.col("is_first").cast(pl.Int64).cum_sum().over("query"))["is_first"].to_numpy()
+
+
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
     """Return the rows whose pair is remembered at every arrival from the earliest to the latest.
 
@@ -124,7 +134,8 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
 
     Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
     already has as many rows of this category as queries of it; the text was released as often as it arrived, or the
-    query, however typed, as often as it arrived without repeats; or the user issued the query, possibly with other
+    query, however typed, as often as it arrived without repeats and after enough others; or the user issued the query,
+    possibly with other
     blanks, case or accents. On a stream the last counts only if it is certain: wherever between its earliest and latest
     arrival the row was released, the query was among the remembered events.
 
@@ -193,8 +204,13 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     queries = _queries(texts)
     both = np.vstack([pool, members, texts.codes, queries]).astype(np.int32)
     came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
+    pairs = _pairs(users, queries)[:n_came]
     if promise.once:
-        came_codes[:2, repeats(_pairs(users, queries)[:n_came], remembered=promise.remembered)] = -1
+        came_codes[:2, repeats(pairs, remembered=promise.remembered)] = -1
+    is_rare = people_so_far(pairs, queries[:n_came]) < promise.fewest
+    # Where the order of arrivals is not known, any of a text's askers may have waited.
+    came_codes[0 if original.is_ordered else 3, is_rare] = -1
+    came_codes[1, is_rare & original.is_ordered] = -1
     return _Numbers(came_codes, left_codes, users, texts, n_pools)
 
 

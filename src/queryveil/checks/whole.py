@@ -38,7 +38,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "partition": ("k",),
     "kdelta": ("k", "delta", "same_texts"),
     "plink": ("p", "strict"),
-    "swap": ("k", "l", "window"),
+    "swap": ("k", "l"),
 }
 """The settings that the promise of a method repeats."""
 

@@ -251,6 +251,7 @@ def in_words(stats: Stats) -> str:
         "nothing but identifiers": stats.n_emptied,
         "without category": stats.n_unclassified_dropped,
         "asked before": stats.n_repeated,
+        "asked by too few": stats.n_rare,
         "suppressed": stats.n_suppressed,
         "waiting": stats.n_waiting,
     }

@@ -220,6 +220,8 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
       on a stream before the release and among the last so many events.
     - `once`: what a user issued several times is released once: anywhere in the log, or among so many events.
     - `window`: the length of the windows of release that users have another id in each of.
+    - `min_query_users`: about so many distinct users must have asked a text, itself among them, before it leaves.
+    - `noise_bound`: how far the number that a text needs may be from that, by noise of its own.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody
@@ -233,15 +235,24 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     remembered: int | None = None
     once: bool = False
     window: str | None = None
+    min_query_users: int = 1
+    noise_bound: int = 0
 
     def __post_init__(self) -> None:
         check_k(self.k)
+        if self.min_query_users < 1 or not 0 <= self.noise_bound < self.min_query_users:
+            raise BadParameter("noise_bound", self.noise_bound, allowed="0 or more, and below min_query_users")
         if self.window is not None:
             parse_window(self.window)
         if not isinstance(self.l, int) or not 2 <= self.l <= self.k:
             raise BadParameter("l", self.l, allowed=f"between 2 and k ({self.k})")
         if self.remembered is not None and (not isinstance(self.remembered, int) or self.remembered < 1):
             raise BadParameter("remembered", self.remembered, allowed="1 or more events")
+
+    @property
+    def fewest(self) -> int:
+        """The least number of users who asked a text that is released."""
+        return self.min_query_users - self.noise_bound
 
     def title(self) -> str:
         return f"Swap anonymity (k={self.k}, l={self.l})"
@@ -256,6 +267,8 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
             *(["what a person asked again left once"] if self.once else []),
             *([f"ids change every {self.window}"] if self.window else []),
         ]
+        if self.min_query_users > 1:
+            rules.append(f"texts left once about {self.min_query_users} people, at least {self.fewest}, had asked them")
         return "; ".join(rules) + "."
 
     def not_promised(self) -> tuple[str, ...]:

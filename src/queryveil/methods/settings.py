@@ -162,11 +162,16 @@ class PoolRules:
     max_pool: int = setting(10_000, help="Events a pool holds at most.")
     repeats: str = setting("once", one_of=("once", "all"), help="What a user asks again leaves once, or all of it.")
     window: str | None = setting("1d", typed_none="none", help="Ids change after 12h, 1d, 7d; none: never.")
+    min_query_users: int = setting(1, at_least=1, help="People before a text leaves, with noise; 1: any.")
 
     def __post_init__(self) -> None:
         check_settings(self)
         if not isinstance(self.max_pool, int) or not self.k <= self.max_pool <= 2**31:
             raise BadParameter("max_pool", self.max_pool, allowed=f"at least k ({self.k}), at most 2,147,483,648")
+        if self.min_query_users == 2:
+            raise BadParameter("min_query_users", 2, allowed="1, or 3 and more: less has no room for noise")
+        if self.min_query_users > 1 and self.repeats != "once":
+            raise BadParameter("repeats", self.repeats, allowed="once where texts need several people")
 
     @property
     def n_distinct(self) -> int:
@@ -203,8 +208,15 @@ class PoolSettings(PoolRules):
         """What holds for whatever leaves the pools."""
         from queryveil.guarantees import SwapAnonymity  # noqa: PLC0415 - the help of commands needs no guarantee
 
-        once = self.repeats == "once"
-        return SwapAnonymity(k=self.k, l=self.n_distinct, remembered=self.remembered, once=once, window=self.window)
+        return SwapAnonymity(
+            k=self.k,
+            l=self.n_distinct,
+            remembered=self.remembered,
+            once=self.repeats == "once",
+            window=self.window,
+            min_query_users=self.min_query_users,
+            noise_bound=max(0, self.min_query_users - 2),
+        )
 
 
 _DRAIN: dict[str, Any] = {"one_of": ("suppress", "release")}

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from queryveil.data import Format
-from queryveil.errors import BadFile, BadInput, BadParameter
+from queryveil.errors import BadFile, BadParameter
 from queryveil.formats import atomic_folders, read, roles
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import LineSettings
@@ -39,7 +39,8 @@ class StreamSettings(LineSettings):
     """How a service anonymizes.
 
     - `window`: how long an id that is keyed holds before it changes; None keeps ids
-    - `k`, `l`, `growth`, `max_pool`, `repeats`, `remembered`: when a pool lets go of an event, as for `PoolSettings`
+    - `k`, `l`, `growth`, `max_pool`, `repeats`, `min_query_users`, `remembered`: when a pool takes and lets go of an
+      event, as for `PoolSettings`
     - `drain`: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
     - `unclassified`: queries without a category go to a `pool` of their own, or `drop` them
     - `classifier`: `evidence` or `paper`
@@ -92,6 +93,7 @@ class StreamSettings(LineSettings):
             "remember": self.remembered,
             "repeats": self.repeats,
             "window": self.promise.window or "none",
+            "min_query_users": self.min_query_users,
             "unclassified": self.unclassified,
             "classifier": self.classifier + (" with own tables" if self.tables else ""),
             "ids": self.columns.ids,
@@ -104,8 +106,8 @@ class StreamSettings(LineSettings):
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
 
 
-_AS_BEFORE = {"repeats": "all", "window": "none"}
-"""Settings that streams of earlier releases do not name, as they were there."""
+_AS_BEFORE = {"repeats": "all", "window": "none", "min_query_users": "1", "state": "1"}
+"""What streams of earlier releases do not name, as it was there; `state` is the version of what Spark keeps."""
 
 
 def check_settings(now: str, *, before: str) -> None:
@@ -126,11 +128,8 @@ def check_settings(now: str, *, before: str) -> None:
         if "key" in name:
             # Privacy: not even a part of a key is shown.
             raise BadParameter(name, "another", allowed="the one this stream began with (or name another --store)")
-        if name not in there:
-            raise BadInput(
-                f"this stream was begun by a queryveil without {name}; go on with it, or name another --store"
-            )
-        allowed = f"{there[name]} as when this stream began (or name another --store)"
+        was = there.get(name, "left out")
+        allowed = f"{was} as when this stream began (or name another --store)"
         raise BadParameter(name, asked.get(name, "nothing"), allowed=allowed)
 
 

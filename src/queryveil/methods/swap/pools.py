@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import Int8s, Int64s, UInt64s
+from queryveil.data import Bools, Int8s, Int64s, UInt64s
 from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _pool_kernels
+from queryveil.methods.swap._askers import AskerCounts, may_leave
 from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
 from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, move_all, no_one_waiting
-from queryveil.methods.swap._pool_state import HeldRows, PoolState, written
+from queryveil.methods.swap._pool_state import HeldRows, PoolState, damaged, written
 from queryveil.rng import check_seed
 from queryveil.text.classifier import CATEGORIES
 
@@ -74,13 +75,15 @@ class Swapped:
     """What left the pools, in that order, and what the store keeps for the memory of who issued what.
 
     `released` has the columns of the events, the user being the one the query was given to, and `arrival`: the row of
-    the events that set it free. `n_repeated` events are left out, as their users had issued them before. `issued` are
-    the hashes of the events' pairs, of this `generation`.
+    the events that set it free. `n_repeated` events are left out, as their users had issued them before, and `n_rare`,
+    as too few had. `issued` are the hashes of the events' pairs, of this `generation`; where askers are counted, each
+    with that of its text, or 0 for a repeat.
     """
 
     released: pl.DataFrame
     n_suppressed: int = 0
     n_repeated: int = 0
+    n_rare: int = 0
     generation: int = 0
     issued: bytes = field(default=b"")
 
@@ -108,6 +111,7 @@ class Pools:
         self._key: UInt64s = self._numbers.look(at_least=2)[:2] | np.array([0, 1], np.uint64)
         self._numbers.take(2)
         self._issued = IssuedPairs(remembered=settings.remembered)
+        self._askers = AskerCounts()
         self._held = HeldRows()
         capacity = 1 << min(settings.k, _FIRST_ROOM).bit_length()
         self._waiting = no_one_waiting(N_POOLS, capacity=capacity, needed=settings.k)
@@ -138,10 +142,16 @@ class Pools:
             return Swapped(released=_with_arrival(events, np.zeros(0, np.int64)), generation=self._issued.generation)
         users, texts = hash_users(events["user"], key=self._key), hash_queries(events["query"], key=self._key)
         pairs = pair_hashes(users, texts)
-        comes = np.arange(events.height)
+        issued, comes, n_rare = pairs, np.arange(events.height), 0
         if self.settings.repeats == "once":
             comes = np.flatnonzero(self._issued.are_new(pairs))
+        n_repeated = len(pairs) - len(comes)
         self._issued.put(pairs)
+        if self.settings.min_query_users > 1:
+            issued = np.zeros(2 * len(pairs), np.uint64)
+            issued[::2], issued[2 * comes + 1] = pairs, texts[comes]
+            asked = self._asked_enough(texts[comes])
+            comes, n_rare = comes[asked], int((~asked).sum())
         if len(comes) < events.height:
             events, pool, users, texts = events[pl.Series(comes)], pool[comes], users[comes], texts[comes]
         first_user, first_query = self._held.append(events)
@@ -151,10 +161,18 @@ class Pools:
         return Swapped(
             released=_with_arrival(released, comes[given.arrival]),
             n_suppressed=n_suppressed,
-            n_repeated=len(pairs) - len(comes),
+            n_repeated=n_repeated,
+            n_rare=n_rare,
             generation=self._issued.generation,
-            issued=pairs.astype("<u8", copy=False).tobytes(),
+            issued=issued.astype("<u8", copy=False).tobytes(),
         )
+
+    def _asked_enough(self, texts: UInt64s) -> Bools:
+        """Count the people who asked each text, and return which askings are of texts that may leave by then."""
+        self._askers.turn_to(self._issued.generation)
+        n_askers = self._askers.add(texts)
+        key = self._key.tobytes()
+        return may_leave(texts, n_askers, min_query_users=self.settings.min_query_users, key=key)
 
     def drain(self) -> Swapped:
         """Release what may still leave when nothing more arrives, one after the other; `arrival` is 0."""
@@ -218,7 +236,9 @@ class Pools:
         pools._numbers = RandomNumbers(seed=seed, secret=secret, n_taken=state.n_numbers)
         pools._key = np.array(state.key, np.uint64)
         pools._issued = IssuedPairs(remembered=settings.remembered, generation=state.generation)
-        pools._issued.restore(issued, n_newest=state.n_newest, room=state.room)
+        pools._askers.turn_to(state.generation)
+        pairs = pools._without_texts(issued) if settings.min_query_users > 1 else issued
+        pools._issued.restore(pairs, n_newest=state.n_newest, room=state.room)
         pools._held, pools._waiting = HeldRows.from_places(
             # A pool that needs more than it may hold would never let go of anything again.
             users,
@@ -228,6 +248,15 @@ class Pools:
             bounds=(settings.k, settings.max_pool),
         )
         return pools
+
+    def _without_texts(self, issued: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the hashes of pairs alone, and count the askers of the texts beside them."""
+        for generation, data in issued:
+            if len(data) % 16:
+                raise damaged()
+            pairs, texts = np.frombuffer(data, "<u8").astype(np.uint64, copy=False).reshape(-1, 2).T
+            self._askers.restore([(generation, np.ascontiguousarray(texts[texts > 0]))])
+            yield generation, np.ascontiguousarray(pairs).tobytes()
 
     def _let_arrive(self, arrivals: _pool_kernels.Arrivals) -> tuple[_pool_kernels.Given, int]:
         n = len(arrivals.pool)

@@ -42,6 +42,8 @@ class Swap(SwapSettings):
     - repeats: what a user issues again, however it is typed, leaves `once`, or `all` of it as in the paper
     - window: people get another id in each stretch of time ("1d") that rows are released in, None keeps ids; those of a
       log without times, or that are kept, do not change
+    - min_query_users: a text leaves once about so many people have asked it, with noise of its own that keeps at least
+      two; the askings before that are left out. 1 lets all leave
     - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
     - unclassified: queries without a category go to a `pool` of their own, or `drop` them
     - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
@@ -145,6 +147,7 @@ class Swap(SwapSettings):
                 "rows_of_identifiers": prepared.n_emptied,
                 "rows_unclassified": prepared.n_unclassified_dropped,
                 "rows_repeated": swapped.n_repeated,
+                "rows_of_rare_queries": swapped.n_rare,
                 "rows_suppressed": swapped.n_suppressed,
                 "users_left_empty": log.n_users - swapped.released["user"].n_unique(),
                 "identifiers": n_found,
@@ -155,7 +158,7 @@ class Swap(SwapSettings):
             columns=self.columns.report(log.columns),
             warnings=(
                 *self.columns.warnings(log.columns, n_alone=self.columns.n_alone(out)),
-                *self._warnings(log, prepared.frame.height - swapped.n_repeated, swapped.n_suppressed),
+                *self._warnings(log, out.height + swapped.n_suppressed, swapped.n_suppressed),
             ),
         )
 

@@ -75,6 +75,7 @@ NOT_RELEASED: Mapping[str, str] = {
     "n_emptied": "only_identifiers",
     "n_unclassified_dropped": "unclassified",
     "n_repeated": "repeated",
+    "n_rare": "rare",
 }
 """Why events were left out: the counts of `Stats`, and what they are called here."""
 

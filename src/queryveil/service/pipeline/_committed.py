@@ -15,7 +15,7 @@ from queryveil.methods.swap.preparing import CATEGORY_NAMES
 from queryveil.service.pipeline._workers import PreparedBatch
 from queryveil.service.ports import Commit, Saved, Stats
 
-_DROPPED = ("n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_repeated", "n_suppressed")
+_DROPPED = ("n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_repeated", "n_rare", "n_suppressed")
 _TOTALS = ("n_read", *_DROPPED, "n_released", "first_window", "last_window")
 _IDENTIFIERS, _RELEASED = "identifiers.", "released."
 
@@ -65,6 +65,7 @@ class CommitState:
             counts["n_released"] += swapped.released.height
             counts["n_suppressed"] += swapped.n_suppressed
             counts["n_repeated"] += swapped.n_repeated
+            counts["n_rare"] += swapped.n_rare
             by_category = np.bincount(swapped.released["category"].to_numpy(), minlength=len(CATEGORY_NAMES))
             counts.update({_RELEASED + name: int(n) for name, n in zip(CATEGORY_NAMES, by_category, strict=True) if n})
         return {name: n for name, n in counts.items() if n}

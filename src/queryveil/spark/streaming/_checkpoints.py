@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.streaming.query import StreamingQuery
 
-from queryveil.errors import BadFile, BadInput, BadParameter, EngineFailed
+from queryveil.errors import BadFile, BadParameter, EngineFailed
 from queryveil.service.settings import check_settings
 from queryveil.spark._executors import translate_spark_errors
 from queryveil.spark._storage import Storage
@@ -95,8 +95,6 @@ def _check(now: str, *, before: str) -> None:
     except BadParameter as error:
         allowed = error.allowed.replace("--store", "checkpoint")
         raise BadParameter(error.name, error.value, allowed=allowed) from None
-    except BadInput as error:
-        raise BadInput(str(error).replace("--store", "checkpoint")) from None
 
 
 _FORMATS = {"jsonl": "json", "parquet": "parquet"}
@@ -164,10 +162,10 @@ COUNTS = "counts"
 class StreamCounts:
     """How many events came and what became of them, from the beginning of a stream.
 
-    n_read = n_bad + n_empty + n_emptied + n_unclassified_dropped + n_repeated + n_suppressed + n_released + n_waiting.
-    `n_bad` had no user, `n_empty` no query, `n_emptied` held nothing but identifiers, the users of `n_repeated` had
-    asked them before, and `n_suppressed` were too long for a pool or the oldest in a full one. `n_identifiers` were
-    removed from queries.
+    n_read = n_bad + n_empty + n_emptied + n_unclassified_dropped + n_repeated + n_rare + n_suppressed + n_released +
+    n_waiting. `n_bad` had no user, `n_empty` no query, `n_emptied` held nothing but identifiers, the users of
+    `n_repeated` had asked them before, too few people those of `n_rare`, and `n_suppressed` were too long for a pool or
+    the oldest in a full one. `n_identifiers` were removed from queries.
 
     >>> StreamCounts(n_read=3, n_empty=1, n_waiting=2).adds_up
     True
@@ -179,6 +177,7 @@ class StreamCounts:
     n_emptied: int = 0
     n_unclassified_dropped: int = 0
     n_repeated: int = 0
+    n_rare: int = 0
     n_suppressed: int = 0
     n_released: int = 0
     n_waiting: int = 0
@@ -187,7 +186,8 @@ class StreamCounts:
     @property
     def n_removed(self) -> int:
         """The number of events that never reached a pool, except those that were too long."""
-        return self.n_bad + self.n_empty + self.n_emptied + self.n_unclassified_dropped + self.n_repeated
+        never_read = self.n_bad + self.n_empty + self.n_emptied + self.n_unclassified_dropped
+        return never_read + self.n_repeated + self.n_rare
 
     @property
     def adds_up(self) -> bool:

@@ -197,7 +197,12 @@ class PoolProcessor(StatefulProcessor):
         recent = self._memory.with_more(recent, generation=swapped.generation, pairs=swapped.issued)
         self._pool.update((pools.to_bytes(), _pool_state.seal(msgspec.msgpack.encode(recent))))
         n_waiting, released = int(pools.waiting.sum()), swapped.released.drop("arrival")
-        counted = Counter(n_released=released.height, n_repeated=swapped.n_repeated, n_suppressed=swapped.n_suppressed)
+        counted = Counter(
+            n_released=released.height,
+            n_repeated=swapped.n_repeated,
+            n_rare=swapped.n_rare,
+            n_suppressed=swapped.n_suppressed,
+        )
         self._count(counted, n_waiting=n_waiting)
         # Privacy: in which order the rows of a batch left is not told.
         order = places(released, key=hash_key(self._secret)).arg_sort()

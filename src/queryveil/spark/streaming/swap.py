@@ -222,7 +222,8 @@ class SwapStream(PoolRules):
             "source": folders.source,
             "sink": folders.sink,
             "format": folders.format,
-            "counts of repeats": "yes",
+            # Earlier checkpoints count neither repeats nor rare texts.
+            "state": 2,
             "k": self.k,
             "l": self.promise.l,
             "growth": self.growth,
@@ -230,6 +231,7 @@ class SwapStream(PoolRules):
             "remembered": self.remembered,
             "repeats": self.repeats,
             "window": self.window or "none",
+            "min_query_users": self.min_query_users,
             "shards": self.shards,
             "unclassified": self.unclassified,
             "classifier": "own tables" if own else self._shipped,

@@ -4,6 +4,7 @@
 const SPAN = 120;
 const WHY = {
   n_repeated: "Asked before by the same user",
+  n_rare: "Asked by too few people",
   n_suppressed: "Pool full, or the promise could not be kept",
   n_emptied: "Nothing but identifiers",
   n_empty: "Empty query",
