@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
-import polars as pl
 import pytest
 from tests.support.releases import released
 
-from queryveil.attacks.added_rows import AddedRows, suspicion
+from queryveil.attacks.added_rows import AddedRows, _likeness, _with_cells
 from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
@@ -72,29 +71,36 @@ def test_a_row_is_made_up_if_its_user_has_more_of_it_than_before() -> None:
     before = log_of({"u1": ["Red  wine", "jaguar"], "u2": ["cup", "cup"]})
     after = log_of({"u1": ["red wine", "jaguar"], "u2": ["cup", "cup", "cup", "jaguar"]})
     found = AddedRows(seed=1).attack(Pair(before, release=as_kdelta(after, n_added=6)), auxiliary=NOTHING)
-    # All rows are named, so all that are made up are found: one cup too many, and a jaguar.
-    assert (found.n_targets, found.n_found, found.n_by_chance) == (2, 2, 2)
+    # One cup too many, and a jaguar.
+    assert found.n_targets == 2
 
 
 def test_urls_and_missing_urls_tell_rows_apart() -> None:
     before = QueryLog.from_frame({"user": ["u1", "u1"], "query": ["cup", "cup"], "url": ["a.example", None]})
     after = QueryLog.from_frame({"user": ["u1", "u1"], "query": ["cup", "cup"], "url": ["b.example", None]})
     found = AddedRows(seed=1).attack(Pair(before, release=as_kdelta(after, n_added=2)), auxiliary=NOTHING)
-    assert (found.n_targets, found.n_found) == (1, 1)
+    assert found.n_targets == 1
 
 
-def test_what_is_repeated_seems_real_and_what_many_have_seems_copied() -> None:
-    log = log_of({"u1": ["red wine", "red wine", "jaguar", "cello"], "u2": ["jaguar"], "u3": ["jaguar"]})
-    repeated, _, copied, own, *_ = suspicion(log, exact_times=False)
-    assert repeated < own < copied
+def test_one_half_of_the_people_teaches_what_made_up_rows_of_the_other_look_like() -> None:
+    # Real queries are repeated, made-up ones stand alone.
+    before = log_of({f"u{i}": [f"w{i % 7}"] * 3 for i in range(60)})
+    after = log_of({f"u{i}": [*[f"w{i % 7}"] * 3, f"w{(i + 1) % 7}", f"w{(i + 2) % 7}"] for i in range(60)})
+    found = AddedRows(seed=1).attack(Pair(before, release=as_kdelta(after, n_added=120)), auxiliary=NOTHING)
+    assert (found.n_targets, found.n_found, found.n_by_chance) == (120, 120, 48)
 
 
-def test_a_time_that_another_row_of_the_user_has_is_suspect_if_times_are_exact() -> None:
-    frame = {"user": ["u1"] * 3, "query": ["a", "b", "c"], "time": ["2024-03-04 10:00", "2024-03-04 10:00", None]}
-    log = QueryLog.from_frame(pl.DataFrame(frame).with_columns(pl.col("time").str.to_datetime("%Y-%m-%d %H:%M")))
-    one, other, without = suspicion(log, exact_times=True)
-    assert one == other > without
-    assert len(set(suspicion(log, exact_times=False).tolist())) == 1
+def test_users_with_equal_shares_are_one_group_whatever_the_number_of_their_rows() -> None:
+    log = QueryLog.from_frame({"user": ["u1", "u1", "u2", "u2", "u2", "u2", "u3"], "query": ["a", "b"] * 3 + ["a"]})
+    rows = _with_cells(as_kdelta(log, n_added=1))
+    groups = dict(zip(rows["user"], rows["group"], strict=True))
+    assert groups["u1"] == groups["u2"] != groups["u3"]
+    assert rows["cell"].n_unique() == 2
+
+
+def test_the_words_of_a_row_are_looked_for_in_the_other_queries_of_its_user() -> None:
+    log = log_of({"u1": ["red wine", "red cup", "cello"], "u2": ["red"]})
+    assert _likeness(log.frame, "user")[:, 0].tolist() == [0.5, 0.5, 0.0, 0.0]
 
 
 def test_a_release_without_made_up_rows_is_not_attacked() -> None:

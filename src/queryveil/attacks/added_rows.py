@@ -5,28 +5,27 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from queryveil.attacks._learning import learn
 from queryveil.attacks.attacker import AuxiliaryData, Exposure
-from queryveil.data import Floats, QueryLog
+from queryveil.data import Floats, Int64s, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
-from queryveil.release import TimeDetail
+from queryveil.release import Release
 from queryveil.rng import check_seed, generator
 from queryveil.text.tokens import normalise
-
-_REPEATED, _SHARED, _UNLIKE, _SAME_TIME = 2.0, 0.3, 0.3, 1.5
-"""The weights of the features; set by hand, on one made-up log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedRows:
-    """Tell the rows that kdelta made up from those that people asked, and name as many as the manifest counts.
+    """Know what half of the people asked, and tell the made-up rows of the others.
 
-    A row is suspect if its user asks the query seldom (people repeat themselves, copies are drawn one by one), if many
-    others have the same query and URL (it is a copy), if it shares no term with the user's other queries, and, where
-    times are exact, if another row of the user has the same time (a copy takes one of the user's). Made up is a row
-    that the user's rows in the original do not account for, rows with an exchanged text among them.
+    From the half that is known a logistic regression learns what made-up rows look like; the halves take turns. It
+    looks at how often the user has the query, the cell of cluster and URL and the time, at how many others in the
+    release and in the user's group of equal shares have them, at the words that the user's other queries, of the same
+    day among them, have too, and at how rare these are. As many rows are named as are made up. Made up is a row that
+    the user's rows in the original do not account for.
 
-    - `seed`: repeats how ties are drawn.
+    - `seed`: repeats who is known, and how ties are drawn.
     """
 
     name = "added_rows"
@@ -49,43 +48,102 @@ class AddedRows:
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name the most suspect rows; those of candidates who may be several people are not judged."""
-        release = pair.release
-        score = suspicion(release.log, exact_times=release.manifest.columns.time is TimeDetail.KEEP)
-        order = np.lexsort((generator(self.seed).random(len(score)), -score))
-        named = np.zeros(len(score), np.bool_)
-        named[order[: release.manifest.changed["rows_added"]]] = True
-        judged = pair.identity.sole_user()[pair.candidate] >= 0
-        made_up = _made_up(pair)
-        n_made_up = round(float(made_up[judged].sum()))
-        n_named = int((named & judged).sum())
+        rng = generator(self.seed)
+        judged = np.flatnonzero(pair.identity.sole_user()[pair.candidate] >= 0)
+        made_up = _made_up(pair)[judged]
+        half = rng.integers(0, 2, pair.n_candidates)[pair.candidate[judged]]
+        score = suspicion(features_of(pair.release)[judged], made_up=made_up, half=half, rng=rng)
+        n_made_up = n_named = round(float(made_up.sum()))
+        named = np.lexsort((rng.random(len(score)), -score))[:n_named]
         return Exposure(
             attacker=self.name,
-            knows="that rows were added, how many, and how",
+            knows="what half of the people asked, and how rows were added",
             what="made-up rows",
             n_targets=n_made_up,
-            n_found=min(n_made_up, round(float(made_up[named & judged].sum()))),
-            n_by_chance=n_named * n_made_up / max(1, int(judged.sum())),
+            n_found=min(n_made_up, round(float(made_up[named].sum()))),
+            n_by_chance=min(n_made_up, n_named * n_made_up / max(1, len(judged))),
         )
 
 
-def suspicion(log: QueryLog, *, exact_times: bool) -> Floats:
-    """Return a score for each row of a release: higher is more suspect."""
-    pair = [name for name in ("query", "url") if name in log.columns]
-    score = _SHARED * pl.col("user").n_unique().over(pair).log() - _REPEATED * pl.len().over("user", "query").log()
-    if exact_times and "time" in log.columns:
-        score += _SAME_TIME * (pl.len().over("user", "time") > 1).cast(pl.Float64)
-    by_counts = log.frame.select(score.alias("score"))["score"].to_numpy()
-    return np.asarray(by_counts + _UNLIKE * (1 - _likeness(log.frame)), np.float64)
+def suspicion(features: Floats, *, made_up: Floats, half: Int64s, rng: np.random.Generator) -> Floats:
+    """Return a score for each row, higher if more suspect, learned from the rows of the other half."""
+    score = np.zeros(len(made_up))
+    for side in (0, 1):
+        known, others = half != side, half == side
+        if known.any() and others.any():
+            score[others] = learn(features[known], made_up[known], rng=rng).score(features[others])
+    return score
 
 
-def _likeness(frame: pl.DataFrame) -> Floats:
-    """Return the share of each row's terms that another query of the same user has too."""
-    asked = frame.select("user", "query").unique(maintain_order=True)
-    terms = asked.with_columns(term=pl.col("query").str.split(" ")).explode("term").unique()
-    shared = terms.with_columns(is_shared=pl.len().over("user", "term") > 1)
-    by_query = shared.group_by("user", "query").agg(pl.col("is_shared").mean())
-    found = frame.join(by_query, on=["user", "query"], how="left", maintain_order="left")["is_shared"]
-    return np.asarray(found.to_numpy(), np.float64)
+def features_of(release: Release) -> Floats:
+    """Return what is looked at of each row of a release."""
+    frame = _with_cells(release)
+    has_times = "time" in frame.columns and frame["time"].null_count() < frame.height
+    frame = frame.with_columns(day=pl.col("time").dt.truncate("1d")) if has_times else frame
+    users = pl.col("user").n_unique
+    n_of_user, in_cell = pl.len().over("user"), pl.len().over("user", "cell")
+    looked_at = {
+        "asked": pl.len().over("user", "query"),
+        "asked_in_cell": pl.len().over("user", "cell", "query") / in_cell,
+        "texts_in_cell": pl.col("query").n_unique().over("user", "cell") / in_cell,
+        "in_cell": in_cell,
+        "rows": n_of_user,
+        "rows_in_group": n_of_user / n_of_user.mean().over("group"),
+        "users_of_text": users().over("query"),
+        "users_of_text_and_url": users().over("query", "cell"),
+        "users_of_cell": users().over("cell"),
+        "share_of_cell": pl.len().over("cell", "query") / pl.len().over("cell"),
+        "groups_of_cell": pl.col("group").n_unique().over("cell"),
+        "groups_of_text": pl.col("group").n_unique().over("query", "cell"),
+        "group_has_text": users().over("group", "cell", "query") / users().over("group"),
+        "texts_of_group": pl.col("query").n_unique().over("group", "cell") / users().over("group"),
+        "words": pl.col("query").str.count_matches(" "),
+    }
+    if has_times:
+        looked_at |= {
+            "at_time": pl.len().over("user", "time"),
+            "on_day": pl.len().over("user", "day"),
+            "texts_on_day": pl.col("query").n_unique().over("user", "day") / pl.len().over("user", "day"),
+            "text_on_day": pl.len().over("user", "day", "query") / pl.len().over("user", "query"),
+        }
+    found = [frame.select(**looked_at).cast(pl.Float64).to_numpy(), _likeness(frame, "user")]
+    if has_times:
+        found.append(_likeness(frame, "user", "day"))
+    return np.column_stack(found)
+
+
+def _with_cells(release: Release) -> pl.DataFrame:
+    """Return the rows with the `cell` of each, a cluster and a URL, and the `group` of users with equal shares."""
+    frame = release.log.frame
+    texts, numbers = frame["query"].unique().sort(), release.manifest.query_clusters.split()
+    named = texts.to_frame().with_columns(cluster=pl.Series(numbers if len(numbers) == len(texts) else texts))
+    urls = pl.col("url").fill_null("") if "url" in frame.columns else pl.lit("")
+    rows = frame.join(named, on="query", how="left", maintain_order="left").with_columns(
+        cell=pl.struct(pl.col("cluster"), urls.alias("clicked")).hash()
+    )
+    counted = rows.group_by("user", "cell").agg(n=pl.len())
+    # Equal shares in unlike numbers of rows: the counts over their sum, to so many digits.
+    share = (pl.col("n") / pl.col("n").sum().over("user")).round(9)
+    groups = counted.group_by("user").agg(group=pl.struct(pl.col("cell"), share).hash().sum())
+    return rows.join(groups, on="user", how="left", maintain_order="left")
+
+
+def _likeness(frame: pl.DataFrame, *within: str) -> Floats:
+    """Return of each row the share of its terms that another query has too, and how few users have the rarest of them.
+
+    Other queries are those of the same user, or of the same user and day.
+    """
+    asked = frame.select(*within, "query").unique(maintain_order=True)
+    terms = asked.with_columns(term=pl.col("query").str.split(" ")).explode("term").unique(maintain_order=True)
+    n_users = pl.col("user").n_unique().over("term")
+    shared = terms.with_columns(is_shared=pl.len().over(*within, "term") > 1, n_users=n_users)
+    rarest = pl.col("n_users").filter("is_shared").min().fill_null(frame.height)
+    by_query = shared.group_by(*within, "query").agg(
+        pl.col("is_shared").mean(), rarest_shared=rarest, rarest=pl.col("n_users").min()
+    )
+    key = [*within, "query"]
+    found = frame.select(key).join(by_query, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return np.asarray(found.select("is_shared", "rarest_shared", "rarest").cast(pl.Float64).to_numpy(), np.float64)
 
 
 def _made_up(pair: Pair) -> Floats:
