@@ -119,9 +119,7 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
     measures, texts = _sizes(found) | losses(tallies), text_counts(tallies)
     own = method.columns.warnings(log.columns, protected=method.protected, n_alone=n_alone(released, method.columns))
     n_of_one_user = texts.n_of_one_person or 0
-    warnings = _warnings(
-        method, log.columns, sharding.base, found, measures, own=own, n_of_one_user=n_of_one_user
-    )
+    warnings = _warnings(method, log.columns, sharding.base, found, measures, own=own, n_of_one_user=n_of_one_user)
     return ClusterRelease(
         frame=released.frame,
         written=log_output(log.layout, released.frame.columns),
