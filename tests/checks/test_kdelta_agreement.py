@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 
+import msgspec
+import polars as pl
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.support.examples import examples
@@ -106,3 +109,23 @@ def test_neither_the_numbers_nor_the_order_of_rows_matter(
     once = verify_kdelta(log_of(rows), promise, clusters=clusters)
     again = verify_kdelta(log_of(shuffled), promise, clusters=renamed)
     assert (once.holds, once.n_violations) == (again.holds, again.n_violations)
+
+
+@examples(40)
+@given(nearly_valid_rows(), promises, st.data())
+def test_they_agree_where_days_are_promised_too(rows: list[Row], promise: KdeltaAnonymity, data: st.DataObject) -> None:
+    # A day for each query and URL keeps what users share; one row with another day breaks it.
+    days = [None, *(datetime(2026, 3, day) for day in (1, 2))]
+    pairs = list(dict.fromkeys(row[1:] for row in rows))
+    chosen: list[datetime | None] = data.draw(st.lists(st.sampled_from(days), min_size=len(pairs), max_size=len(pairs)))
+    of_pair = dict(zip(pairs, chosen, strict=True))
+    times = [of_pair[row[1:]] for row in rows]
+    is_broken: bool = data.draw(st.booleans())
+    if times and is_broken:
+        times[data.draw(st.integers(0, len(times) - 1))] = datetime(2026, 3, 9)
+    log = log_of(rows)
+    log = log.with_frame(log.frame.with_columns(time=pl.Series(times, dtype=pl.Datetime("us"))))
+    clusters = clusters_of(rows, random.Random(1), merging=0.0)
+    found = both(log, msgspec.structs.replace(promise, same_days=True), clusters, None, adds=True)
+    if found.holds:
+        assert both(log, promise, clusters, None, adds=True).holds

@@ -81,7 +81,7 @@ def test_the_log_may_come_from_stdin(run_apart: Run, log_file: Path, tmp_path: P
         (["--window", "3x"], "window must be a number and a unit"),
         (["--window", "9" * 20 + "d"], "window must be a number and a unit"),
         (["--window", "1d", "--ids", "keep"], "ids must be fresh or keyed with a window"),
-        (["--time", "week"], "time must be one of day, hour, keep, drop, got week"),
+        (["--time", "week"], "time must be one of day, hour, keep, drop, shared, got week"),
         (["--bots", "-1"], "must be 1 or more"),
         (["--seed", "-1"], "seed must be 0 or more"),
         (["--format", "docx"], "format must be one of aol, excite"),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
@@ -16,11 +19,12 @@ from tests.support.examples import examples
 from tests.support.house_rules import keep_the_house_rules
 from tests.support.plain_kdelta import clicks_of, diameter, shares
 
+from queryveil.checks import verify
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.methods.kdelta import Kdelta
-from queryveil.release import ColumnPolicy, Release
+from queryveil.release import ColumnPolicy, Release, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing import tiny_log
 from queryveil.testing.strategies import clicked_logs, logs
@@ -36,6 +40,7 @@ METHODS = [
     Kdelta(k=2, same_texts=True, min_cluster_users=1),
     Kdelta(k=2, same_texts=True, additions=False, min_cluster_users=1),
 ]
+SHARED = ColumnPolicy(ids="keep", time="shared")  # type: ignore[arg-type]
 
 
 def clicked(rows: Sequence[tuple[str, str, str | None]], **columns: list[Any]) -> QueryLog:
@@ -72,8 +77,12 @@ def broken(release: Release, *, k: int, delta: float) -> list[str]:
         ):
             found.append("a cluster is wider than delta")
     cells: dict[str, Counter[Any]] = {}
-    for user, query, url in rows:
-        cells.setdefault(user, Counter())[cluster[query], url] += 1
+    days = [None] * len(rows)
+    if release.manifest.columns.time is TimeDetail.SHARED:
+        days = release.log.frame["time"].to_list()
+        assert all(day is None or day == datetime(day.year, day.month, day.day) for day in days)
+    for (user, query, url), day in zip(rows, days, strict=True):
+        cells.setdefault(user, Counter())[cluster[query], url, day] += 1
     alike = Counter(frozenset(shares(mine).items()) for mine in cells.values())
     return found + ["shares of fewer than k users" for n in alike.values() if n < k]
 
@@ -95,6 +104,49 @@ def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: 
         delta = 0.0 if method.same_texts else method.delta
         assert release.promise == KdeltaAnonymity(k=method.k, delta=delta, same_texts=method.same_texts)
         assert not broken(release, k=method.k, delta=delta)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@examples(25)
+@given(log=clicked_logs())
+def test_groups_of_k_share_their_days_where_that_is_asked_for(method: Kdelta, log: QueryLog) -> None:
+    release = anonymize(replace(method, columns=SHARED), log)
+    if release is None:
+        return
+    delta = 0.0 if method.same_texts else method.delta
+    assert release.promise == KdeltaAnonymity(k=method.k, delta=delta, same_texts=method.same_texts, same_days=True)
+    assert not broken(release, k=method.k, delta=delta)
+    assert verify(release, original=log).holds
+    # Nothing is warned of, as the promise covers it, and each day is one on which somebody searched.
+    assert not any("times" in warning for warning in release.manifest.warnings)
+    if log.n_rows:
+        days = log.frame["time"].dt.truncate("1d").to_list()
+        assert set(release.log.frame["time"].to_list()) <= set(days)
+
+
+def test_true_days_put_back_are_found(tmp_path: Path) -> None:
+    log = synthesize(users=300, seed=4).log
+    shared, true = (
+        Kdelta(k=3, same_texts=True, columns=ColumnPolicy(time=time), seed=1).anonymize(log)  # type: ignore[arg-type]
+        for time in ("shared", "day")
+    )
+    assert verify(shared.save(tmp_path / "shared")).holds
+    forged = replace(true, manifest=shared.manifest)
+    found = verify(forged)
+    assert not found.holds
+    assert {witness.kind for witness in found.witnesses} == {"shares"}
+    # Another promise beside the same times is found too, and so are times of the day.
+    told = msgspec.structs.replace(shared.manifest, promise=true.promise)
+    (fault,) = verify(replace(shared, manifest=told).save(tmp_path / "told")).faults
+    assert fault == "manifest.json says of times that they are shared, and promises something else of them"
+    noon = shared.log.frame.with_columns(pl.col("time").dt.offset_by("12h"))
+    (fault,) = verify(replace(shared, data=log.with_frame(noon)).save(tmp_path / "noon")).faults
+    assert fault.startswith("log.parquet: times are finer than manifest.json says (shared) in ")
+
+
+def test_days_that_are_shared_need_exact_groups() -> None:
+    with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
+        Kdelta(mode="paper", columns=SHARED)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))

@@ -20,7 +20,7 @@ from queryveil.errors import BadInput, BadParameter
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Target
 from queryveil.methods.km._deletion import Objective, choose, delete, label, restore
-from queryveil.release import ColumnPolicy
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.testing import log_of
 from queryveil.testing.strategies import logs
 from queryveil.text import tokenize
@@ -144,8 +144,9 @@ METHODS = [
     Km(k=2, m=3, target=Target.FIS),
     Km(k=2, m=2, target=Target.BID, values=pl.DataFrame({"term": ["birch", "elm"], "bid": [3.0, 1.0]})),
     Km(k=2, m=2, window="1d", columns=BY_DAY),
-    Km(k=2, m=None, window="1d", columns=replace(BY_DAY, ids="keyed", key=b"0123456789abcdef")),
+    Km(k=2, m=None, window="1d", columns=replace(BY_DAY, ids=Ids.KEYED, key=b"0123456789abcdef")),
     Km(k=2, m=2, window="1d"),
+    Km(k=2, m=2, window="7d", columns=replace(BY_DAY, time=TimeDetail.SHARED)),
     Km(k=2, m=2, bot_threshold=3),
 ]
 

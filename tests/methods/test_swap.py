@@ -25,7 +25,7 @@ from queryveil.formats import read_log
 from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.swap import Swap
 from queryveil.pairing import Pair
-from queryveil.release import ColumnPolicy
+from queryveil.release import ColumnPolicy, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing.strategies import logs
 from queryveil.text.classifier import Classifier
@@ -133,7 +133,7 @@ def test_rows_bear_the_time_of_the_arrival_that_set_them_free() -> None:
     log = sports(time=hourly(60))
     release = Swap(k=5, columns=EXACT, seed=1).anonymize(log)
     assert sorted(release.log.frame["time"]) == hourly(60)[4:]
-    by_day = Swap(k=5, columns=replace(EXACT, time="day"), seed=1).anonymize(log).log.frame["time"]
+    by_day = Swap(k=5, columns=replace(EXACT, time=TimeDetail.DAY), seed=1).anonymize(log).log.frame["time"]
     assert sorted(by_day) == [time.replace(hour=0) for time in hourly(60)[4:]]
     assert "time" not in Swap(k=5, columns=KEPT, seed=1).anonymize(log).log.columns
 

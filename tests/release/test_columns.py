@@ -224,7 +224,7 @@ def test_a_column_to_keep_must_be_there() -> None:
     ("settings", "message"),
     [
         ({"ids": "same"}, "ids must be one of fresh, keyed, keep, got same"),
-        ({"time": "week"}, "time must be one of day, hour, keep, drop, got week"),
+        ({"time": "week"}, "time must be one of day, hour, keep, drop, shared, got week"),
         ({"ids": "keyed"}, "key must be a file of at least 16 secret bytes"),
         ({"ids": "keyed", "key": b"short"}, "key must be at least 16 secret bytes, got 5 bytes"),
         ({"key": KEY}, "ids must be keyed when a key is given"),

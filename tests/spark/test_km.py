@@ -187,6 +187,19 @@ def test_a_person_with_an_id_for_each_window_is_one_person(engine: Spark, tmp_pa
     assert (manifest.texts.n_texts, manifest.texts.n_of_one_person, manifest.texts.n_rows_of_one_person) == (3, 3, 6)
 
 
+def test_shared_times_are_the_starts_of_windows(engine: Spark, tmp_path: Path) -> None:
+    from datetime import datetime
+
+    times = [datetime(2024, 1, day, 7) for day in range(1, 15)]
+    rows = {"user": ["1"] * 14 + ["2"] * 14, "query": ["tea"] * 28, "time": times * 2}
+    log, method = QueryLog.from_frame(rows), Km(k=2, m=1, window="7d", columns=ColumnPolicy(time="shared"))  # type: ignore[arg-type]
+    engine.anonymize(method, engine.put(log), str(tmp_path / "release"))
+    assert verify(tmp_path / "release").holds
+    released = read_release(tmp_path / "release").log.frame["time"]
+    assert sorted(released) == sorted(method.anonymize(log).log.frame["time"])
+    assert released.n_unique() == 3
+
+
 N_EACH = 2
 """Rows of a user: there are as many parts as rows."""
 

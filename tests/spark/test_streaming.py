@@ -256,7 +256,7 @@ def test_a_python_process_that_starts_too_slowly_is_started_again(
 
 
 def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
-    swap = SwapStream(k=2, key=KEY)
+    swap = SwapStream(k=2, key=KEY, time="day")
     where = places_in(tmp_path)
     ann, bob = keyed(pl.Series(["ann", "bob"]), key=KEY)
     alone = [{"user": "ann", "query": f"tennis racket {i}", "time": f"2026-03-0{i} 07:00:00"} for i in (1, 2, 3)]

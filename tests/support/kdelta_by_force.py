@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from datetime import datetime
 from fractions import Fraction
 from itertools import combinations
 
@@ -31,7 +32,9 @@ def verify_kdelta_by_force(
             strict=True,
         )
     )
-    found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, k=promise.k)
+    has_days = promise.same_days and "time" in log.columns
+    days = log.frame["time"].to_list() if has_days else [None] * log.n_rows
+    found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, days, k=promise.k)
     if original is not None:
         if log.n_users > original.n_users:
             found.append(Witness(kind="invented", support=log.n_users, needed=original.n_users))
@@ -71,12 +74,14 @@ def _wide(objects: list[tuple[str, str, str]], cluster_of: dict[str, int], *, de
     return witnesses
 
 
-def _rare(objects: list[tuple[str, str, str]], cluster_of: dict[str, int], *, k: int) -> list[Witness]:
-    cells, first_row = defaultdict[str, list[tuple[int, str]]](list), dict[str, int]()
-    for row, (user, query, url) in enumerate(objects, start=1):
-        cells[user].append((cluster_of[query], url))
+def _rare(
+    objects: list[tuple[str, str, str]], cluster_of: dict[str, int], days: list[datetime | None], *, k: int
+) -> list[Witness]:
+    cells, first_row = defaultdict[str, list[tuple[int, str, datetime | None]]](list), dict[str, int]()
+    for row, ((user, query, url), day) in enumerate(zip(objects, days, strict=True), start=1):
+        cells[user].append((cluster_of[query], url, day))
         first_row.setdefault(user, row)
-    rows_with = defaultdict[frozenset[tuple[tuple[int, str], Fraction]], list[int]](list)
+    rows_with = defaultdict[frozenset[tuple[tuple[int, str, datetime | None], Fraction]], list[int]](list)
     for user, row in first_row.items():
         counts = Counter(cells[user])
         shares = frozenset((cell, Fraction(n, len(cells[user]))) for cell, n in counts.items())

@@ -67,7 +67,7 @@ _WINDOW = _Key(read=_window, is_enough=_covers, allowed="12h, 1d, 7d, 2w or none
 _KEYS: Mapping[str, Mapping[str, _Key]] = {
     "km": {"k": _AT_LEAST, "m": _COUNT, "window": _WINDOW, "items": _SAME},
     "transactions": {"k": _AT_LEAST},
-    "kdelta": {"k": _AT_LEAST, "delta": _AT_MOST, "same_texts": _FLAG},
+    "kdelta": {"k": _AT_LEAST, "delta": _AT_MOST, "same_texts": _FLAG, "same_days": _FLAG},
     "plink": {"p": _AT_MOST, "strict": _FLAG},
     "swap": {
         "k": _AT_LEAST,

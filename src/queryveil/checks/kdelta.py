@@ -173,6 +173,7 @@ class _Objects:
 
     - `user`, `query`, `url`: per row the number of its user, query and URL; URL 0 is no click.
     - `n_urls`: the number of URLs, with that of no click.
+    - `time`: per row the number of its time, if users are promised the same days; 0 for all rows otherwise.
     - `cluster_of`: the cluster of each query.
     - `first_row`: the first row of each query, counted from 1.
     """
@@ -180,13 +181,14 @@ class _Objects:
     user: Ints
     query: Ints
     url: Ints
+    time: Ints
     n_urls: int
     cluster_of: Ints
     first_row: Ints
 
 
-def _read_objects(log: QueryLog, *, clusters: str | None) -> _Objects:
-    """Return the rows of a log with users, queries, URLs and clusters numbered."""
+def _read_objects(log: QueryLog, *, clusters: str | None, with_times: bool) -> _Objects:
+    """Return the rows of a log with users, queries, URLs and clusters numbered, and times if they count."""
     queries = number(log.frame["query"])
     numbers = cluster_numbers(clusters, n_queries=len(queries.distinct))
     cluster_of = np.empty(len(numbers), np.int64)
@@ -197,10 +199,17 @@ def _read_objects(log: QueryLog, *, clusters: str | None) -> _Objects:
         user=number(log.frame["user"]).codes,
         query=queries.codes,
         url=urls.codes[1:],
+        time=_times_of(log) if with_times and "time" in log.columns else np.zeros(log.n_rows, np.int64),
         n_urls=len(urls.distinct),
         cluster_of=cluster_of,
         first_row=first_rows(queries.codes),
     )
+
+
+def _times_of(log: QueryLog) -> Ints:
+    """Return a number for the time of each row, rows without one having one of their own."""
+    times = log.frame["time"].dt.epoch("us")
+    return np.unique(times.fill_null(np.iinfo(np.int64).min).to_numpy(), return_inverse=True)[1]
 
 
 def first_rows(codes: Ints) -> Ints:
@@ -280,7 +289,7 @@ def verify_kdelta(
     'shares over 1 pair of cluster and URL are those of 1 user, 2 are needed (row 1)'
     """
     step("clusters")
-    objects = _read_objects(log, clusters=None if promise.same_texts else clusters)
+    objects = _read_objects(log, clusters=None if promise.same_texts else clusters, with_times=promise.same_days)
     n_wide, wide = _wide_clusters(objects, delta=promise.delta)
     step("shares")
     n_rare, rare = _rare_shares(objects, k=promise.k)
@@ -309,9 +318,11 @@ def _rare_shares(objects: _Objects, *, k: int) -> Found:
 def _shares(objects: _Objects) -> pl.Series:
     """Return per user a list of cells, ascending, each followed by the number of the user's rows in it.
 
-    The numbers are divided by their greatest common divisor: then they are equal if and only if the shares are.
+    Where days count, a cell on two days is two. The numbers are divided by their greatest common divisor: then they are
+    equal if and only if the shares are.
     """
     cell = objects.cluster_of[objects.query] * objects.n_urls + objects.url
+    cell = np.unique(cell, return_inverse=True)[1] * (int(objects.time.max(initial=0)) + 1) + objects.time
     counted = (
         pl.DataFrame({"user": objects.user, "cell": cell})
         .group_by("user", "cell")

@@ -8,6 +8,7 @@ text or an id of a user.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 
 import msgspec
 import polars as pl
@@ -20,7 +21,7 @@ from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
 from queryveil.checks.verdict import BESIDE, count
 from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
 from queryveil.errors import printable
-from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise
+from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise, parse_window
 from queryveil.release import MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
 
 REPORTS = ("report.html", "report.md", "report.json")
@@ -161,16 +162,18 @@ def _plain_name(name: str) -> str:
     return _RENAMED.sub("", re.sub("[\0\t\n\r]", " ", name))
 
 
-def finer_than(times: pl.Series, detail: TimeDetail) -> pl.Series:
-    """Return which times are more exact than they may be.
+def finer_than(times: pl.Series, detail: TimeDetail, *, window: str | None = None) -> pl.Series:
+    """Return which times are more exact than they may be; shared ones are days, or starts of windows.
 
     >>> from datetime import datetime
     >>> finer_than(pl.Series([datetime(2026, 3, 4), datetime(2026, 3, 4, 5)]), TimeDetail.DAY).to_list()
     [False, True]
     """
-    seconds = {TimeDetail.DAY: 86_400, TimeDetail.HOUR: 3_600}.get(detail)
+    seconds = {TimeDetail.DAY: 86_400, TimeDetail.SHARED: 86_400, TimeDetail.HOUR: 3_600}.get(detail)
     if seconds is None:
         return pl.Series([False]).new_from_index(0, len(times))
+    if detail is TimeDetail.SHARED and window is not None:
+        seconds = parse_window(window) // timedelta(seconds=1)
     return (times.dt.epoch("us") % (seconds * 1_000_000) != 0).fill_null(value=False)
 
 
@@ -178,7 +181,7 @@ def _times(release: Release, file: DataFile) -> Iterator[str]:
     detail = release.manifest.columns.time
     if isinstance(release.data, QueryLog) and "time" in release.data.columns:
         said = f"{file.name}: times are finer than {MANIFEST} says ({detail}) in"
-        yield from _rows(finer_than(release.data.frame["time"], detail), said)
+        yield from _rows(finer_than(release.data.frame["time"], detail, window=release.promise.window), said)
 
 
 def odd_ids(ids: pl.Series, kind: Ids, *, n_ids: int | None = None) -> pl.Series:
@@ -265,6 +268,10 @@ def _settings(manifest: Manifest) -> Iterator[str]:
                 said = 0.0
             if said != promised or isinstance(said, bool) is not isinstance(promised, bool):
                 yield f"{MANIFEST} promises {name}={promised}, and its settings say {_named(str(said))}"
+    is_of_days = isinstance(promise, KdeltaAnonymity) and promise.same_days
+    time = manifest.columns.time
+    if (time is TimeDetail.SHARED and not (is_of_days or promise.window)) or (is_of_days and not time.is_covered):
+        yield f"{MANIFEST} says of times that they are {time}, and promises something else of them"
     if isinstance(promise, KmAnonymity) and parameters.get("taxonomy") not in (None, False) and not promise.items:
         yield f"{MANIFEST} promises terms, and its settings say that they are nodes of a taxonomy"
 

@@ -206,7 +206,7 @@ class Columns:
 
     ids: str = setting("fresh", help="fresh, keyed or keep.", panel=_RELEASE)
     key: Path | None = setting(None, metavar="FILE", help="Secret for keyed ids.", panel=_RELEASE)
-    time: str = setting("drop", help="drop, day, hour or keep.", panel=_RELEASE)
+    time: str = setting("drop", help="drop, day, hour, keep or shared.", panel=_RELEASE)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_RELEASE)
 
     def policy(self, secret: bytes | None = None) -> queryveil.ColumnPolicy:

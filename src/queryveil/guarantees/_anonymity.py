@@ -114,6 +114,7 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
     - `delta`: within a cluster any two queries differ in at most this share of the URLs clicked for them (1 minus the
       Jaccard similarity), in the released log itself.
     - `same_texts`: whether every query is a cluster of its own.
+    - `same_days`: whether the shares are those of cells on each day, so that days are shared too.
 
     >>> print(KdeltaAnonymity(k=5, delta=0.5).in_words())
     Every person in this log has the same shares of queries and clicked URLs as at least 4 others, where queries count
@@ -123,6 +124,7 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
     k: int
     delta: float
     same_texts: bool = False
+    same_days: bool = False
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -130,15 +132,18 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
             raise BadParameter("delta", self.delta, allowed="between 0 and 1")
 
     def title(self) -> str:
-        return f"({self.k}, {'same texts' if self.same_texts else f'{self.delta:g}'}) k-delta-anonymity"
+        days = ", same days" if self.same_days else ""
+        return f"({self.k}, {'same texts' if self.same_texts else f'{self.delta:g}'}{days}) k-delta-anonymity"
 
     def in_words(self) -> str:
+        days = " on each day" if self.same_days else ""
         if self.same_texts:
-            same = "the same queries and clicked URLs, in the same shares"
+            same = f"the same queries and clicked URLs{days}, in the same shares"
             return f"Every person in this log has {same}, as at least {others(self.k)}."
         return (
-            f"Every person in this log has the same shares of queries and clicked URLs as at least {others(self.k)}, "
-            f"where queries count as the same if the URLs clicked for them differ by {100 * self.delta:.4g} % at most; "
+            f"Every person in this log has the same shares of queries and clicked URLs{days} as at least "
+            f"{others(self.k)}, where queries count as the same if the URLs clicked for them differ by "
+            f"{100 * self.delta:.4g} % at most; "
             "their texts may differ."
         )
 
@@ -150,7 +155,9 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
         )
         return (
             texts,
-            "The number of a person's rows and their days and times are not covered.",
+            "A day is one on which somebody of the group searched; the number of a person's rows is not covered."
+            if self.same_days
+            else "The number of a person's rows and their days and times are not covered.",
             "Rows may be made up or carry another text: no row may be taken for what a person did.",
             "What all of a group have in common is told of each of them.",
             ONE_RELEASE,

@@ -14,7 +14,7 @@ from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing.ancestors import Ancestors
-from queryveil.release import Ids, keyed, people_of_windows, window_numbers
+from queryveil.release import Ids, TimeDetail, keyed, people_of_windows, window_numbers
 from queryveil.text.histories import Histories
 from queryveil.text.tokens import Tokens, encode, hash_tokens
 
@@ -397,8 +397,9 @@ def _occurrences(tokens: Tokens) -> tuple[Int64s, Int64s]:
 
 
 def _moments(pair: "Pair") -> tuple[pl.Series, pl.Series] | None:
-    """Return the times of both, rounded as the release's are; None if one has none."""
-    unit, data = pair.release.manifest.columns.time.unit, pair.release.data
+    """Return the times of both, rounded as the release's are; None if one has none, or other people's."""
+    time, data = pair.release.manifest.columns.time, pair.release.data
+    unit = None if time is TimeDetail.SHARED else time.unit
     if unit is None or "time" not in pair.log.columns or "time" not in data.columns:
         return None
     step = unit // timedelta(microseconds=1)

@@ -40,6 +40,12 @@ class TimeDetail(StrEnum):
     HOUR = "hour"
     KEEP = "keep"
     DROP = "drop"
+    SHARED = "shared"
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether a promise covers what is released: no times, or days that users share."""
+        return self in (TimeDetail.DROP, TimeDetail.SHARED)
 
     @property
     def unit(self) -> timedelta | None:
@@ -49,6 +55,7 @@ class TimeDetail(StrEnum):
             TimeDetail.HOUR: timedelta(hours=1),
             TimeDetail.KEEP: timedelta(microseconds=1),
             TimeDetail.DROP: None,
+            TimeDetail.SHARED: timedelta(days=1),
         }[self]
 
     def truncate(self, times: pl.Series) -> pl.Series:
@@ -58,7 +65,7 @@ class TimeDetail(StrEnum):
         >>> TimeDetail.HOUR.truncate(pl.Series([datetime(2026, 3, 4, 15, 16, 17)])).item()
         datetime.datetime(2026, 3, 4, 15, 0)
         """
-        every = {TimeDetail.DAY: "1d", TimeDetail.HOUR: "1h"}.get(self)
+        every = {TimeDetail.DAY: "1d", TimeDetail.HOUR: "1h", TimeDetail.SHARED: "1d"}.get(self)
         return times if every is None else times.dt.truncate(every)
 
 
@@ -81,7 +88,8 @@ class ColumnPolicy:
 
     - `ids`: users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
       release (`keyed`), or stay as they are (`keep`).
-    - `time`: times are dropped, or against the promise cut to the `day`, the `hour`, or kept as they are (`keep`).
+    - `time`: times are dropped, or against the promise cut to the `day`, the `hour`, or kept as they are (`keep`);
+      `shared` are those that the promise covers, in kdelta days that equal users share, in km the starts of windows.
     - `keep`: other columns to release; any that is not named is dropped.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
@@ -108,12 +116,20 @@ class ColumnPolicy:
         if self.key is not None and len(self.key) < MIN_KEY_BYTES:
             raise BadParameter("key", f"{len(self.key)} bytes", allowed="at least 16 secret bytes")
 
-    def check(self, columns: list[str]) -> None:
-        """Raise if a column to keep is not there."""
+    def check(self, columns: list[str], *, shares_days: bool = False) -> None:
+        """Raise if a column to keep is not there, or if days are to be shared and the method cannot do it."""
+        if not shares_days:
+            self.check_not_shared()
         for name in self.keep:
             if name not in columns:
                 there = ", ".join(column for column in ("rank", "url") if column in columns) or "none here"
                 raise BadParameter("keep", name, allowed=f"columns of the log, such as {there}")
+
+    def check_not_shared(self) -> None:
+        """Raise if days are to be shared."""
+        if self.time is TimeDetail.SHARED:
+            able = "kdelta, and km with a window, release days that users share"
+            raise BadParameter("time", "shared", allowed=f"drop, day, hour or keep here; only {able}")
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
         """Return what is done with the columns of a log; `protected` are those that the promise covers."""
@@ -145,8 +161,8 @@ class ColumnPolicy:
         return found
 
     def n_alone(self, released: pl.DataFrame) -> int | None:
-        """Return how many released users have a set of times that no other user has; None if no times are released."""
-        return n_alone_by_time(released) if "time" in released.columns and self.time is not TimeDetail.DROP else None
+        """Return how many released users have a set of times that nobody else has; None if the promise covers them."""
+        return n_alone_by_time(released) if "time" in released.columns and not self.time.is_covered else None
 
     def released_names(self, columns: Iterable[str], *, protected: tuple[str, ...] = ()) -> list[str]:
         """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones."""

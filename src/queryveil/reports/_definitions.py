@@ -73,13 +73,14 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs="",
                 paper=_PARTITION if method == "partition" else _CLUMP,
             )
-        case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts):
+        case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts, same_days=same_days):
+            pairs = "pairs of query cluster and URL on each day" if same_days else "pairs of query cluster and URL"
             same = "each query being a cluster of its own" if same_texts else "clusters no wider than δ"
             return Source(
                 name=f"kδ-anonymity, k = {k}, δ = {delta:g}",
                 definition=f"For every user there are at least k - 1 = {k - 1} other users who are δ-similar, based on "
                 "their query records.",
-                differs=f"Stricter: the shares over pairs of query cluster and URL are not similar but equal, {same}.",
+                differs=f"Stricter: the shares over {pairs} are not similar but equal, {same}.",
                 paper="Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. "
                 "Conference on Information and Knowledge Management (CIKM), 2009, definition 1",
             )

@@ -214,6 +214,7 @@ _TIMES = {
     TimeDetail.HOUR: "cut to the hour",
     TimeDetail.KEEP: "exact",
     TimeDetail.DROP: "not released",
+    TimeDetail.SHARED: "days that several people share, as the promise says",
 }
 _QUERIES = {
     "km": "terms were deleted until the promise held",

@@ -63,6 +63,7 @@ class StreamSettings(LineSettings):
 
     def __post_init__(self) -> None:
         LineSettings.__post_init__(self)
+        self.columns.check_not_shared()
         if self.columns.ids is Ids.FRESH:
             raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
         if self.format is not None and read.parse_choice(Format, self.format, name="format") not in LINE_FORMATS:

@@ -18,7 +18,8 @@ from queryveil import errors, progress, rng
 from queryveil.data import Int8s, Int32s
 from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
-from queryveil.release import Counts, TextCounts, ids_per_window
+from queryveil.methods.km.km import window_starts
+from queryveil.release import Counts, TextCounts, TimeDetail, ids_per_window
 from queryveil.release.texts import counted
 from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
@@ -50,10 +51,13 @@ def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None,
         yield pa.RecordBatch.from_arrays([batch["user"], batch["window"], lists], schema=schema)
 
 
-def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
+def rewrite_queries(
+    rows: DataFrame, kept: DataFrame, *, window: str | None, by_blanks: bool, starts: bool = False
+) -> DataFrame:
     """Return the rows whose queries have a term left, with these terms alone.
 
-    With windows users get a name for each, so that nobody can be followed from one to the next.
+    With windows users get a name for each, so that nobody can be followed from one to the next, and with `starts` the
+    times are those at which windows begin.
     """
     inside = _executors.arrow_schema(rows)
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
@@ -66,12 +70,19 @@ def rewrite_queries(rows: DataFrame, kept: DataFrame, *, window: str | None, by_
     both = both.repartition("user")
     like = _executors.arrow_schema(both)
     return map_batches(
-        both, _rewrite_batches, inside, window=window, by_blanks=by_blanks, like=like, names=rows.columns
+        both,
+        _rewrite_batches,
+        inside,
+        window=window,
+        by_blanks=by_blanks,
+        starts=starts,
+        like=like,
+        names=rows.columns,
     )
 
 
 def _rewrite_batches(
-    batches: Batches, *, window: str | None, by_blanks: bool, like: pa.Schema, names: list[str]
+    batches: Batches, *, window: str | None, by_blanks: bool, starts: bool, like: pa.Schema, names: list[str]
 ) -> Batches:
     both = _executors.to_polars(batches, like=like)
     kept = both.filter(~pl.col(_IS_ROW)).select("user", pl.col(_WINDOW).alias("window"), _KEPT)
@@ -86,6 +97,8 @@ def _rewrite_batches(
     found = entries.join(granted, on=["owner", "term"], how="left", maintain_order="left")["stays"]
     word = np.where(found.fill_null(value=False).to_numpy(), histories.terms, -1).astype(np.int32)
     out = rows.with_columns(rewrite(tokens, owners, histories, word, tokens.vocabulary).alias("query"))
+    if window is not None and starts:
+        out = out.with_columns(window_starts(out, window))
     if window is not None:
         out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
     table = out.filter(pl.col("query") != "").to_arrow()
@@ -119,7 +132,7 @@ def _count_texts(batches: Batches) -> Batches:
 
 def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.ClusterRelease:
     """Return the rows of a release that keeps the promise."""
-    method.columns.check(log.columns)
+    method.columns.check(log.columns, shares_days=method.window is not None)
     if method.window is not None and "time" not in log.columns:
         raise errors.BadParameter("window", method.window, allowed="left out for a log without times")
     by_blanks = log.layout.terms_are_items
@@ -133,7 +146,8 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
     vocabulary = _histories.count_terms(histories, k=method.k, window=method.window)
     kept, n_terms, notes = _best(method, histories, vocabulary, scratch=scratch)
     progress.step("writing queries")
-    rewritten = rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks)
+    starts = method.columns.time is TimeDetail.SHARED
+    rewritten = rewrite_queries(rows, kept, window=method.window, by_blanks=by_blanks, starts=starts)
     rewritten = stored(rewritten, f"{scratch}/released")
     released = _writing.release_rows(rewritten, method.columns, seed=method.seed)
     n_without_before = vocabulary.n_rows_without_terms

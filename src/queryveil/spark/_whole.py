@@ -106,7 +106,7 @@ def _wrong(batches: Batches, *, manifest: Manifest, extra: list[str], n_users: i
             counts[f"column {name}"] += frame.height - frame[name].null_count()
         if "time" in frame.columns:
             times = frame["time"].cast(pl.Datetime("us"))
-            counts[_TIMES] += int(whole.finer_than(times, manifest.columns.time).sum())
+            counts[_TIMES] += int(whole.finer_than(times, manifest.columns.time, window=manifest.promise.window).sum())
         if not is_plain:
             counts[_IDS] += int(whole.odd_ids(frame["user"], manifest.columns.ids, n_ids=n_users).sum())
         counts[_TEXTS] += int(whole.untidy(frame["query"], manifest.promise, method=manifest.method).sum())

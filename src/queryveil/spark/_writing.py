@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
-from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, TimeDetail, sum_of_parts
+from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, sum_of_parts
 from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
 from queryveil.spark._storage import Storage
 
@@ -85,7 +85,7 @@ def release_rows(
 
 def n_alone(released: ReleasedRows, policy: ColumnPolicy) -> int | None:
     """Return how many released users have a set of times that no other user has, as `ColumnPolicy.n_alone` does."""
-    if policy.time is TimeDetail.DROP or "time" not in released.frame.columns:
+    if policy.time.is_covered or "time" not in released.frame.columns:
         return None
     timed = released.frame.where(F.col("time").isNotNull())
     sets = timed.groupBy("user").agg(F.sort_array(F.collect_set("time")).alias("times"))

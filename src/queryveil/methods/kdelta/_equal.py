@@ -14,7 +14,7 @@ from queryveil.data.rows import Rows, group
 from queryveil.errors import TooFewUsers
 from queryveil.methods.kdelta import _groups, _shared_kernels
 from queryveil.methods.kdelta._clusters import Repair
-from queryveil.methods.kdelta._groups import Grouping, edits_between, matching
+from queryveil.methods.kdelta._groups import edits_between, matching
 from queryveil.methods.kdelta._objects import Centroids, Holdings, Objects, cells_of, hold
 
 
@@ -83,37 +83,43 @@ def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Centroids:
     return _shared_kernels.choose_profiles(Rows(ptr, grouped[members]), holdings)
 
 
-def shared_texts(
-    user: Int32s,
-    cell: Int32s,
-    query: Int32s,
-    want: Holdings,
-    grouping: Grouping,
-    *,
-    asked_by: Int64s,
-    rng: np.random.Generator,
-) -> Int32s:
-    """Return the queries of the rows so that a group's users have the same ones in the same shares.
+def places_in_group(
+    user: Int32s, cell: Int32s, group_of: Int32s, *, times: Int64s, n_cells: int, rng: np.random.Generator
+) -> Int64s:
+    """Return the place of each row in its user's group: every member has the same number of rows in each, as shares.
 
-    A group's centroid has a place for each of its rows in a cell, and every user some multiple of these. A place takes,
-    of the queries of the group's rows that are drawn for it, the one that most users asked.
+    A group has some places in each cell, and a user each of them `times` over. Which row takes which is drawn.
     """
-    times = want.n_rows // grouping.centroids.n_rows[grouping.group_of]
-    n_places = want.counts // times[want.entry_user]
-    have = hold(user, cell, n_users=want.n_users, n_cells=want.n_cells)
-    places = want._replace(counts=n_places)
+    have = hold(user, cell, n_users=len(times), n_cells=n_cells)
+    n_places = have.counts // times[have.entry_user]
     order = np.lexsort((rng.random(len(user)), cell, user))
     number = np.arange(len(user)) - np.repeat(np.cumsum(have.counts) - have.counts, have.counts)
     place = np.empty(len(user), np.int64)
-    place[order] = number % np.repeat(matching(have, places), have.counts)
-    pair = grouping.group_of[user].astype(np.int64) * want.n_cells + cell
-    _, place_of = np.unique(pair * (int(place.max(initial=0)) + 1) + place, return_inverse=True)
+    place[order] = number % np.repeat(n_places, have.counts)
+    pair = group_of[user].astype(np.int64) * n_cells + cell
+    places: Int64s = np.unique(pair * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1]
+    return places
+
+
+def shared_texts(query: Int32s, place_of: Int64s, *, asked_by: Int64s, rng: np.random.Generator) -> Int32s:
+    """Return the queries of the rows so that a group's users have the same ones in the same shares.
+
+    A place takes, of the queries of its rows, the one that most users asked.
+    """
     # Privacy: a query that one person asked is taken only where nobody asked another.
     # Of the rows of a place the last one written stays.
-    rising = np.lexsort((rng.random(len(user)), asked_by[query]))
+    rising = np.lexsort((rng.random(len(query)), asked_by[query]))
     text = np.empty(int(place_of.max(initial=-1)) + 1, np.int32)
     text[place_of[rising]] = query[rising]
     return text[place_of]
+
+
+def shared_days(time_source: Int64s, place_of: Int64s, *, rng: np.random.Generator) -> Int64s:
+    """Return the row that each row has its day from: in each place that of one of its rows, drawn equiprobably."""
+    drawn = rng.permutation(len(time_source))
+    source = np.empty(int(place_of.max(initial=-1)) + 1, np.int64)
+    source[place_of[drawn]] = time_source[drawn]
+    return source[place_of]
 
 
 _N_REGROUPINGS = 3
@@ -122,10 +128,11 @@ _N_REGROUPINGS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """The rows to release, the query of each, and each query's cluster among them."""
+    """The rows to release, the query of each, the row its day is from, and each query's cluster among them."""
 
     rows: ReleasedRows
     query: Int32s
+    day_source: Int64s
     part: Int64s
     n_added: int = 0
     n_exchanged: int = 0
@@ -160,15 +167,25 @@ def nothing(cluster: Int32s) -> Outcome:
     """Return the outcome of an empty log."""
     none = np.zeros(0, np.int64)
     rows = ReleasedRows(user=none.astype(np.int32), source=none, time_source=none)
-    return Outcome(rows=rows, query=none.astype(np.int32), part=cluster.astype(np.int64), measures={"groups": 0})
+    return Outcome(
+        rows=rows, query=none.astype(np.int32), day_source=none, part=cluster.astype(np.int64), measures={"groups": 0}
+    )
 
 
 def equal_by_edits(
-    table: Table, *, k: int, delta: float, rounded: bool, best: bool, same_texts: bool, rng: np.random.Generator
+    table: Table,
+    *,
+    k: int,
+    delta: float,
+    rounded: bool,
+    best: bool,
+    same_texts: bool,
+    same_days: bool,
+    rng: np.random.Generator,
 ) -> Outcome:
     """Add and suppress rows until each group has its centroid's shares, or nearly, where they are `rounded`.
 
-    With `same_texts` they have them of texts too, and each text is a cluster of its own.
+    With `same_texts` they have them of texts too, and each text is a cluster of its own; with `same_days` of days.
     """
     table.check_enough(k)
     have = table.hold()
@@ -187,9 +204,13 @@ def equal_by_edits(
     added = added_rows(table.user, table.cell, have, want, rng=rng)
     rows = ReleasedRows(*(np.concatenate([mine, new]) for mine, new in zip(own, added, strict=True)))
     before, cell = table.query[rows.source], table.cell[rows.source]
+    place_of = rows.source
+    if same_texts or same_days:
+        times = want.n_rows // grouping.centroids.n_rows[grouping.group_of]
+        place_of = places_in_group(rows.user, cell, grouping.group_of, times=times, n_cells=table.n_cells, rng=rng)
     if same_texts:
         part = np.arange(len(table.cluster))
-        query = shared_texts(rows.user, cell, before, want, grouping, asked_by=table.asked_by, rng=rng)
+        query = shared_texts(before, place_of, asked_by=table.asked_by, rng=rng)
     else:
         progress.step("clustering what is released")
         repair = Repair(table.cluster, delta=delta)
@@ -210,6 +231,7 @@ def equal_by_edits(
     return Outcome(
         rows=rows,
         query=query,
+        day_source=shared_days(rows.time_source, place_of, rng=rng) if same_days else rows.time_source,
         part=part,
         n_added=edits.n_added,
         n_exchanged=int((query != before).sum()),
@@ -218,8 +240,8 @@ def equal_by_edits(
     )
 
 
-def equal_by_suppression(table: Table, *, k: int, delta: float, rng: np.random.Generator) -> Outcome:
-    """Suppress rows until each group has equal shares; nothing is added or exchanged."""
+def equal_by_suppression(table: Table, *, k: int, delta: float, same_days: bool, rng: np.random.Generator) -> Outcome:
+    """Suppress rows until each group has equal shares, with `same_days` of days too; nothing is added or exchanged."""
     table.check_enough(k)
     repair = Repair(table.cluster, delta=delta)
     pair = table.cell.astype(np.int64) * len(table.cluster) + table.query
@@ -247,7 +269,21 @@ def equal_by_suppression(table: Table, *, k: int, delta: float, rng: np.random.G
         "suppressions_per_user": round(n_suppressed / table.n_users, 4),
     }
     own = ReleasedRows(user=table.user[rows], source=rows, time_source=rows)
-    return Outcome(rows=own, query=table.query[rows], part=repair.part, n_suppressed=n_suppressed, measures=measures)
+    day_source = rows
+    if same_days:
+        have = table.hold(rows)
+        times = np.ones(table.n_users, np.int64)
+        times[users] = np.gcd.reduceat(have.counts, have.user_cells.ptr[users])
+        place_of = places_in_group(own.user, table.cell[rows], group_of, times=times, n_cells=table.n_cells, rng=rng)
+        day_source = shared_days(rows, place_of, rng=rng)
+    return Outcome(
+        rows=own,
+        query=table.query[rows],
+        day_source=day_source,
+        part=repair.part,
+        n_suppressed=n_suppressed,
+        measures=measures,
+    )
 
 
 def _sizes(group_of: Int32s) -> dict[str, float]:

@@ -67,8 +67,9 @@ class Kdelta(KdeltaSettings):
 
     Promise: every user has the same shares of rows in each pair of a query cluster and a URL as at least k-1 others,
     and in the released log any two queries of a cluster differ in at most `delta` of their clicked URLs.
-    Not promised: anything about times and the number of a user's rows; nor that a query was asked by more than one
-    person, unless `min_query_users` asks for it. Queries are released in lower case with single blanks.
+    Not promised: anything about the number of a user's rows; nor about times, unless `columns` asks for `shared` ones:
+    then the shares are those on each day, and a group's days are drawn from its users' own. Nor that a query was asked
+    by more than one person, unless `min_query_users` asks for it. Queries leave in lower case with single blanks.
 
     - k: users who must have the same shares, 2 or more
     - delta: how far the clicked URLs of two queries of a cluster may differ, 0 (the same URLs) to 1
@@ -95,6 +96,8 @@ class Kdelta(KdeltaSettings):
     def __post_init__(self) -> None:
         check_settings(self)
         KdeltaAnonymity(k=self.k, delta=self.delta)
+        if self.mode == "paper":
+            self.columns.check_not_shared()
         if self.mode == "paper" and not (self.additions and not self.same_texts):
             raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
         check_seed(self.seed)
@@ -105,8 +108,12 @@ class Kdelta(KdeltaSettings):
         if self.mode == "paper":
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
         if self.same_texts:
-            return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True)
-        return KdeltaAnonymity(k=self.k, delta=self.delta)
+            return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True, same_days=self._shares_days)
+        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days)
+
+    @property
+    def _shares_days(self) -> bool:
+        return self.columns.time is TimeDetail.SHARED
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -115,7 +122,7 @@ class Kdelta(KdeltaSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
-        self.columns.check(log.columns)
+        self.columns.check(log.columns, shares_days=self.mode == "exact")
         check_queries(log, method="kdelta")
         rng = generator(self.seed)
         progress.step("reading queries")
@@ -184,7 +191,7 @@ class Kdelta(KdeltaSettings):
     def _make_equal(self, objects: Objects, cluster: Int32s, rng: np.random.Generator) -> Outcome:
         table = Table(objects, cluster)
         if not self.additions:
-            return equal_by_suppression(table, k=self.k, delta=self.delta, rng=rng)
+            return equal_by_suppression(table, k=self.k, delta=self.delta, same_days=self._shares_days, rng=rng)
         return equal_by_edits(
             table,
             k=self.k,
@@ -192,6 +199,7 @@ class Kdelta(KdeltaSettings):
             rounded=self.mode == "paper",
             best=self.centroids == "best",
             same_texts=self.same_texts,
+            same_days=self._shares_days,
             rng=rng,
         )
 
@@ -223,7 +231,7 @@ def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s)
         user=frame["user"].gather(time_place), query=objects.texts.gather(outcome.query)
     )
     if "time" in frame.columns:
-        out = out.with_columns(time=frame["time"].gather(time_place))
+        out = out.with_columns(time=frame["time"].gather(objects.place[outcome.day_source]))
     if "url" in frame.columns:
         number = pl.Series(url).to_frame("number").select(pl.when(pl.col("number") >= 0).then("number")).to_series()
         out = out.with_columns(url=objects.urls.gather(number).cast(pl.String))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,7 +40,7 @@ class Km(KmSettings):
 
     Promise: (k, m)-anonymity of the terms each user keeps.
     Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query. Times are
-    dropped unless they are asked for.
+    dropped unless they are asked for; `shared` releases the start of a row's window, which the promise covers.
 
     - k: users who must share a combination of terms, 2 or more
     - m: terms that an attacker may know; None: whole histories are shared by k users
@@ -69,6 +70,8 @@ class Km(KmSettings):
             raise BadParameter("m", "none", allowed="a number with a taxonomy; clump makes whole histories alike")
         check_values(self.target, self.values)
         check_seed(self.seed)
+        if self.window is None:
+            self.columns.check_not_shared()
         if self.window is not None and self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
         unit = self.columns.time.unit
@@ -86,7 +89,7 @@ class Km(KmSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
-        self.columns.check(log.columns)
+        self.columns.check(log.columns, shares_days=self.window is not None)
         rng = generator(self.seed)
         removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         people = without_bots(log, threshold=self.bot_threshold, removed=removed)
@@ -108,6 +111,8 @@ class Km(KmSettings):
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
             frame = frame.with_columns(ids_per_window(frame["user"], windows_of(frame, self.window)))
+        if self.window is not None and self.columns.time is TimeDetail.SHARED:
+            frame = frame.with_columns(window_starts(frame, self.window))
         out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
 
         n_empty = int((tokens.query_terms.lengths[tokens.row_query] == 0).sum())
@@ -239,6 +244,13 @@ def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
     length = parse_window(window) // parse_window("1h") * 3_600_000_000
     number = np.where(frame["time"].is_null().to_numpy(), -(2**40), microseconds // length)
     return pl.Series(number)
+
+
+def window_starts(frame: pl.DataFrame, window: str) -> pl.Series:
+    """Return the first moment of each row's window; none for rows without a time."""
+    length = parse_window(window) // timedelta(microseconds=1)
+    time = frame["time"]
+    return (time.to_physical() // length * length).cast(time.dtype).rename("time")
 
 
 GONE = -1

@@ -80,7 +80,8 @@ class SwapStream(PoolRules):
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _ = self._pools, self._columns
+        _ = self._pools
+        self._columns.check_not_shared()
         check_unclassified(self.unclassified)
         if self.remembered is None:
             raise BadParameter("remembered", "none", allowed="1 or more events")
