@@ -23,7 +23,8 @@ queries = st.sampled_from(["", "a", "A", " a", "b", "c", "ö", "o\u0308", "\U000
 urls = st.sampled_from([None, "", "u", "v", "w", "x"])
 rows_of_chance = st.lists(st.tuples(users, queries, urls), max_size=30)
 deltas = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.9, 1.0])
-promises = st.builds(KdeltaAnonymity, k=st.integers(2, 4), delta=deltas)
+distances = st.sampled_from([0.0, 0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9])
+promises = st.builds(KdeltaAnonymity, k=st.integers(2, 4), delta=deltas, max_distance=distances)
 
 
 @st.composite

@@ -61,6 +61,20 @@ def test_the_papers_rounding_promises_nothing_and_cannot_be_verified(
     assert refused("verify", tmp_path / "out").startswith("nothing to verify, this release promises nothing")
 
 
+def test_shares_that_differ_by_so_much_at_most_are_promised_and_expected_by_name(
+    run: Run, log_file: Path, tmp_path: Path
+) -> None:
+    for i, options in enumerate(([], ["--mode", "paper"])):
+        folder = tmp_path / f"out{i}"
+        done = run("anonymize", "kdelta", log_file, "-o", folder, "--k", 3, "--max-distance", 0.5, *options)
+        assert done.returncode == 0
+        assert "as at least 2 others, but for 50 % of them at most" in done.stdout
+        assert "with D up to 0.5 holds for" in run("verify", folder, "--original", log_file).stdout
+        assert run("verify", folder, "--expect", "kdelta k=3 max_distance=0.5").returncode == 0
+        weaker = "max_distance=0.5 is promised, and max_distance=0.0 or less is expected"
+        assert weaker in run("verify", folder, "--expect", "kdelta k=3").stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

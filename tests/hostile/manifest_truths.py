@@ -72,7 +72,13 @@ def truth_of_dropping(base: Base, at: Place, old: Any) -> tuple[Truth, str]:
         other = base.manifest
         set_value(other, at, 0)
         return _of_noise(base, path, old, 0, other)
-    if path in ("promise/window", "promise/strict", "promise/same_texts", "promise/remembered"):
+    if path in (
+        "promise/window",
+        "promise/strict",
+        "promise/same_texts",
+        "promise/max_distance",
+        "promise/remembered",
+    ):
         return ("true", "this is what is meant where nothing is said") if not old else ("false", "")
     if top == "parameters" and at[1] not in _promised(said) and not is_dp:
         return "true", _LESS

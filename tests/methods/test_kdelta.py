@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.house_rules import keep_the_house_rules
-from tests.support.plain_kdelta import clicks_of, diameter, shares
+from tests.support.plain_kdelta import clicks_of, diameter, shares, user_distance
 
-from queryveil.checks import verify
+from queryveil.checks import verify, verify_kdelta
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.methods.kdelta import Kdelta
+from queryveil.methods.kdelta._equal import Table, added_rows
+from queryveil.methods.kdelta._objects import hold, read_objects
 from queryveil.release import ColumnPolicy, Release, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing import tiny_log
@@ -39,6 +42,8 @@ METHODS = [
     Kdelta(k=3, additions=False, delta=0.8, min_query_users=2),
     Kdelta(k=2, same_texts=True, min_cluster_users=1),
     Kdelta(k=2, same_texts=True, additions=False, min_cluster_users=1),
+    Kdelta(k=2, max_distance=0.4, min_cluster_users=1),
+    Kdelta(k=3, mode="paper", max_distance=0.5, min_cluster_users=1),
 ]
 SHARED = ColumnPolicy(ids="keep", time="shared")  # type: ignore[arg-type]
 
@@ -60,7 +65,7 @@ def asked(log: QueryLog) -> Counter[tuple[str, str, str | None]]:
     return Counter((user, " ".join(query.lower().split()), url or None) for user, query, url in rows)
 
 
-def broken(release: Release, *, k: int, delta: float) -> list[str]:
+def broken(release: Release, *, k: int, delta: float, max_distance: float = 0.0) -> list[str]:
     """Return what a release breaks of the definition, read from its rows and its clusters."""
     rows = released(release)
     queries = sorted({query for _, query, _ in rows})
@@ -83,8 +88,9 @@ def broken(release: Release, *, k: int, delta: float) -> list[str]:
         assert all(day is None or day == datetime(day.year, day.month, day.day) for day in days)
     for (user, query, url), day in zip(rows, days, strict=True):
         cells.setdefault(user, Counter())[cluster[query], url, day] += 1
-    alike = Counter(frozenset(shares(mine).items()) for mine in cells.values())
-    return found + ["shares of fewer than k users" for n in alike.values() if n < k]
+    limit = Fraction(max_distance) + (Fraction(1, 10**9) if max_distance else 0)
+    near = [sum(user_distance(mine, other) <= limit for other in cells.values()) for mine in cells.values()]
+    return found + ["shares of fewer than k users" for n in near if n < k]
 
 
 def anonymize(method: Kdelta, log: QueryLog) -> Release | None:
@@ -102,11 +108,14 @@ def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: 
     release = anonymize(method, log)
     if release is not None:
         delta = 0.0 if method.same_texts else method.delta
-        assert release.promise == KdeltaAnonymity(k=method.k, delta=delta, same_texts=method.same_texts)
-        assert not broken(release, k=method.k, delta=delta)
+        near = method.max_distance
+        promise = KdeltaAnonymity(k=method.k, delta=delta, same_texts=method.same_texts, max_distance=near)
+        assert release.promise == promise
+        assert not broken(release, k=method.k, delta=delta, max_distance=near)
+        assert verify_kdelta(release.log, promise, clusters=release.manifest.query_clusters, original=log).holds
 
 
-@pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
+@pytest.mark.parametrize("method", [each for each in METHODS if not each.max_distance])
 @examples(25)
 @given(log=clicked_logs())
 def test_groups_of_k_share_their_days_where_that_is_asked_for(method: Kdelta, log: QueryLog) -> None:
@@ -147,6 +156,8 @@ def test_true_days_put_back_are_found(tmp_path: Path) -> None:
 def test_days_that_are_shared_need_exact_groups() -> None:
     with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
         Kdelta(mode="paper", columns=SHARED)
+    with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
+        Kdelta(max_distance=0.2, columns=SHARED)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
@@ -237,6 +248,24 @@ def test_an_added_query_is_drawn_equiprobably_from_the_rows_of_the_cell() -> Non
     assert 230 < added.count("teas") < 370
 
 
+def test_whoever_lacks_rows_of_a_cell_repeats_the_own_ones() -> None:
+    rows = [*[("u1", "tea", "t")] * 4, ("u2", "teas", "t"), ("u2", "milk", "m")]
+    release = Kdelta(k=2, columns=KEEP, min_cluster_users=1, centroids="paper").anonymize(clicked(rows))
+    assert Counter(released(release)) == Counter([*rows[:4], *[("u2", "teas", "t")] * 2])
+
+
+def test_whoever_lacks_a_cell_gets_what_somebody_has_there_who_asks_as_often() -> None:
+    often, twice = [("u1", "tea", "t")] * 9, [("u2", "teas", "t"), ("u2", "green tea", "t")]
+    needy = [("u3", "milk", "m"), ("u3", "milk", "m"), ("u4", "milk", "m"), ("u4", "milk", "m"), ("u4", "cup", "c")]
+    have = Table(read_objects(clicked([*often, *twice, *needy]).frame), np.zeros(5, np.int32))
+    want = hold(np.repeat([2, 3], [2, 10]).astype(np.int32), np.full(12, have.cell[0]), n_users=4, n_cells=have.n_cells)
+    for seed in range(5):
+        new = added_rows(have.user, have.cell, have.hold(), want, rng=np.random.default_rng(seed))
+        assert sorted(new.source[new.user == 2].tolist()) == [9, 10]
+        # Nobody has ten: the nine of the first are repeated.
+        assert set(new.source[new.user == 3].tolist()) == set(range(9))
+
+
 def test_queries_differ_by_text_alone_where_nobody_clicked() -> None:
     release = Kdelta(k=2).anonymize(tiny_log())
     assert "no clicks: queries are alike only if their texts are the same" in release.manifest.warnings
@@ -312,6 +341,8 @@ def test_better_centroids_save_edits_on_a_made_up_log(like: str) -> None:
         ({"mode": "nearly"}, "mode must be exact or paper, got nearly"),
         ({"centroids": "any"}, "centroids must be best or paper, got any"),
         ({"mode": "paper", "additions": False}, "mode must be exact with --no-additions and with --same-texts"),
+        ({"max_distance": 1.0}, "max_distance must be 0 or more and below 1, got 1.0"),
+        ({"max_distance": 0.1, "same_texts": True}, "max_distance must be 0 with --no-additions and with --same-texts"),
         ({"min_query_users": 0}, "min_query_users must be 1 or more, got 0"),
         ({"min_cluster_users": 0}, "min_cluster_users must be 1 or more, got 0"),
         ({"bot_threshold": 0}, "bot_threshold must be 1 or more"),
@@ -360,6 +391,28 @@ def test_of_the_same_texts_the_one_that_most_people_asked_is_taken() -> None:
     release = Kdelta(k=5, same_texts=True).anonymize(clicked(rows))
     assert [query for _, query, _ in released(release)] == ["tea"] * 5
     assert release.manifest.changed["queries_exchanged"] == 2
+
+
+def test_of_the_same_texts_one_that_a_single_person_asked_is_taken_only_if_the_cell_has_no_other() -> None:
+    alone = [("u1", "tea of jo", "t"), ("u2", "tea of flo", "t")]
+    many = [(f"u{i}", "tea", "t") for i in range(3, 13) for _ in range(5)]
+    release = Kdelta(k=2, same_texts=True, columns=KEEP, seed=1).anonymize(clicked([*alone, *many]))
+    assert {query for _, query, _ in released(release)} == {"tea"}
+    assert release.manifest.measures["queries_of_one_user"] == 0
+    # Of two texts that one person each asked, one must be taken.
+    lonely = Kdelta(k=2, same_texts=True).anonymize(clicked(alone))
+    assert lonely.manifest.measures["queries_of_one_user"] == 1
+
+
+def test_shares_that_may_differ_save_edits() -> None:
+    rows = [("u1", f"q{i}", f"u{i}") for i in range(10)] + [("u2", f"q{i}", f"u{i}") for i in range(5, 15)]
+    added = {
+        near: Kdelta(k=2, max_distance=near, min_cluster_users=1, seed=1).anonymize(clicked(rows)).manifest
+        for near in (0.0, 0.2, 0.4)
+    }
+    # Each has half of the rows in common; a fifth, then two fifths of ten rows may be their own.
+    assert [each.changed["rows_added"] for each in added.values()] == [5, 4, 3]
+    assert added[0.4].measures["largest_distance_left"] <= 0.2
 
 
 @examples(60)

@@ -97,6 +97,22 @@ def test_arrays_and_plain_python_aim_at_the_same_counts(counts: Users, k: int, s
             assert abs(left[user] - float(user_distance(as_counters(rounded)[user], centroid))) < 1e-12
 
 
+@examples(40)
+@given(users(), st.integers(2, 5), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.booleans())
+def test_near_counts_lie_half_the_distance_from_the_centroid(counts: Users, k: int, near: float, rounded: bool) -> None:
+    if len(counts) < k:
+        return
+    have, rng = held(counts), np.random.default_rng(1)
+    grouping = improve(have, form(have, k=k), rng=rng)
+    found = _groups.near_counts(have, grouping, max_distance=near, rounded=rounded, rng=rng)
+    exact = _groups.exact_counts(have, grouping)
+    for user, mine in enumerate(as_counters(found)):
+        assert float(user_distance(mine, centroids(grouping)[grouping.group_of[user]])) <= near / 2 + 1e-9
+    if not rounded:
+        assert found.n_rows.tolist() == exact.n_rows.tolist()
+        assert n_edits(have, found) <= n_edits(have, exact)
+
+
 @given(users(), st.integers(2, 5), st.integers(0, 3))
 def test_better_groups_keep_k(counts: Users, k: int, seed: int) -> None:
     if len(counts) < k:

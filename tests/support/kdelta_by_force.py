@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 from queryveil.checks.kdelta import cluster_numbers, urls_of, widest_allowed
 from queryveil.checks.tokens import folded
@@ -34,7 +35,7 @@ def verify_kdelta_by_force(
     )
     has_days = promise.same_days and "time" in log.columns
     days = log.frame["time"].to_list() if has_days else [None] * log.n_rows
-    found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, days, k=promise.k)
+    found = _wide(objects, cluster_of, delta=promise.delta) + _rare(objects, cluster_of, days, promise=promise)
     if original is not None:
         if log.n_users > original.n_users:
             found.append(Witness(kind="invented", support=log.n_users, needed=original.n_users))
@@ -74,8 +75,18 @@ def _wide(objects: list[tuple[str, str, str]], cluster_of: dict[str, int], *, de
     return witnesses
 
 
+def _distance(one: frozenset[tuple[Any, Fraction]], other: frozenset[tuple[Any, Fraction]]) -> Fraction:
+    """Return D of two vectors of shares."""
+    mine, theirs, zero = dict(one), dict(other), Fraction(0)
+    return sum((abs(mine.get(c, zero) - theirs.get(c, zero)) for c in mine.keys() | theirs.keys()), zero) / 2
+
+
 def _rare(
-    objects: list[tuple[str, str, str]], cluster_of: dict[str, int], days: list[datetime | None], *, k: int
+    objects: list[tuple[str, str, str]],
+    cluster_of: dict[str, int],
+    days: list[datetime | None],
+    *,
+    promise: KdeltaAnonymity,
 ) -> list[Witness]:
     cells, first_row = defaultdict[str, list[tuple[int, str, datetime | None]]](list), dict[str, int]()
     for row, ((user, query, url), day) in enumerate(zip(objects, days, strict=True), start=1):
@@ -86,17 +97,22 @@ def _rare(
         counts = Counter(cells[user])
         shares = frozenset((cell, Fraction(n, len(cells[user]))) for cell, n in counts.items())
         rows_with[shares].append(row)
+    limit = widest_allowed(promise.max_distance) if promise.max_distance else Fraction(0)
+    near = {
+        shares: sum(len(rows) for other, rows in rows_with.items() if _distance(shares, other) <= limit)
+        for shares in rows_with
+    }
     return [
         Witness(
-            kind="shares",
+            kind="near_shares" if promise.max_distance else "shares",
             size=len(shares),
-            support=len(rows),
-            needed=k,
+            support=near[shares],
+            needed=promise.k,
             rows=tuple(sorted(rows)[: Verdict.N_KEPT]),
             positions=(),
         )
         for shares, rows in rows_with.items()
-        if len(rows) < k
+        if near[shares] < promise.k
     ]
 
 

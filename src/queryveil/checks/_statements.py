@@ -51,6 +51,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "k": _whole(2),
         "delta": _number(0, 1),
         "mode": _one_of("exact", "paper"),
+        "max_distance": lambda value: _number(0, 1)(value) and value < 1,
         "additions": _YES_OR_NO,
         "same_texts": _YES_OR_NO,
         "centroids": _one_of("best", "paper"),
@@ -120,6 +121,7 @@ _AMOUNTS = re.compile(
     # Measured.
     r"shards|loss|ggd|ncp|average_(length|level)|groups|largest_group|(additions|suppressions)_(per_user|"
     r"paper_centroids)|share_of_distinct_(queries|urls)_lost|top_50_(queries|urls)_kept|"
+    r"(largest|mean)_distance_left|"
     r"average_group_size|largest_share(_before_dropping)?|(average|largest)_linkability|mean_similarity_to_group|"
     r"average_precision_at_10(_[a-z_]{1,40})?|categorised|largest_k"
 )

@@ -2,8 +2,9 @@
 
 What is stronger is said for each setting of each promise. A larger k and l are, as are a smaller p, epsilon and delta.
 Of km whole histories (`m=none`) are stronger than any m, and windows than none: k users who share terms within a window
-share them in the log. Windows are as strong as longer ones that are a multiple of them. That no user is given an own
-query is stronger the more events are remembered, and strongest if all are (`remembered=none`).
+share them in the log. Windows are as strong as longer ones that are a multiple of them. Of kdelta equal shares are
+expected, unless `max_distance` is named. That no user is given an own query is stronger the more events are remembered,
+and strongest if all are (`remembered=none`).
 """
 
 from collections.abc import Callable, Mapping
@@ -67,7 +68,13 @@ _WINDOW = _Key(read=_window, is_enough=_covers, allowed="12h, 1d, 7d, 2w or none
 _KEYS: Mapping[str, Mapping[str, _Key]] = {
     "km": {"k": _AT_LEAST, "m": _COUNT, "window": _WINDOW, "items": _SAME},
     "transactions": {"k": _AT_LEAST},
-    "kdelta": {"k": _AT_LEAST, "delta": _AT_MOST, "same_texts": _FLAG, "same_days": _FLAG},
+    "kdelta": {
+        "k": _AT_LEAST,
+        "delta": _AT_MOST,
+        "same_texts": _FLAG,
+        "same_days": _FLAG,
+        "max_distance": _AT_MOST,
+    },
     "plink": {"p": _AT_MOST, "strict": _FLAG},
     "swap": {
         "k": _AT_LEAST,
@@ -79,6 +86,8 @@ _KEYS: Mapping[str, Mapping[str, _Key]] = {
     },
     "dp": {"epsilon": _AT_MOST, "delta": _AT_MOST},
 }
+_UNLESS_NAMED: Mapping[str, Mapping[str, Any]] = {"kdelta": {"max_distance": 0.0}}
+"""What is expected of a setting that is not named: a promise of nearly equal shares is another one than of equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +95,8 @@ class Expectation:
     """The promise that a release is expected to make, or a stronger one.
 
     - `method`: the method, or `transactions` for either of clump and partition.
-    - `settings`: the least that each setting of the promise must be; those not named may have any value.
+    - `settings`: the least that each setting of the promise must be; those not named may have any value, but for a
+      distance of kdelta.
 
     >>> Expectation.from_text("km k=5 m=2")
     Expectation(method='km', settings={'k': 5, 'm': 2})
@@ -104,7 +114,7 @@ class Expectation:
                 "expect", text or "nothing", allowed=f"a method ({', '.join(_MODELS)}), then its settings"
             )
         keys = _KEYS[_MODELS[method]]
-        settings = {}
+        settings = dict(_UNLESS_NAMED.get(method, {}))
         for pair in pairs:
             name, _, value = pair.partition("=")
             if name not in keys:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.checks.tokens import Ints, folded_all, number
-from queryveil.checks.verdict import Found, Verdict, Witness, found_in
+from queryveil.checks.tokens import Floats, Ints, folded_all, number
+from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
 from queryveil.guarantees import KdeltaAnonymity
@@ -272,7 +272,7 @@ def verify_kdelta(
 ) -> Verdict:
     """Return the verdict on k-delta-anonymity, exactly.
 
-    Violations are clusters wider than delta and distinct vectors of shares that fewer than k users have.
+    Violations are clusters wider than delta and distinct vectors of shares that fewer than k users have, or are near.
 
     - `log`: the released log.
     - `promise`: the guarantee.
@@ -292,7 +292,7 @@ def verify_kdelta(
     objects = _read_objects(log, clusters=None if promise.same_texts else clusters, with_times=promise.same_days)
     n_wide, wide = _wide_clusters(objects, delta=promise.delta)
     step("shares")
-    n_rare, rare = _rare_shares(objects, k=promise.k)
+    n_rare, rare = _rare_shares(objects, k=promise.k, max_distance=promise.max_distance)
     n_users = int(objects.user.max(initial=-1)) + 1
     verdict = Verdict(promise=promise, n_users=n_users, n_checked_users=n_users)
     verdict = verdict.joined(witnesses=[*wide, *rare], n_violations=n_wide + n_rare)
@@ -303,16 +303,65 @@ def verify_kdelta(
     return verdict.joined(witnesses=invented, n_violations=n_invented)
 
 
-def _rare_shares(objects: _Objects, *, k: int) -> Found:
-    """Return the number and witnesses of the distinct vectors of shares that fewer than k users have."""
-    rare = (
+def _rare_shares(objects: _Objects, *, k: int, max_distance: float) -> Found:
+    """Return the number and witnesses of the distinct vectors of shares that fewer than k users have, or are near."""
+    distinct = (
         pl.DataFrame({"shares": _shares(objects), "row": first_rows(objects.user)})
         .group_by("shares")
-        .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len())
-        .filter(pl.col("support") < k)
-        .select("rows", "support", size=pl.col("shares").list.len() // 2, needed=pl.lit(k))
+        .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len().cast(pl.Int64))
     )
-    return found_in(rare, kind="shares", by=["size", "support", pl.col("rows").list.first()])
+    if max_distance and distinct.height:
+        support = _near_users(distinct["shares"], distinct["support"].to_numpy(), k=k, max_distance=max_distance)
+        distinct = distinct.with_columns(support=support)
+    rare = distinct.filter(pl.col("support") < k).select(
+        "rows", "support", size=pl.col("shares").list.len() // 2, needed=pl.lit(k)
+    )
+    kind: Kind = "near_shares" if max_distance else "shares"
+    return found_in(rare, kind=kind, by=["size", "support", pl.col("rows").list.first()])
+
+
+def _near_users(shares: pl.Series, n_users: Ints, *, k: int, max_distance: float) -> Ints:
+    """Return how many users are at most `max_distance` from each vector, if those who have it are fewer than k."""
+    pairs = shares.explode(empty_as_null=False).to_numpy().reshape(-1, 2)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(shares.list.len().to_numpy().astype(np.int64) // 2)])
+    cells = np.unique(pairs[:, 0], return_inverse=True)[1]
+    part = pairs[:, 1] / np.repeat(np.add.reduceat(pairs[:, 1], starts[:-1]), np.diff(starts))
+    by_cell = np.argsort(cells, kind="stable")
+    cell_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(cells))])
+    owner = np.repeat(np.arange(shares.len()), np.diff(starts))
+    limit = 1 - float(widest_allowed(max_distance))
+    return count_near(starts, cells, part, n_users, k, cell_starts, owner[by_cell], part[by_cell], limit)
+
+
+@njit(cache=True)
+def count_near(
+    starts: Ints, cells: Ints, part: Floats, n_users: Ints, k: int, cell_starts: Ints, owner: Ints, owner_part: Floats,
+    least: float,
+) -> Ints:  # fmt: skip
+    """Return the users of all vectors that share at least `least` with each; n_users of a vector that k users have.
+
+    Vector v has the share `part[i]` in `cells[i]`, for i from `starts[v]` up to `starts[v + 1]`; of each cell `owner`
+    and `owner_part` have the vectors with a share in it, and that share. D is 1 less what two vectors share.
+    """
+    found = n_users.copy()
+    shared = np.zeros(n_users.size)
+    touched = np.empty(n_users.size, np.int64)
+    for vector in range(n_users.size):
+        if n_users[vector] >= k:
+            continue
+        n_touched = 0
+        for i in range(starts[vector], starts[vector + 1]):
+            for j in range(cell_starts[cells[i]], cell_starts[cells[i] + 1]):
+                if shared[owner[j]] == 0.0:
+                    touched[n_touched] = owner[j]
+                    n_touched += 1
+                shared[owner[j]] += min(part[i], owner_part[j])
+        found[vector] = 0
+        for other in touched[:n_touched]:
+            if shared[other] >= least:
+                found[vector] += n_users[other]
+            shared[other] = 0.0
+    return found
 
 
 def _shares(objects: _Objects) -> pl.Series:

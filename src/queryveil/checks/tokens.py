@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 

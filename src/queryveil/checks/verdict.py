@@ -16,7 +16,7 @@ from queryveil.html_tables import Cell, facts
 
 _OfHistories = Literal["combination", "history", "linked_windows", "invented"]
 _OfTransactions = Literal["transaction", "invented_transactions", "invented_items"]
-_OfClusters = Literal["wide_cluster", "shares", "invented_pair"]
+_OfClusters = Literal["wide_cluster", "shares", "near_shares", "invented_pair"]
 _OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction"]
 _OfMembers = Literal["invented_members", "invented_term", "other_members", "other_holders"]
 _OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query", "repeated_query"]
@@ -103,6 +103,7 @@ class Witness:
             "invented_transactions": f"{item} has {count(n, 'transaction')}, the original {needed}",
             "wide_cluster": f"two queries of a cluster of {self.size:,} {shared} ({rows})",
             "shares": f"shares over {cells} are those of {count(n, 'user')}, {are_needed}",
+            "near_shares": f"shares over {cells} are near those of {count(n, 'user')}, {are_needed}",
             "invented_pair": f"a query with its URL stands in {now}, in {needed} before ({rows})",
             "linked_group": f"the members of a group ({self.size:,}) bring in {count(n, 'term')}, {are_needed}",
             "linked_term": f"a term of a group is held by {n} of its members, {needed} {is_or_are} allowed ({rows})",

@@ -37,7 +37,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "km": ("k", "m", "window"),
     "clump": ("k",),
     "partition": ("k",),
-    "kdelta": ("k", "delta", "same_texts"),
+    "kdelta": ("k", "delta", "same_texts", "max_distance"),
     "plink": ("p", "strict"),
     "swap": ("k", "l"),
 }

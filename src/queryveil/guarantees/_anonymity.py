@@ -115,36 +115,46 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
       Jaccard similarity), in the released log itself.
     - `same_texts`: whether every query is a cluster of its own.
     - `same_days`: whether the shares are those of cells on each day, so that days are shared too.
+    - `max_distance`: how far the shares of these k users may be from the user's own, as half the sum of the absolute
+      differences (D in the paper), below 1; at 0 they are equal.
 
     >>> print(KdeltaAnonymity(k=5, delta=0.5).in_words())
     Every person in this log has the same shares of queries and clicked URLs as at least 4 others, where queries count
     as the same if the URLs clicked for them differ by 50 % at most; their texts may differ.
+    >>> print(KdeltaAnonymity(k=5, delta=0.5, max_distance=0.2).in_words())
+    Every person in this log has the same shares of queries and clicked URLs as at least 4 others, but for 20 % of them
+    at most, where queries count as the same if the URLs clicked for them differ by 50 % at most; their texts may
+    differ.
     """
 
     k: int
     delta: float
     same_texts: bool = False
     same_days: bool = False
+    max_distance: float = 0.0
 
     def __post_init__(self) -> None:
         check_k(self.k)
         if not 0 <= self.delta <= 1:
             raise BadParameter("delta", self.delta, allowed="between 0 and 1")
+        if not 0 <= self.max_distance < 1:
+            raise BadParameter("max_distance", self.max_distance, allowed="0 or more and below 1")
 
     def title(self) -> str:
+        near = f" with D up to {self.max_distance:g}" if self.max_distance else ""
         days = ", same days" if self.same_days else ""
-        return f"({self.k}, {'same texts' if self.same_texts else f'{self.delta:g}'}{days}) k-delta-anonymity"
+        return f"({self.k}, {'same texts' if self.same_texts else f'{self.delta:g}'}{days}) k-delta-anonymity{near}"
 
     def in_words(self) -> str:
+        near = f", but for {100 * self.max_distance:.4g} % of them at most" if self.max_distance else ""
         days = " on each day" if self.same_days else ""
         if self.same_texts:
             same = f"the same queries and clicked URLs{days}, in the same shares"
-            return f"Every person in this log has {same}, as at least {others(self.k)}."
+            return f"Every person in this log has {same}, as at least {others(self.k)}{near}."
         return (
             f"Every person in this log has the same shares of queries and clicked URLs{days} as at least "
-            f"{others(self.k)}, where queries count as the same if the URLs clicked for them differ by "
-            f"{100 * self.delta:.4g} % at most; "
-            "their texts may differ."
+            f"{others(self.k)}{near}, where queries count as the same if the URLs clicked for them differ by "
+            f"{100 * self.delta:.4g} % at most; their texts may differ."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -153,8 +163,10 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
             if self.same_texts
             else "The words of a query are not covered: a text that one person asked, a name in it, may stand there."
         )
+        near = "What a person has beyond the shares of the group is that person's own, and may be known to somebody."
         return (
             texts,
+            *([near] if self.max_distance else []),
             "A day is one on which somebody of the group searched; the number of a person's rows is not covered."
             if self.same_days
             else "The number of a person's rows and their days and times are not covered.",

@@ -80,7 +80,8 @@ class KdeltaSettings:
 
     k: int = setting(5, at_least=2, help="Users with equal shares.")
     delta: float = setting(0.5, at_least=0, at_most=1, help="How far like queries may differ.")
-    mode: str = setting("exact", one_of=("exact", "paper"), help="exact, or paper: no promise.")
+    mode: str = setting("exact", one_of=("exact", "paper"), help="exact, or paper: rounded counts.")
+    max_distance: float = setting(0.0, at_least=0, below=1, help="How far shares may differ.")
     additions: bool = setting(True, help="Only leave rows out, add none.")
     same_texts: bool = setting(False, help="Give k users the same texts, too.")
     centroids: str = setting("best", one_of=("best", "paper"), help="best: least change; or paper.")

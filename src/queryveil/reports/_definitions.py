@@ -73,14 +73,15 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs="",
                 paper=_PARTITION if method == "partition" else _CLUMP,
             )
-        case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts, same_days=same_days):
-            pairs = "pairs of query cluster and URL on each day" if same_days else "pairs of query cluster and URL"
+        case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts, same_days=days, max_distance=near):
+            pairs = f"pairs of query cluster and URL{' on each day' if days else ''}"
             same = "each query being a cluster of its own" if same_texts else "clusters no wider than δ"
+            equal = f"at a distance D of at most {near:g}" if near else "not similar but equal"
             return Source(
                 name=f"kδ-anonymity, k = {k}, δ = {delta:g}",
                 definition=f"For every user there are at least k - 1 = {k - 1} other users who are δ-similar, based on "
                 "their query records.",
-                differs=f"Stricter: the shares over {pairs} are not similar but equal, {same}.",
+                differs=f"Stricter: the shares over {pairs} are {equal}, {same}.",
                 paper="Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. "
                 "Conference on Information and Knowledge Management (CIKM), 2009, definition 1",
             )

@@ -114,9 +114,10 @@ def _what_was_checked(promise: guarantees.Guarantee) -> str:
         case guarantees.TransactionAnonymity():
             return f"Identical transactions in the data file were counted; {promise.k} are needed of each."
         case guarantees.KdeltaAnonymity():
+            near = f"shares that differ by {promise.max_distance:g} at most" if promise.max_distance else "equal shares"
             return (
                 "From the data file, the width of each cluster of queries and the shares of each user id were "
-                f"computed; {promise.k} ids must have equal shares."
+                f"computed; {promise.k} ids must have {near}."
             )
         case guarantees.Linkability():
             return "The numbers of each group in the data file were checked against each other and against p."

@@ -10,11 +10,11 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import Bools, Int32s, Int64s
-from queryveil.data.rows import Rows, group
+from queryveil.data.rows import Rows, group, pointers
 from queryveil.errors import TooFewUsers
 from queryveil.methods.kdelta import _groups, _shared_kernels
 from queryveil.methods.kdelta._clusters import Repair
-from queryveil.methods.kdelta._groups import edits_between, matching
+from queryveil.methods.kdelta._groups import Grouping, edits_between, entries_in, matching
 from queryveil.methods.kdelta._objects import Centroids, Holdings, Objects, cells_of, hold
 
 
@@ -36,22 +36,53 @@ def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng
     return stays
 
 
-def added_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> ReleasedRows:
-    """Copy rows for what users lack: in each cell one of those that were issued there, drawn equiprobably.
+def added_rows(
+    user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, one_by_one: bool = False, rng: np.random.Generator
+) -> ReleasedRows:
+    """Copy rows for what users lack, so that they look like rows of one person.
 
-    The whole row is copied, because empty columns would tell which rows are made up; the time is one of the user's own.
+    Whoever has rows in a cell gets these again. Anybody else gets there what another user has, one who has as many
+    rows in the cell or the next more; where nobody has as many, the largest number is repeated. The whole row is
+    copied, because empty columns would tell which rows are made up; the time is one of the user's own. As in the paper,
+    `one_by_one`, each is any row of the cell.
     """
     lack = np.maximum(0, want.counts - matching(want, have))
-    new_user, new_cell = np.repeat(want.entry_user, lack).astype(np.int32), np.repeat(want.cells, lack)
-    # Differs: the paper may mean distinct queries. Drawn by rows, a query is added as often as it was asked; otherwise
+    entry = np.flatnonzero(lack)
+    needy, needed, n = want.entry_user[entry], want.cells[entry], lack[entry]
+    # Differs: the paper draws each row by itself. Then nothing is repeated as people repeat themselves, and real rows
+    # are told by that.
+    # Differs: it may also mean distinct queries. Drawn by rows, a query is added as often as it was asked; otherwise
     # the frequent ones would lose their rank.
-    cell_ptr, of_cell = group(cell, have.n_cells)
+    giver = _givers(have, needed, n, rng=rng)
+    own = entries_in(have, needy, needed)
+    giver = np.where(own >= 0, own, giver)
+    new = Rows(pointers(n), np.repeat(giver, n))
+    order = np.lexsort((rng.random(len(user)), cell, user))
+    first = np.cumsum(have.counts) - have.counts
     user_ptr, of_user = group(user, have.n_users)
+    new_user = np.repeat(needy, n).astype(np.int32)
+    source = order[first[new.values] + new.place_in_row % have.counts[new.values]]
+    if one_by_one:
+        cell_ptr, of_cell = group(cell, have.n_cells)
+        new_cell = np.repeat(needed, n)
+        source = of_cell[rng.integers(cell_ptr[new_cell], cell_ptr[new_cell + 1])] if len(new_cell) else source
     return ReleasedRows(
         user=new_user,
-        source=of_cell[rng.integers(cell_ptr[new_cell], cell_ptr[new_cell + 1])],
+        source=source,
         time_source=of_user[rng.integers(user_ptr[new_user], user_ptr[new_user + 1])],
     )
+
+
+def _givers(have: Holdings, cell: Int32s, n: Int64s, *, rng: np.random.Generator) -> Int64s:
+    """Draw for each cell an entry of somebody who has n rows there, or the next more; if nobody has, most."""
+    by_count = np.lexsort((have.counts, have.cells))
+    width = int(max(have.counts.max(initial=0), n.max(initial=0))) + 1
+    keys = have.cells[by_count].astype(np.int64) * width + have.counts[by_count]
+    wanted = cell.astype(np.int64) * width
+    beyond = np.searchsorted(keys, wanted + width)
+    first = np.minimum(np.searchsorted(keys, wanted + n), beyond - 1)
+    last = np.searchsorted(keys, keys[first], side="right")
+    return by_count[rng.integers(first, last)] if len(cell) else first
 
 
 def share_groups(holdings: Holdings, *, k: int) -> Int32s:
@@ -101,16 +132,22 @@ def places_in_group(
     return places
 
 
-def shared_texts(query: Int32s, place_of: Int64s, *, asked_by: Int64s, rng: np.random.Generator) -> Int32s:
+def shared_texts(query: Int32s, cell: Int32s, place_of: Int64s, *, table: Table, rng: np.random.Generator) -> Int32s:
     """Return the queries of the rows so that a group's users have the same ones in the same shares.
 
-    A place takes, of the queries of its rows, the one that most users asked.
+    A place takes, of the queries of its rows, the one that most users asked; if one person alone asked it, a query of
+    the cell that two or more asked, drawn by rows, if there is any.
     """
-    # Privacy: a query that one person asked is taken only where nobody asked another.
     # Of the rows of a place the last one written stays.
-    rising = np.lexsort((rng.random(len(query)), asked_by[query]))
-    text = np.empty(int(place_of.max(initial=-1)) + 1, np.int32)
-    text[place_of[rising]] = query[rising]
+    rising = np.lexsort((rng.random(len(query)), table.asked_by[query]))
+    text, text_cell = (np.empty(int(place_of.max(initial=-1)) + 1, np.int32) for _ in range(2))
+    text[place_of[rising]], text_cell[place_of] = query[rising], cell
+    # Privacy: a query that one person asked is taken only where no query of the cell was asked by two.
+    common = np.flatnonzero(table.asked_by[table.query] > 1)
+    ptr, rows = group(table.cell[common], table.n_cells)
+    lone = (table.asked_by[text] == 1) & (ptr[text_cell + 1] > ptr[text_cell])
+    of = text_cell[lone]
+    text[lone] = table.query[common[rows[rng.integers(ptr[of], ptr[of + 1])]]] if len(of) else text[lone]
     return text[place_of]
 
 
@@ -178,18 +215,23 @@ def equal_by_edits(
     k: int,
     delta: float,
     rounded: bool,
+    max_distance: float,
     best: bool,
     same_texts: bool,
     same_days: bool,
     rng: np.random.Generator,
 ) -> Outcome:
-    """Add and suppress rows until each group has its centroid's shares, or nearly, where they are `rounded`.
+    """Add and suppress rows until each group has its centroid's shares, or nearly.
 
-    With `same_texts` they have them of texts too, and each text is a cluster of its own; with `same_days` of days.
+    Where they are `rounded` or may differ by `max_distance`, nearly. With `same_texts` they have them of texts too, and
+    each text is a cluster of its own; with `same_days` of days.
     """
     table.check_enough(k)
     have = table.hold()
-    counts = _groups.rounded_counts if rounded else _groups.exact_counts
+
+    def counts(have: Holdings, grouping: Grouping) -> Holdings:
+        return _groups.near_counts(have, grouping, max_distance=max_distance, rounded=rounded, rng=rng)
+
     as_paper = _groups.form(have, k=k)
     papers = edits_between(have, counts(have, as_paper))
     grouping = _groups.improve(have, as_paper, rng=rng) if best else as_paper
@@ -201,7 +243,7 @@ def equal_by_edits(
     progress.step("adding and suppressing rows")
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
     own = ReleasedRows(user=table.user[stay], source=stay, time_source=stay)
-    added = added_rows(table.user, table.cell, have, want, rng=rng)
+    added = added_rows(table.user, table.cell, have, want, one_by_one=rounded, rng=rng)
     rows = ReleasedRows(*(np.concatenate([mine, new]) for mine, new in zip(own, added, strict=True)))
     before, cell = table.query[rows.source], table.cell[rows.source]
     place_of = rows.source
@@ -210,7 +252,7 @@ def equal_by_edits(
         place_of = places_in_group(rows.user, cell, grouping.group_of, times=times, n_cells=table.n_cells, rng=rng)
     if same_texts:
         part = np.arange(len(table.cluster))
-        query = shared_texts(before, place_of, asked_by=table.asked_by, rng=rng)
+        query = shared_texts(before, cell, place_of, table=table, rng=rng)
     else:
         progress.step("clustering what is released")
         repair = Repair(table.cluster, delta=delta)
@@ -222,7 +264,7 @@ def equal_by_edits(
         "additions_paper_centroids": papers.n_added,
         "suppressions_paper_centroids": papers.n_suppressed,
     }
-    if rounded:
+    if rounded or max_distance:
         left = _groups.distances_left(want, have, grouping)
         measures |= {
             "largest_distance_left": round(float(left.max()), 6),

@@ -9,7 +9,7 @@ from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.kernels import njit
 from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
-from queryveil.methods.kdelta._objects import Centroids, Holdings
+from queryveil.methods.kdelta._objects import Centroids, Holdings, hold
 
 
 @njit(cache=True, nogil=True)
@@ -98,6 +98,7 @@ def _insert(user: int, value: float, best: Int64s, best_value: Floats, n_best: i
     return n_best
 
 
+_NEARLY = 1e-9
 _MAX_ROUNDS = 8
 _LEAST_PROGRESS = 0.005
 """Stop when a round of swaps saves less than this share of the edits."""
@@ -187,6 +188,46 @@ def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
     return whole._replace(counts=counts)
 
 
+def near_counts(
+    holdings: Holdings, grouping: Grouping, *, max_distance: float, rounded: bool, rng: np.random.Generator
+) -> Holdings:
+    """Return for each user counts of which D to those of any other of the group is at most `max_distance`.
+
+    Nobody is further than half of it from the centroid, and so nobody further than all of it from another. The exact
+    counts are changed so far: for a row that would be added, one that would be suppressed stays. Where counts are
+    `rounded`, they are if that is near enough, and exact otherwise; at a distance of 0 rounded for everybody.
+    """
+    want = exact_counts(holdings, grouping)
+    if rounded:
+        near = rounded_counts(holdings, grouping)
+        left = distances_left(near, holdings, grouping)
+        is_far = (left > max_distance / 2 + _NEARLY) & (max_distance > 0)
+        return near._replace(counts=np.where(is_far[near.entry_user], want.counts, near.counts))
+    if not max_distance:
+        return want
+    n_rows, n_users = want.n_rows, want.n_users
+    lack = np.maximum(0, want.counts - matching(want, holdings))
+    surplus = np.maximum(0, holdings.counts - matching(holdings, want))
+    user_lacks = np.bincount(want.entry_user, weights=lack, minlength=n_users)
+    user_surplus = np.bincount(holdings.entry_user, weights=surplus, minlength=n_users)
+    allowed = np.floor(n_rows * (max_distance / 2) + _NEARLY)
+    n_changed = np.minimum(allowed, np.minimum(user_lacks, user_surplus)).astype(np.int64)
+    less = _draw(want.entry_user, lack, n_changed, rng=rng)
+    more = _draw(holdings.entry_user, surplus, n_changed, rng=rng)
+    user = np.concatenate([np.repeat(want.entry_user, want.counts - less), np.repeat(holdings.entry_user, more)])
+    cell = np.concatenate([np.repeat(want.cells, want.counts - less), np.repeat(holdings.cells, more)])
+    return hold(user.astype(np.int32), cell, n_users=n_users, n_cells=holdings.n_cells)
+
+
+def _draw(owner: Int64s, counts: Int64s, n: Int64s, *, rng: np.random.Generator) -> Int64s:
+    """Draw n of each owner's rows, given how many there are in each entry; return how many of each entry."""
+    entry = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((rng.random(len(entry)), owner[entry]))
+    rows = Rows.from_entries(owner[entry], entry[order], n_rows=len(n))
+    drawn = rows.values[rows.place_in_row < n[rows.row_of_entry]]
+    return np.bincount(drawn, minlength=len(counts))
+
+
 def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:
     """Return for each user its group's centroid so many times; nothing to users without a group or with 0 times."""
     ptr, cells = centroids.group_cells
@@ -215,19 +256,25 @@ def edits_between(have: Holdings, want: Holdings) -> Edits:
 
 def matching(these: Holdings, others: Holdings) -> Int64s:
     """Return the others' count for each entry of these, 0 where they have none."""
-    width = max(1, these.n_cells)
-    keys = others.entry_user * width + others.cells
-    wanted = these.entry_user * width + these.cells
+    place = entries_in(others, these.entry_user, these.cells)
+    return np.where(place >= 0, np.append(others.counts, 0)[place], 0)
+
+
+def entries_in(holdings: Holdings, user: Int64s, cell: Int32s) -> Int64s:
+    """Return the entry of each user in each cell, -1 where there is none."""
+    width = max(1, holdings.n_cells)
+    keys, wanted = holdings.entry_user * width + holdings.cells, user * width + cell
     if not len(keys):
-        return np.zeros(len(wanted), np.int64)
+        return np.full(len(wanted), -1, np.int64)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, others.counts[place], 0)
+    return np.where(keys[place] == wanted, place, -1)
 
 
 def distances_left(want: Holdings, have: Holdings, grouping: Grouping) -> Floats:
     """Return D between each user's new shares and those of the group's centroid."""
     ones = np.ones(have.n_users, np.int64)
     centroid = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
-    share = want.counts / want.n_rows[want.entry_user]
-    aim = centroid.counts / centroid.n_rows[centroid.entry_user]
-    return np.bincount(want.entry_user, weights=np.abs(share - aim), minlength=have.n_users) / 2
+    owner = centroid.entry_user
+    # Half the sum of |x - y| is 1 less the sum of the smaller ones, as shares add up to 1.
+    shared = np.minimum(centroid.counts / centroid.n_rows[owner], matching(centroid, want) / want.n_rows[owner])
+    return np.maximum(0.0, 1 - np.bincount(owner, weights=shared, minlength=have.n_users))

@@ -73,7 +73,8 @@ class Kdelta(KdeltaSettings):
 
     - k: users who must have the same shares, 2 or more
     - delta: how far the clicked URLs of two queries of a cluster may differ, 0 (the same URLs) to 1
-    - mode: `exact` keeps the promise; `paper` rounds as the paper does and promises nothing
+    - mode: `exact` gives equal shares; `paper` rounds as the paper does, and without `max_distance` promises nothing
+    - max_distance: how far the shares of a group may differ (D in the paper), so that more rows stay; 0 is equal
     - additions: rows may be made up; without them users keep what their group shares
     - same_texts: a group shares the texts of its queries too, and that is promised
     - centroids: the shares that need fewest edits (`best`), or those of the users with most rows (`paper`)
@@ -96,20 +97,25 @@ class Kdelta(KdeltaSettings):
     def __post_init__(self) -> None:
         check_settings(self)
         KdeltaAnonymity(k=self.k, delta=self.delta)
-        if self.mode == "paper":
+        if self.mode == "paper" or self.max_distance:
             self.columns.check_not_shared()
-        if self.mode == "paper" and not (self.additions and not self.same_texts):
-            raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
+        if not self.additions or self.same_texts:
+            if self.mode == "paper":
+                raise BadParameter("mode", self.mode, allowed="exact with --no-additions and with --same-texts")
+            if self.max_distance:
+                allowed = "0 with --no-additions and with --same-texts"
+                raise BadParameter("max_distance", self.max_distance, allowed=allowed)
         check_seed(self.seed)
 
     @property
     def promise(self) -> KdeltaAnonymity | NoPromise:
         """What a release will promise."""
-        if self.mode == "paper":
+        if self.mode == "paper" and not self.max_distance:
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
         if self.same_texts:
             return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True, same_days=self._shares_days)
-        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days)
+        near = self.max_distance
+        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days, max_distance=near)
 
     @property
     def _shares_days(self) -> bool:
@@ -197,6 +203,7 @@ class Kdelta(KdeltaSettings):
             k=self.k,
             delta=self.delta,
             rounded=self.mode == "paper",
+            max_distance=self.max_distance,
             best=self.centroids == "best",
             same_texts=self.same_texts,
             same_days=self._shares_days,
