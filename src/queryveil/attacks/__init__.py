@@ -6,6 +6,7 @@ from queryveil.attacks.clock import Clock, ClockEquals
 from queryveil.attacks.fragments import Fragments
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
+from queryveil.attacks.neighbour import Neighbour
 from queryveil.attacks.rebuild import (
     ActiveId,
     EncodedLog,
@@ -19,6 +20,8 @@ from queryveil.attacks.rebuild import (
 )
 from queryveil.attacks.repeats import Repeats
 from queryveil.attacks.shared_term import SharedTerm
+from queryveil.attacks.site_owner import SiteOwner
+from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
 from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
@@ -38,6 +41,7 @@ __all__ = [
     "Fragments",
     "KnownTerms",
     "Membership",
+    "Neighbour",
     "Person",
     "RarePair",
     "Rebuild1",
@@ -46,7 +50,9 @@ __all__ = [
     "Rebuild4",
     "Repeats",
     "SharedTerm",
+    "SiteOwner",
     "Skipped",
+    "Stitch",
     "Surest",
     "Sybil",
     "TokenInversion",

@@ -23,6 +23,9 @@ from queryveil.attacks import (
     vanity,
 )
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
+from queryveil.attacks.neighbour import Neighbour
+from queryveil.attacks.site_owner import SiteOwner
+from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter, MissingExtra
@@ -65,6 +68,9 @@ def attackers(
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),
         *(fragments.Fragments(of_people=of_people) for of_people in (False, True)),
+        Stitch(n_targets=n_targets, seed=seed),
+        SiteOwner(n_targets=n_targets, seed=seed),
+        Neighbour(seed=seed),
         *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
     wanted = set(only)

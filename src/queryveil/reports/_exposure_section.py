@@ -36,6 +36,9 @@ _ATTACKERS = {
     "active_id": "All to the most active id",
     "fragments": "Texts of one person",
     "named_fragments": "Names in texts of one person",
+    "stitch": "Rows without ids linked",
+    "site_owner": "Visitors of a clicked page",
+    "neighbour": "With and without a person",
     "as_released": "Rows taken as they stand",
 }
 

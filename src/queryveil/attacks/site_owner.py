@@ -1,0 +1,88 @@
+"""Attack by the owners of clicked pages, who know who came when."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from queryveil.attacks import _scoring
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.data import QueryLog
+from queryveil.guarantees import SwapAnonymity
+from queryveil.pairing import Pair
+from queryveil.rng import generator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteOwner(Seeker):
+    """Own a clicked page with its access log, and attribute released rows with this page to one visitor.
+
+    An access log has a line for each click in the original: the page, the visitor, the time, and whatever else the
+    release kept (a device, a country, a language). A row is attributed if exactly one visitor came to the page at its
+    time, truncated as in the release, and with the same other columns. Found are rows that are attributed to the person
+    whose row it is; a made-up row is nobody's click. By chance is what somebody finds who names for every row the
+    visitor with most clicks of all, the best guess without looking at the release.
+
+    - `n_targets`: the most rows with a page that are looked at.
+    - `seed`: repeats which rows are drawn.
+    """
+
+    name = "site_owner"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+        if reason := _scoring.no_people(pair):
+            return reason
+        if not isinstance(pair.release.data, QueryLog) or pair.released_rows.url is None:
+            return "the release has no clicked pages"
+        if "url" not in pair.log.columns:
+            return "the log has no clicked pages"
+        if isinstance(pair.release.promise, SwapAnonymity):
+            return "queries changed hands, so the rows of an id are not one person's"
+        return None
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
+        """Look up the visitors of each row's page, and count rows with one visitor that is the right one."""
+        visits, rows = _visits(pair), _rows(pair)
+        seen = [name for name in visits.columns if name != "visitor"]
+        drawn = _scoring.draw_targets(np.arange(rows.height), n_targets=self.n_targets, rng=generator(self.seed))
+        targets = rows[pl.Series(drawn)]
+        # A place of the release without a time, or another column, is one that nothing is known of.
+        who = visits.group_by(seen).agg(n=pl.col("visitor").n_unique(), visitor=pl.col("visitor").first())
+        found = targets.join(who.filter(pl.col("n") == 1), on=seen, how="left", nulls_equal=True)
+        most = visits["visitor"].mode().sort().first() if visits.height else None
+        return Exposure(
+            attacker=self.name,
+            knows=_knows(seen),
+            what="rows with a page",
+            n_targets=targets.height,
+            n_found=int((found["visitor"] == found["owner"]).sum()),
+            n_by_chance=float((targets["owner"] == most).sum()),
+        )
+
+
+def _knows(seen: list[str]) -> str:
+    others = [name for name in seen if name not in ("url", "time")]
+    said = ["the page", *(["the time"] if "time" in seen else []), *others]
+    return f"{' and '.join([', '.join(said[:-1]), said[-1]] if len(said) > 1 else said)} of every visit to its site"
+
+
+def _visits(pair: Pair) -> pl.DataFrame:
+    """Return the lines of all access logs: visitor, page, and what the release tells of a row beside the query."""
+    return _clicks(pair.log.frame, pair).with_columns(visitor=pl.Series(pair.user.astype(np.int64))).drop_nulls("url")
+
+
+def _rows(pair: Pair) -> pl.DataFrame:
+    """Return the released rows with a page whose person is known, and the `owner` of each."""
+    owner = pl.Series(pair.identity.sole_user()[pair.candidate])
+    rows = _clicks(pair.release.log.frame, pair).with_columns(owner=owner)
+    return rows.filter(pl.col("owner") >= 0).drop_nulls("url")
+
+
+def _clicks(frame: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    kept = pair.release.manifest.columns.kept
+    there = [name for name in kept if name in pair.log.columns and name in pair.release.log.columns and name != "rank"]
+    url = pl.when(pl.col("url").str.strip_chars() != "").then("url").alias("url")
+    clicks = frame.select(url, *(name for name in there if name != "url"))
+    if pair.released_rows.time is None or "time" not in pair.log.columns:
+        return clicks
+    return clicks.with_columns(time=pair.release.manifest.columns.time.truncate(frame["time"]))

@@ -1,0 +1,71 @@
+"""Somebody who sees rows without ids, and names pairs that are one person's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.releases import released
+
+from queryveil.attacks.attacker import AuxiliaryData
+from queryveil.attacks.stitch import Stitch, _Looks, surest
+from queryveil.data import QueryLog
+from queryveil.methods import Clump, Pseudonymise
+from queryveil.pairing import Pair
+from queryveil.rng import generator
+from queryveil.synthesis import synthesize
+from queryveil.testing.logs import log_of, tiny_log
+
+NOTHING = AuxiliaryData()
+
+
+def test_rows_with_a_word_of_their_own_are_linked_and_all_named_pairs_are_right() -> None:
+    # Two rows of a person share a word that nobody else has: a pair in a hundred is named, and is right.
+    log = log_of({f"u{i}": [f"name{i} tea", f"name{i} cup"] for i in range(60)})
+    found = Stitch(seed=1).attack(Pair.pseudonymised(log), auxiliary=NOTHING)
+    assert (found.n_targets, found.n_found) == (1, 1)
+    # 30 people with 2 rows each: 30 of 60 * 59 / 2 pairs are one person's.
+    assert found.n_by_chance == pytest.approx(30 / 1770)
+
+
+def test_rows_with_nothing_in_common_are_linked_by_chance_only() -> None:
+    rng = generator(1)
+    log = log_of({f"u{i}": [f"w{w}" for w in rng.integers(0, 9, 8)] for i in range(200)})
+    precisions = []
+    for seed in range(5):
+        found = Stitch(seed=seed).attack(Pair.pseudonymised(log), auxiliary=NOTHING)
+        precisions.append(found.share - found.chance_share)
+    assert abs(np.mean(precisions)) < 0.01
+
+
+@pytest.mark.slow
+def test_ids_that_are_gone_leave_rows_that_can_be_linked() -> None:
+    log = synthesize(users=1000, seed=3).log
+    found = Stitch(seed=1).attack(Pair(log, release=Pseudonymise(seed=1).anonymize(log)), auxiliary=NOTHING)
+    assert found.beats_chance
+
+
+def test_ids_are_not_looked_at() -> None:
+    log = log_of({f"u{i}": [f"w{i % 5} tea", f"w{i % 3} cup"] for i in range(40)})
+    other = QueryLog(frame=log.frame.with_columns(user=log.frame["user"].reverse()))
+    one, two = (_Looks.of(each).pairs(np.arange(20), np.arange(190)) for each in (log, other))
+    assert np.array_equal(one, two)
+
+
+def test_pairs_are_named_until_one_in_a_hundred_true_ones_is() -> None:
+    score = np.arange(1000.0)
+    is_one = np.zeros(1000, np.bool_)
+    is_one[[999, 900, 800]] = True
+    assert surest(score, is_one=is_one, rng=generator(1)) == (1, 1)
+    is_one[500:1000] = np.arange(500) % 2 == 0
+    # Five of 250: every second row is a true one, from the second surest on.
+    assert surest(score, is_one=is_one, rng=generator(1)) == (6, 3)
+
+
+def test_what_has_no_rows_of_people_is_not_attacked() -> None:
+    log = log_of({f"u{i}": ["apple", "cheese"] for i in range(10)})
+    bags = Pair(log, release=Clump(k=2, seed=1).anonymize(log))
+    assert Stitch().skip_reason(bags, auxiliary=NOTHING) == "the release has no rows that are one query"
+    hashed = Pair(tiny_log(), release=released(tiny_log(), method="token_hash"))
+    assert Stitch().skip_reason(hashed, auxiliary=NOTHING) == "the terms of the release are hashed"
+    single = Pair.pseudonymised(log_of({"u1": ["tea"], "u2": ["cup"]}))
+    assert Stitch().skip_reason(single, auxiliary=NOTHING) == "too few people have two rows or more"
