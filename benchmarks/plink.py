@@ -14,8 +14,8 @@ from benchmarks.timing import print_ratios, take_turns
 from queryveil.cli.output import print_table
 from queryveil.data import Floats, Int32s, Int64s, Profiles
 from queryveil.methods import Plink
-from queryveil.methods.plink._groups import AVERSION, as_written, grouped
-from queryveil.methods.plink.profiles import TermProfiles, Vectors, augmented, profiles_of
+from queryveil.methods.plink._groups import as_written, grouped
+from queryveil.methods.plink.profiles import COMPANIONS, TermProfiles, Vectors, augmented, profiles_of
 from queryveil.methods.settings import Weights
 from queryveil.synthesis import synthesize
 from queryveil.text.taxonomy import Taxonomy
@@ -50,7 +50,8 @@ def long_ones(*, users: int = 720, length: int = 150) -> TermProfiles:
 
 
 def group(profiles: TermProfiles, vectors: Vectors, *, p: float = 0.4, strict: bool = False) -> Int32s:
-    return grouped(profiles, vectors, p=p, strict=strict, rng=np.random.default_rng(SEED))
+    aversion = Plink().aversion
+    return grouped(profiles, vectors, p=p, strict=strict, aversion=aversion, rng=np.random.default_rng(SEED))
 
 
 def against_plain_python(*, users: int = 300, a: int = 1) -> None:
@@ -60,7 +61,7 @@ def against_plain_python(*, users: int = 300, a: int = 1) -> None:
     own, above = _dicts(*small.user_terms, small.weights), _dicts(*vectors.user_nodes, vectors.weights)
     seconds = take_turns({"ours": lambda: group(small, vectors)}, rounds=5)
     seconds |= take_turns(
-        {"plain Python": lambda: plain_groups(own, above, p=as_written(0.4), strict=False, aversion=AVERSION)}, rounds=1
+        {"plain Python": lambda: plain_groups(own, above, p=as_written(0.4), strict=False, aversion=0)}, rounds=1
     )
     print_ratios(f"{small.n_users} profiles, p=0.4, a={a}", seconds, ours="ours")
 
@@ -74,13 +75,14 @@ def growth(*, a: int = 1) -> None:
     }
     for name, make in sets.items():
         profiles = make()
-        vectors, comparing = _timed(lambda profiles=profiles: augmented(profiles, NOUNS, a=a))  # type: ignore[misc]
-        took = [comparing]
+        took = []
         for strict in (False, True):
-            took.append(_timed(lambda q=profiles, v=vectors, s=strict: group(q, v, strict=s))[1])  # type: ignore[misc]
+            n = COMPANIONS if strict else 0
+            vectors, comparing = _timed(lambda q=profiles, n=n: augmented(q, NOUNS, a=a, n_companions=n))  # type: ignore[misc]
+            took += [comparing, _timed(lambda q=profiles, v=vectors, s=strict: group(q, v, strict=s))[1]]  # type: ignore[misc]
         each = [f"{seconds / profiles.n_users * 1e6:,.0f}" for seconds in took]
         rows.append((name, f"{len(profiles.terms) / profiles.n_users:.1f}", *each, f"{took[1]:.2f} s"))
-    header = ["users", "terms", "meanings", "paper", "strict", "paper, in all"]
+    header = ["users", "terms", "meanings", "paper", "meanings, strict", "strict", "paper, in all"]
     print_table(header, rows, title=f"µs per profile at p=0.4, a={a}")
     print()
 

@@ -24,20 +24,33 @@ Group = tuple[int, int, str, Sequence[int | None] | None]
 """Members, size, terms with blanks between them, and the holders of each."""
 
 
-def groups_of(rows: list[Group]) -> Groups:
+def shares_of(members: int, terms: str, holders: Sequence[int | None] | None) -> list[float]:
+    """Return what a strict release has as weights: holders over members."""
+    counts = [1] * len(terms.split()) if holders is None else holders
+    return [max(round((n or 0) / members, 6), 1e-6) for n in counts]
+
+
+def groups_of(rows: list[Group], weights: Sequence[Sequence[float]] | None = None) -> Groups:
     columns = [
-        (i, members, size, terms.split(), [1.0] * len(terms.split()), holders)
+        (i, members, size, terms.split(), shares_of(members, terms, holders), holders)
         for i, (members, size, terms, holders) in enumerate(rows, start=1)
     ]
+    if weights is not None:
+        columns = [(*row[:4], list(each), row[5]) for row, each in zip(columns, weights, strict=True)]
     return Groups(frame=pl.DataFrame(columns, schema=GROUPS_SCHEMA, orient="row"))
 
 
 def judged(
-    rows: list[Group], p: float, *, strict: bool = False, original: QueryLog | Profiles | None = None
+    rows: list[Group],
+    p: float,
+    *,
+    strict: bool = False,
+    original: QueryLog | Profiles | None = None,
+    weights: Sequence[Sequence[float]] | None = None,
 ) -> Verdict:
     promise = Linkability(p=p, strict=strict)
     fast, slow = (
-        check(groups_of(rows), promise, original=original)
+        check(groups_of(rows, weights), promise, original=original)
         for check in (verify_linkability, verify_linkability_by_force)
     )
     assert fast == slow
@@ -185,6 +198,41 @@ def test_a_sign_that_python_does_not_know_may_have_been_read_as_a_separator() ->
     log = log_of({"u1": ["kitten\U000e0fff"], "u2": ["kitten"]})
     released = groups_of([(2, 2, "kitten", [2])])
     assert verify_linkability(released, Linkability(p=1, strict=True), original=log).holds
+
+
+def test_a_strict_weight_is_the_share_of_the_holders_and_nothing_else() -> None:
+    rows: list[Group] = [(7, 4, "a b c", [1, 1, 2])]
+    assert judged(rows, 0.4, strict=True, weights=[[0.142857, 0.142857, 0.285714]]).holds
+    # What profiles of two and of four terms bring in that were scaled to the length 1.
+    scaled = judged(rows, 0.4, strict=True, weights=[[0.101015, 0.071429, 0.142857]])
+    assert [(w.kind, w.positions) for w in scaled.witnesses] == [("other_weight", (i,)) for i in (1, 2, 3)]
+    assert scaled.witnesses[0].in_words() == (
+        "the weight of a term is not the share of its holders, 1 of 7 members (row 1)"
+    )
+    for marked in (0.142858, 0.1428571, 0.14, 1 / 7, 1.142857, 1e308):
+        assert judged(rows, 0.4, strict=True, weights=[[0.142857, marked, 0.285714]]).n_violations == 1
+    assert judged(rows, 0.8, weights=[[0.101015, 0.071429, 0.142857]]).holds, "the paper says nothing of weights"
+
+
+def test_a_share_that_would_be_rounded_away_has_the_least_weight() -> None:
+    rows: list[Group] = [(10**7, 1, "a", [1])]
+    assert judged(rows, 0.4, strict=True, weights=[[1e-6]]).holds
+    assert not judged(rows, 0.4, strict=True, weights=[[2e-6]]).holds
+    assert not judged([(10**7, 16, "a", [16])], 0.4, strict=True, weights=[[1e-6]]).holds
+    # Halves of the last digit may be rounded either way.
+    for weight in (0.007812, 0.007813):
+        assert judged([(128, 1, "a", [1])], 0.4, strict=True, weights=[[weight]]).holds
+    assert not judged([(128, 1, "a", [1])], 0.4, strict=True, weights=[[0.007811]]).holds
+
+
+@examples(40)
+@given(st.integers(1, 3_000_000), st.data())
+def test_only_the_share_in_six_digits_is_a_weight(members: int, data: st.DataObject) -> None:
+    holders = data.draw(st.integers(1, members))
+    near = data.draw(st.integers(-2, 2))
+    weight = max(round(holders / members, 6) + near / 1e6 + data.draw(st.sampled_from([0.0, 1e-7, -3e-7])), 1e-7)
+    verdict = judged([(members, holders, "a", [holders])], 1, strict=True, weights=[[weight]])
+    event(f"holds: {verdict.holds}")
 
 
 counts = st.integers(1, 5)

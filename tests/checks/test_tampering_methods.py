@@ -99,7 +99,35 @@ def test_weights_agree_with_holders(tmp_path: Path, strict: bool) -> None:
         group["terms"][term] = group["terms"][term] / 2 + 0.013
 
     forge(folder, data=lambda data: change_first(data, heavier))
-    assert fault(folder).startswith("groups.jsonl: weights do not agree with holders, members and size in 1 row")
+    if strict:
+        # There the weights are a part of the promise.
+        assert [each.kind for each in verify(folder).witnesses] == ["other_weight"]
+    else:
+        assert fault(folder).startswith("groups.jsonl: weights do not agree with holders, members and size in 1 row")
+
+
+def test_weights_of_profiles_that_are_put_back_into_a_strict_release_break_its_promise(tmp_path: Path) -> None:
+    made = Plink(p=0.6, strict=True, seed=1).group(PEOPLE)
+    held = {user: dict.fromkeys(terms, len(terms) ** -0.5) for user, terms, _ in made.profiles.frame.iter_rows()}
+    users = dict(made.membership.group_by("group").agg("user").iter_rows())
+
+    def as_they_were(data: bytes) -> bytes:
+        """Replace each weight by the mean of members' profiles of length 1."""
+        lines = [json.loads(line) for line in data.splitlines()]
+        for line in lines:
+            own = [held[user] for user in users[line["group"]]]
+            line["terms"] = {
+                term: round(sum(one.get(term, 0.0) for one in own) / len(own), 6) for term in line["terms"]
+            }
+        return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+    folder = made.release.save(tmp_path / "out")
+    assert verify(folder, original=PEOPLE).holds
+    forge(folder, data=as_they_were)
+    verdict = verify(folder)
+    assert not verdict.holds
+    assert {each.kind for each in verdict.witnesses} == {"other_weight"}
+    assert verdict.n_violations == sum(made.release.groups.frame["terms"].list.len())
 
 
 def test_terms_of_groups_are_in_one_form(tmp_path: Path) -> None:

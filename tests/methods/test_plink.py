@@ -29,7 +29,7 @@ PLANT = Taxonomy.from_pairs(PLANTS)
 METHODS: list[dict[str, Any]] = [
     {"p": 0.4},
     {"p": 0.5, "strict": True},
-    {"p": 0.3, "strict": True, "representative": "union", "a": 0},
+    {"p": 0.3, "strict": True, "aversion": 4, "a": 0},
     {"p": 0.25, "representative": "union", "weights": "tfidf", "a": 2},
     {"p": 1.0, "weights": "count"},
 ]
@@ -75,6 +75,8 @@ def check_house_rules(grouping: Grouping, people: dict[str, dict[str, float]], m
         for term, weight in zip(terms, weights, strict=True):
             own = [people[user].get(term, 0.0) for user in members]
             expected = max(own) if method.representative == "union" else sum(own) / n_members
+            if method.strict:
+                expected = having[term] / n_members
             assert weight == pytest.approx(expected, abs=1e-6)
             largest = max(largest, having[term] / n_members)
     assert release.manifest.measures["largest_share"] == pytest.approx(largest, abs=1e-6)
@@ -261,6 +263,23 @@ def test_weights_of_any_size_are_released() -> None:
         assert 0 <= release.manifest.measures["mean_similarity_to_group"] <= 1
 
 
+@examples(40)
+@given(data=profiles(min_users=6, max_users=16), p=st.sampled_from([0.3, 0.5, 1.0]), seed=st.integers(0, 9))
+def test_a_strict_release_is_the_same_whatever_profiles_weigh_if_the_groups_are(
+    data: Profiles, p: float, seed: int
+) -> None:
+    """Weights decide who is similar, and nothing of them leaves: all is holders, members and names."""
+    if sum(map(bool, as_dicts(data).values())) < 1 / p:
+        return
+    grouping = Plink(p=p, strict=True, taxonomy=PLANT, seed=seed).group(data)
+    held = as_dicts(data)
+    for number, n_members, _, terms, weights, holders in grouping.release.groups.frame.iter_rows():
+        users = grouping.membership.filter(pl.col("group") == number)["user"].to_list()
+        for term, weight, n in zip(terms, weights, holders, strict=True):
+            assert n == sum(term in held[user] for user in users)
+            assert weight == pytest.approx(n / n_members, abs=5e-7)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [0.1, 0.4])
 def test_strict_holds_for_five_thousand_users_who_share_many_terms(p: float) -> None:
@@ -288,6 +307,10 @@ def test_strict_holds_for_five_thousand_users_who_share_many_terms(p: float) -> 
         ({"weights": "bm25"}, "weights must be binary, count or tfidf, got bm25"),
         ({"representative": "mean"}, "representative must be centroid or union, got mean"),
         ({"bot_threshold": 0}, "bot_threshold must be 1 or more"),
+        ({"aversion": -1}, "aversion must be between 0 and 100, got -1"),
+        ({"strict": True, "weights": "count"}, "weights must be binary if strict, where the only weight is the share"),
+        ({"strict": True, "weights": "tfidf"}, "weights must be binary if strict, .*, got tfidf"),
+        ({"strict": True, "representative": "union"}, "representative must be centroid if strict, .*, got union"),
         ({"seed": -1}, "seed must be 0 or more, got a negative number"),
     ],
 )

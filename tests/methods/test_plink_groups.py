@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
-from tests.support.plain_plink import augment, plain_groups
+from tests.support.plain_plink import augment, companions, plain_groups
 
-from queryveil import Profiles, Taxonomy
+from queryveil import Plink, Profiles, Taxonomy
 from queryveil.errors import TooFewUsers
-from queryveil.methods.plink._groups import AVERSION, as_written, grouped, may_share, size_needed
-from queryveil.methods.plink.profiles import TermProfiles, augmented, profiles_of
+from queryveil.methods.plink._groups import as_written, grouped, may_share, size_needed
+from queryveil.methods.plink.profiles import COMPANIONS, TermProfiles, augmented, profiles_of
+from queryveil.methods.plink.profiles import companions as kernel
 from queryveil.methods.settings import Weights
 from queryveil.testing.strategies import PLANTS, profiles
 
@@ -44,25 +45,34 @@ def members(group_of: np.ndarray) -> list[list[int]]:
 shares = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0])
 
 
-def check_against_plain_python(data: Profiles, *, p: float, a: int, strict: bool) -> None:
+def check_against_plain_python(data: Profiles, *, p: float, a: int, strict: bool, aversion: float = 1.0) -> None:
     found = numbered(data)
-    group_of = grouped(found, augmented(found, PLANT, a=a), p=p, strict=strict, rng=in_order())
+    n_companions = COMPANIONS if strict else 0
+    vectors = augmented(found, PLANT, a=a, n_companions=n_companions)
+    group_of = grouped(found, vectors, p=p, strict=strict, aversion=aversion, rng=in_order())
     rows = data.frame.select("terms", "weights").rows()
     terms = [dict(zip(terms, weights, strict=True)) for terms, weights in rows if terms]
     senses = {term: [term.lower()] for one in terms for term in one}
-    plain = [augment(one, senses, PARENTS, a=a) for one in terms]
-    expected = plain_groups(terms, plain, p=as_written(p), strict=strict, aversion=AVERSION) if terms else []
+    beside = companions(terms, most=n_companions)
+    plain = [augment(one, senses, PARENTS, a=a, beside=beside) for one in terms]
+    expected = plain_groups(terms, plain, p=as_written(p), strict=strict, aversion=aversion) if terms else []
     assert members(group_of) == [sorted(group) for group in expected]
 
 
 @examples(40)
-@given(data=profiles(max_users=20), p=shares, a=st.integers(0, 2), strict=st.booleans())
-def test_the_groups_are_those_of_plain_python(data: Profiles, p: float, a: int, strict: bool) -> None:
+@given(
+    data=profiles(max_users=20),
+    p=shares,
+    a=st.integers(0, 2),
+    strict=st.booleans(),
+    aversion=st.sampled_from([0, 1, 4]),
+)
+def test_the_groups_are_those_of_plain_python(data: Profiles, p: float, a: int, strict: bool, aversion: float) -> None:
     if 0 < numbered(data).n_users < 1 / p:
         with pytest.raises(TooFewUsers, match="try a larger p"):
-            check_against_plain_python(data, p=p, a=a, strict=strict)
+            check_against_plain_python(data, p=p, a=a, strict=strict, aversion=aversion)
     else:
-        check_against_plain_python(data, p=p, a=a, strict=strict)
+        check_against_plain_python(data, p=p, a=a, strict=strict, aversion=aversion)
 
 
 @pytest.mark.slow
@@ -77,7 +87,8 @@ def test_the_groups_of_many_drawn_sets_are_those_of_plain_python(strict: bool) -
             terms = rng.choice(vocabulary, size=rng.integers(1, 7), replace=False)
             people[str(user)] = {str(term): float(rng.choice([0.3, 1.0, 1.0, 2.5])) for term in terms}
         p, a = float(rng.choice([0.15, 0.25, 0.3, 0.4, 0.5])), int(rng.integers(0, 3))
-        check_against_plain_python(Profiles.from_dicts(people), p=p, a=a, strict=strict)
+        aversion = float(rng.choice([0.0, 0.5, 1.0, 4.0]))
+        check_against_plain_python(Profiles.from_dicts(people), p=p, a=a, strict=strict, aversion=aversion)
 
 
 @examples(40)
@@ -115,7 +126,44 @@ def test_strict_groups_bring_together_people_who_mean_the_same_by_other_words() 
     data = Profiles.from_dicts(same)
     vectors = augmented(numbered(data), PLANT, a=1)
     assert members(grouped(numbered(data), vectors, p=0.5, strict=False, rng=in_order())) == [[0, 1], [2, 3]]
-    assert members(grouped(numbered(data), vectors, p=0.5, strict=True, rng=in_order())) == [[0, 2], [1, 3]]
+    strict = grouped(numbered(data), vectors, p=0.5, strict=True, aversion=1.0, rng=in_order())
+    assert members(strict) == [[0, 2], [1, 3]]
+
+
+def test_strict_groups_bring_together_people_whose_terms_go_with_the_same_others() -> None:
+    """Those who hide each other's terms are similar to whoever knows which terms go together."""
+    known = [["oats", "hay"], ["oats", "saddle"], ["hay", "saddle"]] * 2 + [["rook", "pawn"], ["rook", "board"]] * 2
+    people = [["oats"], ["board"], ["saddle"], ["pawn"], *known]
+    data = numbered(Profiles.from_dicts({str(i): dict.fromkeys(terms, 1.0) for i, terms in enumerate(people)}))
+    near, plain = (augmented(data, PLANT, a=1, n_companions=n) for n in (COMPANIONS, 0))
+    assert plain.cosine(0, 2) == plain.cosine(0, 1) == plain.cosine(0, 3) == 0
+    assert near.cosine(0, 2) > near.cosine(0, 1) == near.cosine(0, 3) == 0
+    assert near.cosine(1, 3) > 0
+
+
+@examples(60)
+@given(data=profiles(max_users=15), most=st.integers(0, 4))
+def test_companions_are_those_of_plain_python(data: Profiles, most: int) -> None:
+    found = numbered(data)
+    names = found.vocabulary.to_list()
+    people = [dict.fromkeys((names[term] for term in row), 1.0) for row in found.user_terms.to_lists()]
+    expected = companions(people, most=most, order=names)
+    ours = kernel(found.user_terms, found.user_terms.transpose(len(names)), most)
+    assert {names[t]: [names[k] for k in row if k >= 0] for t, row in enumerate(ours.tolist())} == {
+        name: expected.get(name, []) for name in names
+    }
+
+
+def test_more_aversion_drops_fewer_terms() -> None:
+    rng = np.random.default_rng(3)
+    drawn = [rng.choice(40, size=8, replace=False, p=(w := 1 / np.arange(1, 41)) / w.sum()) for _ in range(400)]
+    data = Profiles.from_dicts({str(i): {f"word{t}": 1.0 for t in terms} for i, terms in enumerate(drawn)})
+    dropped = [
+        Plink(p=0.4, strict=True, aversion=aversion, taxonomy=PLANT, seed=1).anonymize(data).manifest.removed
+        for aversion in (0, 1, 4)
+    ]
+    first, second, third = (each["term_occurrences_dropped"] for each in dropped)
+    assert first > second > third
 
 
 def test_small_profiles_get_larger_groups_until_the_bound_holds() -> None:

@@ -37,7 +37,8 @@ METHODS: dict[str, Any] = {
     "clump of queries": Clump(k=3, taxonomy=TREE, unit="query", dedupe=True),  # type: ignore[arg-type]
     "partition": Partition(k=3, taxonomy=TREE),
     "plink": Plink(p=0.4, taxonomy=TREE),
-    "strict plink": Plink(p=0.4, strict=True, weights="count", representative="union", taxonomy=TREE),  # type: ignore[arg-type]
+    "plink of counts": Plink(p=0.4, weights="count", representative="union", taxonomy=TREE),  # type: ignore[arg-type]
+    "strict plink": Plink(p=0.4, strict=True, taxonomy=TREE),
     "kdelta": Kdelta(k=3, same_texts=True),
     "kdelta without additions": Kdelta(k=3, same_texts=True, additions=False),
 }

@@ -77,8 +77,32 @@ def sense_of(term: str, profile: Profile, senses: Senses, parents: Parents) -> s
     return best
 
 
-def augment(profile: Profile, senses: Senses, parents: Parents, *, a: int) -> dict[str, float]:
+def companions(profiles: Sequence[Profile], *, most: int, order: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Return the terms that go most with each term: those in two profiles and more with it, by cosine.
+
+    Of equals the first in `order` counts, or the first in the profiles.
+
+    >>> companions([{"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, {"b": 1, "c": 1}, {"b": 1}], most=1)
+    {'a': ['b'], 'b': ['a'], 'c': ['b']}
+    """
+    names = list(order or dict.fromkeys(term for profile in profiles for term in profile))
+    found = {}
+    for term in names:
+        holders = [profile for profile in profiles if term in profile]
+        both = Counter(other for profile in holders for other in profile if other != term)
+        worth = {
+            other: Fraction(n * n, sum(other in profile for profile in profiles)) for other, n in both.items() if n > 1
+        }
+        found[term] = sorted(worth, key=lambda other: (-worth[other], names.index(other)))[:most]
+    return found
+
+
+def augment(
+    profile: Profile, senses: Senses, parents: Parents, *, a: int, beside: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, float]:
     """Replace each term by its synset and add the hypernyms within `a` steps, of the largest weight that reaches them.
+
+    The terms that stand beside a term are added in the same way, as names of their own.
 
     >>> augment({"elm": 1, "fir": 0.5}, {"elm": ["elm"], "fir": ["fir"]}, {"elm": "tree", "fir": "tree"}, a=1)
     {'elm': 1, 'tree': 1, 'fir': 0.5}
@@ -88,6 +112,8 @@ def augment(profile: Profile, senses: Senses, parents: Parents, *, a: int) -> di
         steps = path(sense_of(term, profile, senses, parents), parents)
         for _, name in zip(range(a + 1), steps, strict=False):
             out[name] = max(weight, out.get(name, 0.0))
+        for other in (beside or {}).get(term, ()):
+            out[f"beside {other}"] = max(weight, out.get(f"beside {other}", 0.0))
     return out
 
 

@@ -20,6 +20,7 @@ class _Group(NamedTuple):
     size: int
     terms: list[str]
     holders: list[int] | None
+    weights: list[float]
 
 
 def verify_linkability_by_force(
@@ -29,15 +30,15 @@ def verify_linkability_by_force(
 
     >>> import polars as pl
     >>> from queryveil.data import GROUPS_SCHEMA
-    >>> rows = [(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], [3, 1])]
+    >>> rows = [(1, 3, 4, ["kitten", "pup"], [1.0, 0.333333], [3, 1])]
     >>> groups = Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
     >>> verify_linkability_by_force(groups, Linkability(p=0.4, strict=True)).holds
     False
     """
-    columns = groups.frame.select("members", "size", "terms", "holders").iter_rows()
+    columns = groups.frame.select("members", "size", "terms", "holders", "weights").iter_rows()
     released = [
-        _Group(row, members, size, terms, None if holders is None or None in holders else holders)
-        for row, (members, size, terms, holders) in enumerate(columns, start=1)
+        _Group(row, members, size, terms, None if holders is None or None in holders else holders, weights)
+        for row, (members, size, terms, holders, weights) in enumerate(columns, start=1)
     ]
     p = Fraction(str(promise.p))
     found = _strict(released, p=p) if promise.strict else _paper(released, p=p)
@@ -98,9 +99,27 @@ def _strict(released: list[_Group], *, p: Fraction) -> list[Witness]:
                 for position, n in enumerate(group.holders, start=1)
                 if Fraction(n, group.members) > p
             ]
+            found += [
+                Witness(
+                    kind="other_weight",
+                    size=1,
+                    support=n,
+                    needed=group.members,
+                    rows=(group.row,),
+                    positions=(position,),
+                )
+                for position, (n, weight) in enumerate(zip(group.holders, group.weights, strict=True), start=1)
+                if not _is_share(Fraction(repr(weight)), Fraction(n, group.members))
+            ]
         if not fits:
             found.append(_contradiction(group))
     return found
+
+
+def _is_share(weight: Fraction, share: Fraction) -> bool:
+    """Tell whether a weight is a share rounded to six digits, or the least weight if nothing would be left of it."""
+    last = Fraction(1, 1_000_000)
+    return weight % last == 0 and (abs(weight - share) <= last / 2 or (weight == last and share < last))
 
 
 def _contradiction(group: _Group) -> Witness:

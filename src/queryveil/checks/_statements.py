@@ -65,6 +65,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "strict": _YES_OR_NO,
         "weights": _one_of("binary", "count", "tfidf", "given"),
         "representative": _one_of("centroid", "union"),
+        "aversion": _number(0, 100),
         "taxonomy": _SOURCE,
         "items": _one_of(True),
         **_BOTS,

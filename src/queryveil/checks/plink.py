@@ -49,8 +49,8 @@ def _by_term(groups: pl.DataFrame, *, any_case: bool) -> pl.DataFrame:
     places = pl.int_ranges(1, pl.col("n_terms") + 1)
     holders = pl.col("holders").fill_null(pl.lit(None).repeat_by("n_terms"))
     some = groups.filter(pl.col("n_terms") > 0).with_columns(position=places, holders=holders)
-    terms = some.select("row", "group", "members", "size", "position", "holders", term="terms")
-    return _folded(terms.explode("position", "holders", "term"), any_case=any_case)
+    terms = some.select("row", "group", "members", "size", "position", "holders", "weights", term="terms")
+    return _folded(terms.explode("position", "holders", "weights", "term"), any_case=any_case)
 
 
 def _folded(terms: pl.DataFrame, *, any_case: bool) -> pl.DataFrame:
@@ -76,12 +76,13 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     """Return the verdict on p-linkability, exactly.
 
     As in the paper, violations are groups whose size is less than an average profile divided by p. With `strict` they
-    are terms with a larger share of holders than p, and groups that do not state the holders of each term. A group
-    whose counts contradict each other is a violation too. With the `original`, a log or profiles, so are terms that it
-    does not have, or has with fewer holders, and more members than it has users.
+    are terms with a larger share of holders than p or with a weight that is not this share, and groups that do not
+    state the holders of each term. A group whose counts contradict each other is a violation too. With the `original`,
+    a log or profiles, so are terms that it does not have, or has with fewer holders, and more members than it has
+    users.
 
     >>> from queryveil.data import GROUPS_SCHEMA
-    >>> rows = [(1, 3, 4, ["kitten", "pup"], [0.6, 0.3], [3, 1])]
+    >>> rows = [(1, 3, 4, ["kitten", "pup"], [1.0, 0.333333], [3, 1])]
     >>> groups = Groups(frame=pl.DataFrame(rows, schema=GROUPS_SCHEMA, orient="row"))
     >>> verify_linkability(groups, Linkability(p=0.4)).in_words()
     '0.4-linkability holds for 3 users.'
@@ -90,7 +91,10 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     """
     frame, p = _numbered(groups), Fraction(str(promise.p))
     found = [_contradictions(frame, strict=promise.strict)]
-    found += [_unproven(frame), _linked_terms(frame, p=p)] if promise.strict else [_linked_groups(frame, p=p)]
+    if promise.strict:
+        found += [_unproven(frame), _linked_terms(frame, p=p), _other_weights(frame)]
+    else:
+        found.append(_linked_groups(frame, p=p))
     if original is not None:
         found.append(invented_terms(groups, original=original, strict=promise.strict))
     n_checked = sum(frame.filter(pl.col("n_terms") > 0)["members"].to_list())
@@ -100,19 +104,41 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     return verdict
 
 
-_ROUNDING = Fraction(2, 1_000_000)
+_MILLION = 1_000_000
+_ROUNDING = Fraction(2, _MILLION)
 """Weights are rounded to six digits, twice where groups of a cluster were joined, and are never less than the last."""
+
+
+def _other_weights(frame: pl.DataFrame) -> Found:
+    """Return the terms whose weight is not the share of their holders in six digits; further digits may mark a person.
+
+    A share that would be rounded away is the least weight.
+    """
+    terms = _by_term(frame, any_case=False).drop_nulls("holders")
+    # Polars multiplies by the reciprocal where it divides columns by a number, which changes the last digit.
+    weights = np.minimum(terms["weights"].to_numpy(), _MILLION**2)
+    millionths = np.rint(weights * _MILLION)
+    terms = terms.with_columns(millionths=pl.Series(millionths).cast(pl.Int128))
+    holders, members = (pl.col(name).cast(pl.Int128) for name in ("holders", "members"))
+    is_near = 2 * (pl.col("millionths") * members - holders * _MILLION).abs() <= members
+    is_share = is_near | ((pl.col("millionths") == 1) & (holders * _MILLION < members))
+    other = terms.filter(~is_share | pl.Series(millionths / _MILLION != weights))
+    return found_in(
+        other.select("row", "position", support="holders", needed="members"),
+        kind="other_weight",
+        by=["support", "row", "position"],
+    )
 
 
 def odd_weights(groups: Groups, parameters: Mapping[str, object]) -> pl.Series:
     """Return the groups whose weights contradict the holders, members and size that they state.
 
     Of a profile without weights of its own (`binary`) the mean over the members is the share who hold a term, and the
-    largest is 1. Of counts each holder brings in at least 1.
+    largest is 1. Of counts each holder brings in at least 1. Those of strict groups belong to the promise.
     """
     weights, is_union = parameters.get("weights"), parameters.get("representative") == "union"
     rows = groups.frame.select("members", "size", "weights", "holders").iter_rows()
-    if weights not in ("binary", "count"):
+    if weights not in ("binary", "count") or parameters.get("strict"):
         return pl.Series([False]).new_from_index(0, groups.n_groups)
     is_binary = weights == "binary"
     return pl.Series([_is_odd(*row, is_union=is_union, is_binary=is_binary) for row in rows], dtype=pl.Boolean)

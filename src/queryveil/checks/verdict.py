@@ -17,7 +17,7 @@ from queryveil.html_tables import Cell, facts
 _OfHistories = Literal["combination", "history", "linked_windows", "invented"]
 _OfTransactions = Literal["transaction", "invented_transactions", "invented_items"]
 _OfClusters = Literal["wide_cluster", "shares", "near_shares", "invented_pair"]
-_OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction"]
+_OfGroups = Literal["linked_group", "linked_term", "missing_holders", "contradiction", "other_weight"]
 _OfMembers = Literal["invented_members", "invented_term", "other_members", "other_holders"]
 _OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surplus_query", "repeated_query"]
 _OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "parts_delta", "exact_count"]
@@ -80,7 +80,7 @@ class Witness:
             rows = "counted on a cluster, which does not tell the rows"
         are_needed = f"{needed} are needed ({rows})"
         terms, members = count(self.size, "term"), count(self.size, "member")
-        members_stated = count(n, "member")
+        members_stated, members_needed = count(n, "member"), count(needed, "member")
         invented = f"a term ({rows})" if self.rows else "the log as a whole"
         whole, now, before = "the release as a whole", f"{count(n, 'row')} of the release", f"{needed} in the original"
         item = f"an item and what is below it ({rows})" if self.rows else whole
@@ -108,6 +108,7 @@ class Witness:
             "linked_group": f"the members of a group ({self.size:,}) bring in {count(n, 'term')}, {are_needed}",
             "linked_term": f"a term of a group is held by {n} of its members, {needed} {is_or_are} allowed ({rows})",
             "missing_holders": f"a group of {members} does not say how many hold each term ({rows})",
+            "other_weight": f"the weight of a term is not the share of its holders, {n} of {members_needed} ({rows})",
             "contradiction": f"the counts of a group of {members} cannot all be true ({rows})",
             "invented_members": f"{whole} has {count(n, 'member')}, the original {count(needed, 'user')}",
             "invented_term": f"a term has at least {count(n, 'holder')} in the release, {before} ({rows})",

@@ -117,6 +117,12 @@ class PlinkSettings:
     representative: Representative = setting(
         Representative.CENTROID, help="centroid or union of the members' profiles."
     )
+    aversion: float = setting(
+        1.0,
+        at_least=0,
+        at_most=100,
+        help="With strict: how far shared terms keep users apart; more drops fewer terms, hides less.",
+    )
     taxonomy: Taxonomy | None = setting(None, repr=False, **_TAXONOMY)
     bot_threshold: int | None = setting(100, **_BOTS)
     seed: int | None = setting(None, repr=False, **_SEED)

@@ -201,15 +201,6 @@ def place_rest(group_of: Int32s, lengths: Floats, vectors: Sparse, n_nodes: int)
     return out
 
 
-AVERSION = 4.0
-"""What a profile loses in similarity, when groups are strict, if all its terms are full.
-
-Similar people share terms, and shared terms are dropped. Of the term occurrences of 3,000 users made up like AOL's 47 %
-were dropped at p=0.4 with 0 (the closest profile, whatever it shares), 6 % with 2, and 4 % with 4 to 16; members were
-0.43 similar to what their group releases instead of 0.32.
-"""
-
-
 def as_written(p: float) -> Fraction:
     """Return the number that somebody who wrote 0.4 meant, which is not quite the binary one.
 
@@ -252,8 +243,13 @@ def size_needed(profiles: TermProfiles, *, p: float) -> int:
     return ceil(Fraction(len(profiles.terms), profiles.n_users) / as_written(p))
 
 
-def grouped(profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool, rng: np.random.Generator) -> Int32s:
-    """Return the group of each user, numbered from 0; raises if all users together are too few."""
+def grouped(
+    profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool, aversion: float = 0.0, rng: np.random.Generator
+) -> Int32s:
+    """Return the group of each user, numbered from 0; raises if all users together are too few.
+
+    `aversion` is what a profile loses in similarity, when groups are strict, if all its terms are full.
+    """
     if profiles.n_users == 0:
         return np.zeros(0, np.int32)
     n_members = members_needed(profiles.n_users, p=p, strict=strict)
@@ -265,7 +261,7 @@ def grouped(profiles: TermProfiles, vectors: Vectors, *, p: float, strict: bool,
     order = rng.permutation(profiles.n_users)
     rows = _reordered(vectors.user_nodes, vectors.weights, order)
     sizes = profiles.user_terms.lengths
-    own = _reordered(profiles.user_terms, np.repeat(AVERSION / sizes, sizes), order)
+    own = _reordered(profiles.user_terms, np.repeat(aversion / sizes, sizes), order)
     enough = Enough(
         size=size_needed(profiles, p=p),
         members=n_members,

@@ -9,11 +9,12 @@ import polars as pl
 
 from queryveil.data import GROUPS_SCHEMA, Bools, Floats, Groups, Int32s, Int64s, Profiles, QueryLog
 from queryveil.data.rows import Rows
+from queryveil.errors import BadParameter
 from queryveil.guarantees import Linkability
 from queryveil.methods.bots import caveats, nothing_kept
 from queryveil.methods.plink._groups import grouped, may_share
-from queryveil.methods.plink.profiles import TermProfiles, augmented, profiles_of
-from queryveil.methods.settings import PlinkSettings, Representative
+from queryveil.methods.plink.profiles import COMPANIONS, TermProfiles, augmented, profiles_of
+from queryveil.methods.settings import PlinkSettings, Representative, Weights
 from queryveil.release import Counts, Manifest, Release
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
@@ -44,15 +45,18 @@ class Plink(PlinkSettings):
     """Put users of similar interests into groups and release what a group is interested in.
 
     Promise: the average profile is at most the share p of all terms that a group's members bring in (|U|avg / |G| in
-    the paper). With `strict`: no released term of a group is held by more than the share p of its members.
+    the paper). With `strict`: no released term of a group is held by more than the share p of its members, and its
+    weight is that share.
     Not promised: without `strict`, that a term which most or all members share cannot be linked to each of them. Either
     way two terms of one meaning (kitten, kittens) count as two.
 
     - p: the share that is promised, above 0 and at most 1; a group has at least 1/p members
     - a: steps up in the taxonomy when profiles are compared, 0 to 3
     - strict: hold p for every single term, and drop those that exceed it
-    - weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own
-    - representative: the profile of a group is the centroid or the union of its members' profiles
+    - weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own; binary if strict
+    - representative: the profile of a group is the centroid or the union of its members' profiles; centroid if strict
+    - aversion: what a profile loses in similarity to a strict group in which all its terms are full: with more, fewer
+      terms are dropped, and whoever knows some terms of a member guesses others more easily
     - taxonomy: what profiles are compared by, and which terms of a log count; None: WordNet's nouns
     - bot_threshold: users with more queries in a session are left out; None keeps every user
     - seed: repeat a run; not for releases
@@ -66,6 +70,11 @@ class Plink(PlinkSettings):
     def __post_init__(self) -> None:
         check_settings(self)
         Linkability(p=self.p, strict=self.strict)
+        # Privacy: terms with one weight may be one person's, so that whoever knows one of them knows the others.
+        for name, only in (("weights", Weights.BINARY), ("representative", Representative.CENTROID)):
+            if self.strict and getattr(self, name) is not only:
+                allowed = f"{only} if strict, where the only weight is the share of members who have a term"
+                raise BadParameter(name, getattr(self, name), allowed=allowed)
         check_seed(self.seed)
 
     @property
@@ -82,8 +91,8 @@ class Plink(PlinkSettings):
         taxonomy = self.taxonomy or Taxonomy.wordnet()
         rng = generator(self.seed)
         profiles = profiles_of(data, taxonomy, weights=self.weights, bot_threshold=self.bot_threshold)
-        vectors = augmented(profiles, taxonomy, a=self.a)
-        group_of = grouped(profiles, vectors, p=self.p, strict=self.strict, rng=rng)
+        vectors = augmented(profiles, taxonomy, a=self.a, n_companions=COMPANIONS if self.strict else 0)
+        group_of = grouped(profiles, vectors, p=self.p, strict=self.strict, aversion=self.aversion, rng=rng)
         group_of = rng.permutation(int(group_of.max(initial=-1)) + 1).astype(np.int32)[group_of]
 
         shared = shared_terms(profiles, group_of)
@@ -92,7 +101,7 @@ class Plink(PlinkSettings):
         # a hypernym is held by no fewer members and cannot pass where the term did not.
         # Privacy: a term leaves for all of its holders or for none; hiding some would make the shares untrue.
         kept = ~exceeds if self.strict else np.ones_like(exceeds)
-        weights = weights_of(profiles, shared, self.representative)
+        weights = rounded(shared.share) if self.strict else weights_of(profiles, shared, self.representative)
         groups = groups_of(profiles, shared, weights, kept, with_holders=self.strict)
         measures = _measures(profiles, shared, kept, strict=self.strict)
         measures["mean_similarity_to_group"] = similarity_to_group(profiles, group_of, shared, weights, kept)
@@ -208,8 +217,12 @@ def weights_of(profiles: TermProfiles, shared: Shared, representative: Represent
         # Divided first: a sum of large weights may be more than a number holds.
         parts = profiles.weights / shared.members[shared.group[shared.place]]
         out = np.bincount(shared.place, weights=parts, minlength=n_terms).astype(np.float64)
-    # A weight that is rounded away would say that nobody has the term.
-    return np.asarray(np.maximum(pl.Series(out).round(_DIGITS).to_numpy(), 10.0**-_DIGITS), np.float64)
+    return rounded(out)
+
+
+def rounded(weights: Floats) -> Floats:
+    """Return weights as they are released; one that is rounded away would say that nobody has the term."""
+    return np.asarray(np.maximum(pl.Series(weights).round(_DIGITS).to_numpy(), 10.0**-_DIGITS), np.float64)
 
 
 def groups_of(profiles: TermProfiles, shared: Shared, weights: Floats, kept: Bools, *, with_holders: bool) -> Groups:

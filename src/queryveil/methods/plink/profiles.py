@@ -178,18 +178,71 @@ def choose_senses(
     return chosen
 
 
+COMPANIONS = 3
+"""So many companions of each term are compared, too, when groups are strict.
+
+Whoever knows some terms of a member tells by other logs which of the group's terms go with them. They hide among those
+of people who are as likely to have them, though by other words.
+"""
+
+
+@njit(cache=True, nogil=True)
+def companions(user_terms: Rows[np.int32], holders: Rows[np.int32], most: int) -> Int32s:
+    """Return the terms that go most with each term, at most so many, -1 where there are fewer.
+
+    Two terms go together by the number of profiles that have both, two or more, divided by the root of the product of
+    how many have each; of equals the first term counts.
+    """
+    n_terms = len(holders.ptr) - 1
+    found = np.full((n_terms, most), -1, np.int32)
+    best = np.zeros(most)
+    both, met = np.zeros(n_terms, np.int64), np.empty(n_terms, np.int32)
+    for term in range(n_terms):
+        n_met = 0
+        for user in holders.values[holders.ptr[term] : holders.ptr[term + 1]]:
+            for other in user_terms.values[user_terms.ptr[user] : user_terms.ptr[user + 1]]:
+                if both[other] == 0:
+                    met[n_met] = other
+                    n_met += 1
+                both[other] += 1
+        best[:] = 0
+        for other in met[:n_met]:
+            if other != term and both[other] > 1:
+                worth = both[other] ** 2 / (holders.ptr[other + 1] - holders.ptr[other])
+                place = most
+                while place > 0 and (
+                    worth > best[place - 1] or (worth == best[place - 1] and other < found[term, place - 1])
+                ):
+                    place -= 1
+                for i in range(most - 1, place, -1):
+                    best[i], found[term, i] = best[i - 1], found[term, i - 1]
+                if place < most:
+                    best[place], found[term, place] = worth, other
+            both[other] = 0
+    return found
+
+
 @njit(cache=True, nogil=True)
 def augment(
-    ptr: Int64s, chosen: Int32s, weights: Floats, parent: Int32s, n_steps: int, n_nodes: int
+    user_terms: Rows[np.int32],
+    chosen: Int32s,
+    weights: Floats,
+    parent: Int32s,
+    n_steps: int,
+    n_nodes: int,
+    beside: Int32s,
 ) -> tuple[Rows[np.int32], Floats]:
-    """Return every profile as nodes with weights: those of its terms and those up to `n_steps` above them.
+    """Return every profile as nodes with weights: those of its terms, those up to `n_steps` above, and companions.
 
     Where several terms reach a node the largest weight counts. Nodes without a place in `parent` have nothing above.
+    `beside` has the companions of each term, which are nodes of their own behind the others.
     """
+    ptr, terms = user_terms
+    n_beside = beside.shape[1]
     out_ptr = np.zeros(len(ptr), np.int64)
-    out = np.empty(len(chosen) * (n_steps + 1), np.int32)
+    out = np.empty(len(chosen) * (n_steps + 1 + n_beside), np.int32)
     out_weights = np.empty(len(out))
-    weight = np.zeros(n_nodes)
+    weight = np.zeros(n_nodes + len(beside))
     n = 0
     for user in range(len(ptr) - 1):
         for i in range(ptr[user], ptr[user + 1]):
@@ -202,6 +255,13 @@ def augment(
                 node = parent[node] if node < len(parent) else np.int32(-1)
                 if node < 0:
                     break
+            for j in range(n_beside):
+                if beside[terms[i], j] >= 0:
+                    node = np.int32(n_nodes + beside[terms[i], j])
+                    if weight[node] == 0:
+                        out[n] = node
+                        n += 1
+                    weight[node] = max(weight[node], weights[i])
         out_ptr[user + 1] = n
         for i in range(out_ptr[user], n):
             out_weights[i] = weight[out[i]]
@@ -252,8 +312,11 @@ def specificity(taxonomy: Taxonomy) -> Floats:
     return np.asarray(1 - np.log(taxonomy.n_leaves) / np.log(n_leaves) if n_leaves > 1 else 0.0 * taxonomy.loss)
 
 
-def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None) -> Vectors:
-    """Replace terms by what they mean and add what lies up to `a` steps above; `None` leaves the terms as they are."""
+def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None, n_companions: int = 0) -> Vectors:
+    """Replace terms by what they mean and add what lies up to `a` steps above; `None` leaves the terms as they are.
+
+    `n_companions` terms that go most with each term in these profiles are added beside it.
+    """
     if a is None:
         return _compact(profiles.user_terms, _scaled(profiles.weights))
     settings_of(PlinkSettings)["a"].check(a)
@@ -261,7 +324,9 @@ def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None) -> V
     weights = _scaled(profiles.weights)
     nodes = synsets(profiles, taxonomy)
     n_nodes = int(nodes.max(initial=taxonomy.n_nodes - 1)) + 1
-    return _compact(*augment(profiles.user_terms.ptr, nodes, weights, taxonomy.parent, a, n_nodes))
+    holders = profiles.user_terms.transpose(len(profiles.vocabulary))
+    beside = companions(profiles.user_terms, holders, n_companions)
+    return _compact(*augment(profiles.user_terms, nodes, weights, taxonomy.parent, a, n_nodes, beside))
 
 
 def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
