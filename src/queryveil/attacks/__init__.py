@@ -4,6 +4,7 @@ from queryveil.attacks.added_rows import AddedRows
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, Surest, read_people
 from queryveil.attacks.clock import Clock, ClockEquals
 from queryveil.attacks.fragments import Fragments
+from queryveil.attacks.known_profile import KnownProfile
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.neighbour import Neighbour
@@ -20,6 +21,7 @@ from queryveil.attacks.rebuild import (
 )
 from queryveil.attacks.repeats import Repeats
 from queryveil.attacks.shared_term import SharedTerm
+from queryveil.attacks.shared_weight import SharedWeight
 from queryveil.attacks.site_owner import SiteOwner
 from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
@@ -39,6 +41,7 @@ __all__ = [
     "EncodedLog",
     "Exposure",
     "Fragments",
+    "KnownProfile",
     "KnownTerms",
     "Membership",
     "Neighbour",
@@ -50,6 +53,7 @@ __all__ = [
     "Rebuild4",
     "Repeats",
     "SharedTerm",
+    "SharedWeight",
     "SiteOwner",
     "Skipped",
     "Stitch",

@@ -4,18 +4,22 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import exp, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import Exposure, Surest
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Surest
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, is_generalised
+from queryveil.release import Release
+from queryveil.text.histories import Histories, collect
+from queryveil.text.tokens import encode, tokenize
 
 BY_ACCIDENT = 0.1
 """So many of the things known of a person are taken to be wrong, or no longer in the release."""
@@ -155,6 +159,44 @@ def unreadable(pair: Pair) -> str | None:
 def no_terms(pair: Pair) -> str | None:
     """Return why nobody can be sought by terms in a release; None if people can."""
     return unreadable(pair) or no_people(pair)
+
+
+def no_groups(pair: Pair) -> str | None:
+    """Return why a release has no groups of people that could be attacked; None if it has."""
+    if not isinstance(pair.release.data, Groups):
+        return "the release has no groups"
+    return None if pair.release.groups.n_groups else "the release is empty"
+
+
+def no_membership(auxiliary: AuxiliaryData) -> str | None:
+    """Return why the group of a person is not known; None if it is."""
+    return "needs who is in which group: --membership FILE" if auxiliary.membership is None else None
+
+
+def weights_are_shares(release: Release) -> bool:
+    """Return whether the weight of a group's term is the share of the members that have it."""
+    parameters = release.manifest.parameters
+    return parameters.get("representative") == "centroid" and parameters.get("weights") == "binary"
+
+
+def public_histories(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
+    """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
+    user, users = encode(log.frame["user"])
+    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
+    own = collect(tokens, user, n_users=len(users))
+    both = pl.concat([pair.vocabulary.rename(""), tokens.vocabulary.rename("")])
+    number, vocabulary = encode(both)
+    terms = Rows(own.user_terms.ptr, number[len(pair.vocabulary) :][own.terms])
+    return replace(own, user_terms=terms, n_terms=len(vocabulary)), vocabulary
+
+
+def group_of_users(pair: Pair, auxiliary: AuxiliaryData) -> Int64s:
+    """Return the place of each user's group in the release, -1 for users without one."""
+    assert auxiliary.membership is not None
+    rows = pair.release.groups.frame.select("group").with_row_index("row")
+    placed = auxiliary.membership.select("user", "group").join(rows, on="group")
+    found = pl.DataFrame({"user": pair.users}).join(placed, on="user", how="left", maintain_order="left")
+    return found["row"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def group_holders(groups: Groups) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from queryveil.data import Floats, QueryLog
 from queryveil.errors import BadFile, BadParameter
@@ -63,12 +64,14 @@ class AuxiliaryData:
     - `people`: a directory of names and towns.
     - `remake`: runs the method of the release on another log.
     - `key`: the key of the release; not for the attackers, but to judge whether they were right.
+    - `membership`: who is in which group, a table of user and group; for attackers who know the group of a person.
     """
 
     public: QueryLog | None = None
     people: Sequence[Person] = ()
     remake: Callable[[QueryLog], Release] | None = None
     key: bytes | None = field(default=None, repr=False)
+    membership: pl.DataFrame | None = None
 
     def __repr__(self) -> str:
         n_people, remake = len(self.people), self.remake is not None

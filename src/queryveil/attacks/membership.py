@@ -1,6 +1,6 @@
 """Membership attack by all terms of a person, after Homer et al.: is the person in the release?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,7 @@ from queryveil.kernels import njit
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
-from queryveil.text.histories import Histories, collect
-from queryveil.text.tokens import encode, tokenize
+from queryveil.text.histories import Histories
 
 
 def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
@@ -187,7 +186,7 @@ class Membership(Seeker):
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         """Set the threshold by people who are not in the release, and count the targets above it."""
         rng = generator(self.seed)
-        public, vocabulary = _public(pair, auxiliary.public or pair.log)
+        public, vocabulary = _scoring.public_histories(pair, auxiliary.public or pair.log)
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
         targets = _scoring.draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
         outside = others[:MOST_NON_MEMBERS]
@@ -226,14 +225,3 @@ class Membership(Seeker):
 def above(outside: Floats) -> float:
     """Return the lowest value that no more than 1 in 100 of those outside is above."""
     return float(np.sort(outside)[::-1][int(FALSE_POSITIVES * len(outside))])
-
-
-def _public(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
-    """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
-    user, users = encode(log.frame["user"])
-    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
-    own = collect(tokens, user, n_users=len(users))
-    both = pl.concat([pair.vocabulary.rename(""), tokens.vocabulary.rename("")])
-    number, vocabulary = encode(both)
-    terms = Rows(own.user_terms.ptr, number[len(pair.vocabulary) :][own.terms])
-    return replace(own, user_terms=terms, n_terms=len(vocabulary)), vocabulary

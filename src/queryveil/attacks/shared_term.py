@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Surest
 from queryveil.data import Groups, Int64s
 from queryveil.pairing import Pair
@@ -22,14 +23,10 @@ class SharedTerm:
     name = "shared_term"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        data = pair.release.data
-        if not isinstance(data, Groups):
-            return "the release has no groups"
-        if not data.n_groups:
-            return "the release is empty"
-        parameters = pair.release.manifest.parameters
-        has_shares = parameters.get("representative") == "centroid" and parameters.get("weights") == "binary"
-        if data.frame["holders"].null_count() and not has_shares:
+        if reason := _scoring.no_groups(pair):
+            return reason
+        has_holders = not pair.release.groups.frame["holders"].null_count()
+        if not has_holders and not _scoring.weights_are_shares(pair.release):
             return "the release does not tell how many members of a group have a term"
         return None
 

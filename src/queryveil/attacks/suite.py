@@ -14,20 +14,22 @@ from queryveil.attacks import (
     added_rows,
     clock,
     fragments,
+    known_profile,
     known_terms,
     membership,
+    neighbour,
     rebuild,
     repeats,
     shared_term,
+    shared_weight,
+    site_owner,
+    stitch,
     sybil,
     vanity,
 )
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
-from queryveil.attacks.neighbour import Neighbour
-from queryveil.attacks.site_owner import SiteOwner
-from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.token_inversion import TokenInversion
-from queryveil.data import QueryLog
+from queryveil.data import Format, Layout, Profiles, QueryLog
 from queryveil.errors import BadInput, BadParameter, MissingExtra
 from queryveil.formats import read_log
 from queryveil.guarantees import SwapAnonymity
@@ -67,10 +69,12 @@ def attackers(
         TokenInversion(seed=seed),
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),
+        shared_weight.SharedWeight(n_targets=n_targets, seed=seed),
+        known_profile.KnownProfile(n_targets=n_targets, seed=seed),
         *(fragments.Fragments(of_people=of_people) for of_people in (False, True)),
-        Stitch(n_targets=n_targets, seed=seed),
-        SiteOwner(n_targets=n_targets, seed=seed),
-        Neighbour(seed=seed),
+        stitch.Stitch(n_targets=n_targets, seed=seed),
+        site_owner.SiteOwner(n_targets=n_targets, seed=seed),
+        neighbour.Neighbour(seed=seed),
         *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
     wanted = set(only)
@@ -171,12 +175,26 @@ class Attacks:
         }
 
 
+def as_log(original: QueryLog | Profiles) -> QueryLog:
+    """Return profiles as a log of which each row has all terms of a user, as groups have them; a log as it is.
+
+    >>> as_log(Profiles.from_dicts({"u1": {"Guinea pig": 1, "tea": 2}})).frame.rows()
+    [('u1', 'guinea_pig tea')]
+    """
+    if isinstance(original, QueryLog):
+        return original
+    words = pl.element().str.normalize("NFC").str.to_lowercase().str.strip_chars().str.replace_all(r"\s+", "_")
+    texts = original.frame.select("user", query=pl.col("terms").list.eval(words).list.join(" "))
+    return QueryLog.from_frame(texts, layout=Layout(format=Format.TRANSACTIONS))
+
+
 def attack(
-    original: QueryLog | Path | str,
+    original: QueryLog | Profiles | Path | str,
     release: Release | Path | str,
     *,
     key: bytes | None = None,
     taxonomy: Taxonomy | None = None,
+    membership: pl.DataFrame | None = None,
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     remake: Callable[[QueryLog], Release] | None = None,
@@ -186,11 +204,12 @@ def attack(
 ) -> Attacks:
     """Attack a release, and the pseudonymised original for comparison, with every attacker that fits.
 
-    - `original`: the log that the release was made from, or its file. Attackers see of it only what they are said to
-      know; it is there to judge them.
+    - `original`: the log or the profiles that the release was made from, or the file of the log. Attackers see of it
+      only what they are said to know; it is there to judge them.
     - `release`: the release, or its folder.
     - `key`: the key of keyed ids or hashed terms.
     - `taxonomy`: the taxonomy that items moved up in, if it is not WordNet.
+    - `membership`: who is in which group, a table of user and group.
     - `public`: a log of the same kind by other people, which some attackers need.
     - `people`: a directory of people.
     - `remake`: runs the method of the release on a log with users of the attacker's own.
@@ -198,14 +217,15 @@ def attack(
     - `n_targets`: the most people that each seeks.
     - `seed`: repeats what is drawn.
     """
-    log = original if isinstance(original, QueryLog) else read_log(original)
+    log = read_log(original) if isinstance(original, str | Path) else as_log(original)
     judged = release if isinstance(release, Release) else read_release(release)
     pair = Pair(log, release=judged, key=key, taxonomy=taxonomy)
     if pair.mismatch is not None:
         # By another log nobody would be found, as if the release were safe.
         raise BadInput(pair.mismatch)
     chosen = attackers(judged, n_targets=n_targets, seed=seed, only=only)
-    return run(chosen, pair, auxiliary=AuxiliaryData(public=public, people=people, remake=remake, key=key))
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
+    return run(chosen, pair, auxiliary=auxiliary)
 
 
 def run(chosen: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:

@@ -138,19 +138,23 @@ def attack(
     *,
     key: options.Key = None,
     taxonomy: options.OwnTaxonomy = None,
+    membership: options.Membership = None,
     only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
     attackers: Attackers,
     reading: options.OriginalReading,
     as_json: options.Json = False,
 ) -> None:
     """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
+    from queryveil.formats.aggregates import read_membership
+
     with progress_bar():
         release = queryveil.read_release(folder)
         found = queryveil.attack(
-            reading.read(log),
+            reading.read_original(log, release),
             release,
             key=options.key_of(release, key),
             taxonomy=options.load_taxonomy(taxonomy),
+            membership=read_membership(membership, release=release.folder) if membership else None,
             only=options.parse_list(only),
             **attackers.read(reading, release),
         )

@@ -163,7 +163,7 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
         pair = Pair(ground.log, release=release, key=key)
         _ = pair.identity
     with _timed("attack", seconds):
-        found["attacks"] = _attack(pair, ground, remake=method.anonymize, key=key)
+        found["attacks"] = _attack(pair, ground, remake=method.anonymize, key=key, membership=membership)
     with _timed("measure", seconds):
         progress.step("measuring")
         measures = measuring.run(pair, values=ground.values, membership=membership)
@@ -171,8 +171,15 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
         found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
 
 
-def _attack(pair: Pair, ground: Ground, *, remake: Callable[[QueryLog], Release], key: bytes | None = None) -> Attacks:
-    auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=remake, key=key)
+def _attack(
+    pair: Pair,
+    ground: Ground,
+    *,
+    remake: Callable[[QueryLog], Release],
+    key: bytes | None = None,
+    membership: pl.DataFrame | None = None,
+) -> Attacks:
+    auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=remake, key=key, membership=membership)
     # The same people are looked for in every release; who they are is nobody's secret.
     crowd = suite.attackers(pair.release, n_targets=ground.n_targets, seed=ground.seed or 0)
     return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)

@@ -39,6 +39,8 @@ _ATTACKERS = {
     "stitch": "Rows without ids linked",
     "site_owner": "Visitors of a clicked page",
     "neighbour": "With and without a person",
+    "shared_weight": "Terms of the same weight",
+    "known_profile": "A further term of a known profile",
     "as_released": "Rows taken as they stand",
 }
 

@@ -75,7 +75,7 @@ def report(
     tree = taxonomy if pair is None else pair.known_taxonomy
     judgement = _judge(judged, before, key=key, taxonomy=tree, classifier=classifier)
     crowd = suite.attackers(judged, n_targets=n_targets, seed=seed)
-    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key)
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
     measures, why_no_measures = _measure(pair, values=values, membership=membership)
     has_clicks = isinstance(judged.data, Tallies) and judged.data.clicks is not None
