@@ -7,7 +7,7 @@ import polars as pl
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
-from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data import Floats, Groups, Int32s, Int64s, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
