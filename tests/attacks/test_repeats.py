@@ -14,8 +14,8 @@ from tests.support.plain_rebuilding import plain_chance, plain_nearest
 
 from queryveil.attacks import ActiveId, AuxiliaryData, Repeats, Truth
 from queryveil.attacks._scoring import BY_ACCIDENT
-from queryveil.attacks.rebuild import truth_of
 from queryveil.attacks.repeats import name_nearest, ordered, targets_of
+from queryveil.attacks.swapped import truth_of
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods import Km, Swap

@@ -42,14 +42,23 @@ def test_json_has_every_figure(run: Run, made: Path, tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert {a["after"]["attacker"] for a in told["attempts"]} == {"clock", "known_terms"}
     assert told["skipped"] == []
+    surest = {a["after"]["attacker"]: a["after"]["surest"] for a in told["attempts"]}
+    assert surest["clock"].keys() == {"n_targets", "n_found", "n_certain", "share", "interval"}
+    # In a log with nothing but its ids changed, exact days of five searches leave no doubt about some people.
+    assert surest["clock"]["n_certain"] > 0
 
 
 @pytest.mark.slow
 def test_a_swapped_release_is_attacked_with_the_key_beside_it(run: Run, made: Path, tmp_path: Path) -> None:
     run("anonymize", "swap", made, "-o", tmp_path / "s", "--k", 5)
-    done = run("attack", made, tmp_path / "s", "--only", "as_released,rebuild_1")
+    done = run("attack", made, tmp_path / "s", "--only", "as_released,rebuild_1,repeats")
     assert done.returncode == 0
     assert "rebuild_1+T" in done.stdout
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[0].endswith("by chance surest 1 % certain")
+    # Who reads rows as they stand names nobody, and has no surest guess; who repeats a query is named.
+    assert [line.split()[-2:] for line in lines if line.startswith("as_released")] == [["-", "-"]]
+    assert [line.split()[1] for line in lines if line.startswith("repeats")] == ["people"]
 
 
 @pytest.mark.slow

@@ -8,23 +8,14 @@ from queryveil.attacks.known_profile import KnownProfile
 from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.neighbour import Neighbour
-from queryveil.attacks.rebuild import (
-    ActiveId,
-    EncodedLog,
-    Rebuild1,
-    Rebuild2,
-    Rebuild3,
-    Rebuild4,
-    Truth,
-    as_released,
-    match,
-)
+from queryveil.attacks.rebuild import ActiveId, Rebuild1, Rebuild2, Rebuild3, Rebuild4, as_released
 from queryveil.attacks.repeats import Repeats
 from queryveil.attacks.shared_term import SharedTerm
 from queryveil.attacks.shared_weight import SharedWeight
 from queryveil.attacks.site_owner import SiteOwner
 from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run
+from queryveil.attacks.swapped import EncodedLog, Truth, match
 from queryveil.attacks.sybil import Sybil
 from queryveil.attacks.token_inversion import TokenInversion
 from queryveil.attacks.vanity import Vanity

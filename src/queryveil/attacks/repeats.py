@@ -6,8 +6,9 @@ from math import exp, log, log1p
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import _scoring, rebuild
+from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.attacks.swapped import Truth, most_active_rows, truth_of
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.guarantees import SwapAnonymity
@@ -46,13 +47,13 @@ class Repeats(Seeker):
             return "no queries changed hands"
         if not is_in_order(pair) and "time" not in pair.release.log.columns:
             return "the release tells no order of its rows"
-        if not len(targets_of(rebuild.truth_of(pair))[0]):
+        if not len(targets_of(truth_of(pair))[0]):
             return f"nobody asked a query {LEAST_REPEATS} times that is this person's alone"
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         """Name an id for each target, and count those who are right."""
-        truth = rebuild.truth_of(pair)
+        truth = truth_of(pair)
         released = truth.released
         user, text = targets_of(truth)
         drawn = _scoring.draw_targets(np.arange(len(user)), n_targets=self.n_targets, rng=generator(self.seed))
@@ -87,7 +88,7 @@ def is_in_order(pair: Pair) -> bool:
     return getattr(pair.release.promise, "remembered", None) is not None
 
 
-def targets_of(truth: rebuild.Truth) -> tuple[Int64s, Int64s]:
+def targets_of(truth: Truth) -> tuple[Int64s, Int64s]:
     """Return people who alone asked some text often enough, and the text of each that was asked most often."""
     asked = pl.DataFrame({"user": truth.user, "text": truth.text}).group_by("text").agg(
         pl.col("user").first(), n=pl.len(), n_users=pl.col("user").n_unique()
@@ -203,7 +204,7 @@ def name_nearest(
 
 def _by_chance(pair: Pair, *, user: Int64s, text: Int64s) -> int:
     """Count the targets that are found by naming the most active id of the category; any one id finds one."""
-    truth = rebuild.truth_of(pair)
+    truth = truth_of(pair)
     there = text < len(truth.released.texts)
-    rows = rebuild.most_active_rows(pair)[truth.category_of_text[text[there]]]
+    rows = most_active_rows(pair)[truth.category_of_text[text[there]]]
     return max(int(there.any()), int((truth.released.user[rows] == user[there]).sum()))
