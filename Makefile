@@ -54,6 +54,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.hostile
 	$(BIN)/python -m benchmarks.redis_between
 	$(BIN)/python -m benchmarks.compare
+	$(BIN)/python -m benchmarks.exposure --users 4000
 	$(BIN)/python -m benchmarks.dp
 	$(BIN)/python -m benchmarks.spark --users 50000,100000
 

@@ -34,6 +34,7 @@ from queryveil.utility import Score
 
 HERE = Path(__file__).resolve().parents[1]
 HOLDOUT = 0.25
+LEAST_BLIND = 0.005
 LEFT_OUT = {("known_terms", n, wrong) for n in (2, 3, 6, 8) for wrong in (0, 2)} | {
     ("likely_terms", n, 0) for n in (3, 6)
 }
@@ -113,7 +114,8 @@ class Tables:
         for each in shown(found):
             low, high = (f"{100 * end:.3g}" for end in each.interval)
             _put(self.found, each.title, method, f"{100 * each.share:.3g} ({low} to {high})", is_first=is_first)
-            _put(self.blind, each.title, method, f"{100 * each.chance_share:.2g}", is_first=is_first)
+            if each.chance_share >= LEAST_BLIND:
+                _put(self.blind, each.title, method, f"{100 * each.chance_share:.2g}", is_first=is_first)
             if each.surest is not None:
                 cell = f"{100 * each.surest.share:.3g}, {each.surest.n_certain}"
                 _put(self.surest, each.title, method, cell, is_first=is_first)
@@ -127,7 +129,7 @@ class Tables:
         """Return all tables."""
         titles = {
             "found in % (95 % interval)": self.found,
-            "best blind guess in %": self.blind,
+            f"best blind guess in %, where it is {LEAST_BLIND:.1%} or more": self.blind,
             "found of the surest 1 % in %, and found with certainty": self.surest,
             "measure": self.measures,
         }
