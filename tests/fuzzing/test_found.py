@@ -72,6 +72,13 @@ def not_utf8_schema() -> Iterator[bytes]:
             yield whole[:i] + b"\xff" + whole[i + 1 :]
 
 
+def with_other_types() -> Iterator[bytes]:
+    """Return Parquet files with one bit of what is said of the columns changed; types that differ ended the process."""
+    whole = parquet_bytes({"user": ["7"], "query": ["a"]}, compression="none")
+    for place in range(whole.index(b"schema"), len(whole)):
+        yield whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :]
+
+
 def with_other_names() -> Iterator[bytes]:
     """Return Parquet files in which one of two names of a column, in the schema and beside its statistics, is wrong."""
     whole = parquet_bytes({"user": ["7"], "query": ["a"]}, compression="none")
@@ -95,6 +102,7 @@ FOUND: list[tuple[str, str, Callable[[], Iterator[bytes]]]] = [
     ),
     ("stream.jsonl", "a control character in a name", lambda: iter([b'{"user":7,"query":"a","\\u0000":""}\n'])),
     ("log.parquet", "a column with two names", with_other_names),
+    ("log.parquet", "a column with two types", with_other_types),
     ("position", "no JSON", lambda: iter([b"{", b"null", b"line 7", b'{"file":1}'])),
     ("position", "JSON too deep", lambda: nested(b'{"a":', b"}")),
     (

@@ -118,9 +118,67 @@ def _of_parquet(data: bytes) -> Shape:
     for number in range(file.metadata.num_row_groups):
         # A column that contradicts itself is an error here; where its metadata are asked for, it ends the process.
         next(file.iter_batches(batch_size=1, row_groups=[number]), None)
+    if not _has_its_types(data):
+        return Shape(n_hidden=1)
     told = [key.decode("utf-8", errors="replace") for key in file.metadata.metadata or {}]
     n_hidden = n_foreign(told) + _n_gaps(file.metadata, len(data)) + _n_odd_statistics(file)
     return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_hidden)
+
+
+def _has_its_types(data: bytes) -> bool:
+    """Return whether each column of a Parquet file has the type of its schema; if not, Arrow ends the process."""
+    end = len(data) - 4 - len(_PARQUET)
+    try:
+        footer, _ = _thrift(data, end - int.from_bytes(data[end : end + 4], "little"), _STRUCT)
+        # The fields go by their numbers in the format: 2 is the schema and 4 the row groups, 1 the type of either.
+        types = [element[1] for element in footer[2] if 1 in element]
+        return all([column[3][1] for column in group[1]] == types for group in footer.get(4, []))
+    except (IndexError, KeyError, TypeError):
+        return False
+
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+
+
+def _thrift(data: bytes, place: int, kind: int) -> tuple[Any, int]:
+    """Read a value of Thrift's compact protocol: a struct as its fields by number. Return also where it ends."""
+    if kind in (_TRUE, _FALSE):
+        return kind == _TRUE, place
+    if kind in (_BYTE, _DOUBLE):
+        size = 1 if kind == _BYTE else 8
+        return data[place : place + size], place + size
+    if kind == _BINARY:
+        size, place = _varint(data, place)
+        return data[place : place + size], place + size
+    if kind in (_LIST, _SET):
+        n, kind, place = data[place] >> 4, data[place] & 15, place + 1
+        if n == 15:
+            n, place = _varint(data, place)
+        values = []
+        for _ in range(n):
+            value, place = _thrift(data, place, _BYTE if kind in (_TRUE, _FALSE) else kind)
+            values.append(value)
+        return values, place
+    if kind != _STRUCT:
+        return _varint(data, place)
+    fields, number = dict[int, Any](), 0
+    while data[place]:
+        step, kind, place = data[place] >> 4, data[place] & 15, place + 1
+        if step:
+            number += step
+        else:
+            zigzag, place = _varint(data, place)
+            number = zigzag >> 1
+        fields[number], place = _thrift(data, place, kind)
+    return fields, place + 1
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while data[place] > 127:
+        value |= (data[place] & 127) << shift
+        place, shift = place + 1, shift + 7
+    return value | data[place] << shift, place + 1
 
 
 def _n_odd_statistics(file: pq.ParquetFile) -> int:
