@@ -77,7 +77,8 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
 
 def _faults_of_texts(released: SparkLog, manifest: Manifest) -> list[str]:
     """Return what is wrong with the counts of texts in a release of km, where they are in normal form as they stand."""
-    if not isinstance(manifest.promise, KmAnonymity) or released.layout.terms_are_items:
+    if not isinstance(manifest.promise, KmAnonymity) or manifest.promise.items:
+        # Items keep their case, and nodes of a taxonomy theirs.
         return []
     each = (
         released.frame.where("query != ''")
