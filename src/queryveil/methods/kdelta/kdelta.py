@@ -114,8 +114,9 @@ class Kdelta(KdeltaSettings):
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
         if self.same_texts:
             return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True, same_days=self._shares_days)
-        near = self.max_distance
-        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days, max_distance=near)
+        if self.max_distance:
+            return KdeltaAnonymity(k=self.k, delta=self.delta, max_distance=self.max_distance)
+        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days)
 
     @property
     def _shares_days(self) -> bool:
