@@ -177,7 +177,7 @@ def test_after_crashes_nothing_is_lost_and_nothing_is_released_twice(spark: Spar
     counts = read_counts(spark, checkpoint=str(lived / "state"))
     assert counts.adds_up
     assert (counts.n_read, counts.n_released) == (events.height, rows.height)
-    assert counts.n_released > events.height / 2
+    assert counts.n_released > (events.height - counts.n_repeated) / 2
     users, queries = waiting_in(lived, spark)
     assert (len(users), len(queries), counts.n_suppressed) == (counts.n_waiting, counts.n_waiting, 0)
     came = [arrivals_of_shard(events, rows, shard=shard)[1].frame for shard in range(N_SHARDS)]
@@ -191,7 +191,7 @@ def test_the_checker_finds_that_each_shard_keeps_the_promise(spark: SparkSession
     left, arrivals = arrivals_of_shard(events, rows, shard=shard)
     verdict = verify_swap(left, SWAP.promise, original=arrivals)
     assert verdict.holds, verdict.in_words()
-    assert left.n_rows > 300
+    assert left.n_rows > 200
     # The checker would have seen it if a row had left a batch too early, or gone to whoever asked it.
     early = left.with_frame(left.frame.with_columns(time=pl.lit(FIRST)))
     assert not verify_swap(early, SWAP.promise, original=arrivals).holds
@@ -256,7 +256,7 @@ def test_a_python_process_that_starts_too_slowly_is_started_again(
 
 
 def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
-    swap = SwapStream(k=2, key=KEY, time="day")
+    swap = SwapStream(k=2, key=KEY, time="day", window=None)
     where = places_in(tmp_path)
     ann, bob = keyed(pl.Series(["ann", "bob"]), key=KEY)
     alone = [{"user": "ann", "query": f"tennis racket {i}", "time": f"2026-03-0{i} 07:00:00"} for i in (1, 2, 3)]
@@ -266,7 +266,7 @@ def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark
     # Ann's own query asked again, in other letters, helps nobody; Bob's lets one go.
     again = {"user": "ann", "query": "Tennis RACKET 1!", "time": "2026-03-04 07:00:00"}
     write_lines(tmp_path / "in" / "2.jsonl", again)
-    assert swap.run(spark, **where) == StreamCounts(n_read=4, n_waiting=4)
+    assert swap.run(spark, **where) == StreamCounts(n_read=4, n_repeated=1, n_waiting=3)
     others = [{"user": "bob", "query": f"tennis racket {i}", "time": "2026-03-05 07:00:00"} for i in range(20, 32)]
     write_lines(tmp_path / "in" / "3.jsonl", *others)
     counts = run_until_stopped(spark, swap, where)

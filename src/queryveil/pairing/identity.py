@@ -354,7 +354,8 @@ def _people(pair: "Pair", names: pl.Series, *, key: bytes) -> pl.Series:
         people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
     else:
         people = pl.DataFrame({"user": names.gather(pair.user), "window": number})
-        windows = range(-1, int(number.max() or 0) + 1)[int(number.filter(number >= 0).min() or 0) + 1 :]
+        known = number.filter(number >= 0).to_numpy()
+        windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
     return people_of_windows(pair.candidates, people=people, windows=windows, key=key)
 
 
