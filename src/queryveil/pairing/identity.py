@@ -14,7 +14,7 @@ from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing.ancestors import Ancestors
-from queryveil.release import Ids, TimeDetail, keyed, people_of_windows, window_numbers
+from queryveil.release import Ids, TimeDetail, keyed
 from queryveil.text.histories import Histories
 from queryveil.text.tokens import Tokens, encode, hash_tokens
 
@@ -326,7 +326,7 @@ def identify(pair: "Pair") -> Identity:
         if pair.key is None:
             raise BadInput("its user ids are keyed, so the key is needed to tell who is who: add --key FILE")
         names = keyed(users, key=pair.key)
-        found = identify_by_id(_people(pair, names, key=pair.key), users=names)
+        found = identify_by_id(pair.pseudonyms(names, key=pair.key), users=names)
         _check_known(found, "none of its user ids comes from this key and the original: give those it was made with")
         return found
     if is_swapped:
@@ -339,24 +339,6 @@ def identify(pair: "Pair") -> Identity:
     if is_hashed:
         _check_known(found, "none of its terms comes from this key and the original: give those it was made with")
     return found
-
-
-def _people(pair: "Pair", names: pl.Series, *, key: bytes) -> pl.Series:
-    """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
-    release, log = pair.release, pair.log.frame
-    window, parameters = release.promise.window, release.manifest.parameters
-    if window is None:
-        return pair.candidates
-    times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))
-    number = window_numbers(times, window=window)
-    first, last = (parameters.get(f"{end}_window") for end in ("first", "last"))
-    if isinstance(first, int) and isinstance(last, int):
-        people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
-    else:
-        people = pl.DataFrame({"user": names.gather(pair.user), "window": number})
-        known = number.filter(number >= 0).to_numpy()
-        windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
-    return people_of_windows(pair.candidates, people=people, windows=windows, key=key)
 
 
 def _check_known(identity: Identity, reason: str) -> None:

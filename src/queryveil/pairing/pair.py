@@ -13,7 +13,16 @@ from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
 from queryveil.pairing.ancestors import Ancestors, is_generalised
 from queryveil.pairing.identity import Identity, identify
-from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
+from queryveil.release import (
+    ColumnReport,
+    Counts,
+    Ids,
+    Manifest,
+    Release,
+    TimeDetail,
+    people_of_windows,
+    window_numbers,
+)
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, tokenize
@@ -285,6 +294,22 @@ class Pair:
     def identity(self) -> Identity:
         """Which users of the original each candidate may be; raises BadInput where nobody can tell."""
         return identify(self)
+
+    def pseudonyms(self, names: pl.Series, *, key: bytes) -> pl.Series:
+        """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
+        window, parameters, log = self.release.promise.window, self.release.manifest.parameters, self.log.frame
+        if window is None:
+            return self.candidates
+        times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))
+        number = window_numbers(times, window=window)
+        first, last = (parameters.get(f"{end}_window") for end in ("first", "last"))
+        if isinstance(first, int) and isinstance(last, int):
+            people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
+        else:
+            people = pl.DataFrame({"user": names.gather(self.user), "window": number})
+            known = number.filter(number >= 0).to_numpy()
+            windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
+        return people_of_windows(self.candidates, people=people, windows=windows, key=key)
 
     def __repr__(self) -> str:
         # Privacy: numbers only.
