@@ -30,7 +30,7 @@ MONDAY = datetime(2024, 3, 4)
 
 def swapped(log: QueryLog, *, k: int, distinct: int | None = None, time: TimeDetail = TimeDetail.KEEP) -> Pair:
     columns = ColumnPolicy(ids=Ids.KEEP, time=time)
-    return Pair(log, release=Swap(k=k, l=distinct, columns=columns, seed=1).anonymize(log))
+    return Pair(log, release=Swap(k=k, l=distinct, repeats="all", columns=columns, seed=1).anonymize(log))
 
 
 def as_swapped(original: list[tuple[str, str]], rows: list[tuple[str, str]], moments: list[int]) -> Pair:

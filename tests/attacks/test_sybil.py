@@ -70,7 +70,7 @@ def test_where_queries_change_hands_rows_tell_as_much(made: QueryLog) -> None:
 
 def test_rows_that_are_made_up_do_not_hide_it_all(made: QueryLog) -> None:
     n_found, n_by_chance = found(Kdelta(k=5, columns=KEEP, seed=1), made)
-    assert n_found > n_by_chance + 5
+    assert n_found > n_by_chance + 3
 
 
 @pytest.mark.slow

@@ -115,11 +115,14 @@ def test_without_opendp_all_others_attack_and_the_report_is_made(
     write_log(QueryLog(frame=others.frame, layout=Layout(format=Format.CSV)), public)
     done = run("attack", own_queries, noisy, "--public", public)
     assert done.returncode == 0
-    assert "not run: sybil: needs the extra dp (pip install 'queryveil[dp]')\n" in done.stderr
+    assert "not run: sybil, neighbour: needs the extra dp (pip install 'queryveil[dp]')\n" in done.stderr
     assert "membership" in done.stdout
     assert run("report", noisy, "--original", own_queries, "--format", "md").returncode == 0
     report = (noisy.parent / "noisy-report.md").read_text()
-    assert "Planted users: needs the extra dp (pip install 'queryveil[dp]')." in report.replace("\\", "")
+    assert (
+        "Planted users; with and without a person: needs the extra dp (pip install 'queryveil[dp]')."
+        in report.replace("\\", "")
+    )
     assert "What it cost" in report
 
 

@@ -46,7 +46,7 @@ def test_a_run_of_noisy_counts_is_judged_like_any_other(log: QueryLog, tmp_path:
     assert row.judged.standing == "holds"
     assert row.missing == ""
     assert row.exposure is not None
-    assert row.exposure.n_targets == 50
+    assert 50 < row.exposure.n_targets <= 400
     assert row.utility is not None
     assert 0 < row.utility.value < 1
     assert row.command == "queryveil anonymize dp LOG -o DIR --epsilon 1.0"

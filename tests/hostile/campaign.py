@@ -13,11 +13,11 @@ from typing import Literal, TypeVar
 from tests.hostile.malformed_logs import ROWS, SECRET, Log
 from tests.hostile.releases import bases
 from tests.hostile.tampered_folders import changed_bytes, changed_folders, changed_signatures
+from tests.hostile.tampered_groups import edited_groups
 from tests.hostile.tampered_manifests import Tampering, changed_promises, changed_texts, changed_values
 from tests.hostile.tampered_rows import (
     edited_columns,
     edited_counts,
-    edited_groups,
     edited_logs,
     edited_swaps,
     edited_transactions,

@@ -19,7 +19,6 @@ from tests.hostile.releases import (
     fit,
     holds_kdelta,
     holds_km,
-    holds_plink,
     holds_transactions,
     read_rows,
     write_rows,
@@ -129,7 +128,7 @@ def edited_logs(base: Base, rng: random.Random, n: int) -> Iterator[Tampering]:
             more_users = len({row[names["user"]] for row in rows}) - n_users
             text = write_rows(rows, data, form)
             if len(rows) != n_rows or more_users:
-                yield _edit(base, "rows edited, counts as they were", name, base.manifest, text, "false")
+                yield edited(base, "rows edited, counts as they were", name, base.manifest, text, "false")
             fitted = base.manifest
             truth = _fit_counts(fitted, len(rows) - n_rows, more_users, by_removal=number % 2 == 0)
             _fit_texts(fitted, rows)
@@ -137,7 +136,7 @@ def edited_logs(base: Base, rng: random.Random, n: int) -> Iterator[Tampering]:
                 truth = "false"
             if truth == "original" and base.original is None:
                 truth = "true"
-            yield _edit(base, "rows edited, all counts fit", name, fitted, text, truth)
+            yield edited(base, "rows edited, all counts fit", name, fitted, text, truth)
 
 
 def _fit_texts(said: dict[str, Any], rows: Rows) -> None:
@@ -167,7 +166,7 @@ def _fit_counts(said: dict[str, Any], more_rows: int, more_users: int, *, by_rem
     return "original" if more_rows else "true"
 
 
-def _edit(base: Base, kind: str, name: str, said: dict[str, Any], data: bytes, truth: Truth) -> Tampering:
+def edited(base: Base, kind: str, name: str, said: dict[str, Any], data: bytes, truth: Truth) -> Tampering:
     why = "every number fits, and the promise was counted again" if truth == "true" else ""
     return Tampering(
         kind=kind, base=base, name=name, truth=truth, why=why, apply=lambda folder: fit(folder, said, data)
@@ -201,7 +200,7 @@ def odd_values(base: Base, rng: random.Random) -> Iterator[Tampering]:
         # What a noisy count is of may have any signs; that nobody asked it shows beside the original.
         may_be = said["promise"]["model"] == "dp" and name in ("full width", "punctuation", "a soft hyphen")
         truth: Truth = "original" if may_be else "false"
-        yield _edit(base, "texts in another form", name, base.manifest, write_rows(rows, data, form), truth)
+        yield edited(base, "texts in another form", name, base.manifest, write_rows(rows, data, form), truth)
     if said["columns"]["ids"] != "keep":
         for name, value in {
             "an original id": "persona00",
@@ -212,7 +211,7 @@ def odd_values(base: Base, rng: random.Random) -> Iterator[Tampering]:
         }.items():
             rows = read_rows(data, form)
             rng.choice(rows)[names["user"]] = value
-            yield _edit(base, "ids of another form", name, base.manifest, write_rows(rows, data, form), "false")
+            yield edited(base, "ids of another form", name, base.manifest, write_rows(rows, data, form), "false")
     if said["columns"]["time"] in ("day", "hour") and form != "parquet":
         for name, value in {
             "a second later": "2006-03-01 00:00:01",
@@ -221,7 +220,7 @@ def odd_values(base: Base, rng: random.Random) -> Iterator[Tampering]:
         }.items():
             rows = read_rows(data, form)
             rng.choice(rows)[names["time"]] = value
-            yield _edit(base, "times finer than stated", name, base.manifest, write_rows(rows, data, form), "false")
+            yield edited(base, "times finer than stated", name, base.manifest, write_rows(rows, data, form), "false")
 
 
 def edited_columns(base: Base) -> Iterator[Tampering]:
@@ -247,11 +246,11 @@ def edited_columns(base: Base) -> Iterator[Tampering]:
         if "two lines" in name and form == "tsv":
             continue
         rows = [change(row) for row in read_rows(data, form)]
-        yield _edit(base, "columns changed", name, base.manifest, write_rows(rows, data, form), "false")
+        yield edited(base, "columns changed", name, base.manifest, write_rows(rows, data, form), "false")
     if form == "jsonl":
         rows = read_rows(data, form)
         rows[0]["realname"] = SECRET
-        yield _edit(base, "columns changed", "a key in one line", base.manifest, write_rows(rows, data, form), "false")
+        yield edited(base, "columns changed", "a key in one line", base.manifest, write_rows(rows, data, form), "false")
 
 
 def edited_transactions(base: Base, rng: random.Random, n: int) -> Iterator[Tampering]:
@@ -286,7 +285,7 @@ def edited_transactions(base: Base, rng: random.Random, n: int) -> Iterator[Tamp
             ]
             text = write_rows(made, data, form)
             if len(made) != len(rows):
-                yield _edit(base, "rows edited, counts as they were", name, base.manifest, text, "false")
+                yield edited(base, "rows edited, counts as they were", name, base.manifest, text, "false")
             fitted = base.manifest
             fitted["counts"]["n_rows_after"] = fitted["counts"]["n_users_after"] = len(made)
             is_more = len(made) > fitted["counts"]["n_users_before"]
@@ -295,64 +294,7 @@ def edited_transactions(base: Base, rng: random.Random, n: int) -> Iterator[Tamp
             truth: Truth = "original" if is_more else "true"
             if not holds_transactions(made, said["promise"]["k"]):
                 truth = "false"
-            yield _edit(base, "rows edited, all counts fit", name, fitted, text, truth)
-
-
-def edited_groups(base: Base, rng: random.Random) -> Iterator[Tampering]:
-    said = base.manifest
-    if said["data"]["kind"] != "groups":
-        return
-    data = base.data.read_bytes()
-
-    def heavier(group: dict[str, Any]) -> None:
-        group["terms"][min(group["terms"])] += 0.2
-
-    def more_holders(group: dict[str, Any]) -> None:
-        (group.get("holders") or group["terms"])[min(group["terms"])] += 1
-
-    def new_term(group: dict[str, Any]) -> None:
-        group["terms"] = {SECRET: 1.0, **group["terms"]}
-
-    def renamed(group: dict[str, Any]) -> None:
-        for part in ("terms", "holders"):
-            if group.get(part):
-                group[part] = {
-                    (key.upper() if key == min(group["terms"], key=str.lower) else key): n
-                    for key, n in group[part].items()
-                }
-
-    edits: dict[str, Callable[[dict[str, Any]], None]] = {
-        "a weight": heavier,
-        "holders": more_holders,
-        "a term more": new_term,
-        "a term in upper case": renamed,
-        "a member more": lambda group: group.update(members=group["members"] + 1),
-        "a member less": lambda group: group.update(members=group["members"] - 1),
-        "a size more": lambda group: group.update(size=group["size"] + 1),
-        "a size less": lambda group: group.update(size=group["size"] - 1),
-        "a key more": lambda group: group.update(name=SECRET),
-        "another number": lambda group: group.update(group=77),
-        "no terms": lambda group: group.update(terms={}),
-        "negative members": lambda group: group.update(members=-1),
-        "huge members": lambda group: group.update(members=2**60),
-        "a weight that is negative": lambda group: group["terms"].update({min(group["terms"]): -1.0}),
-    }
-    for name, edit in edits.items():
-        for with_counts in (False, True):
-            rows = read_rows(data, "jsonl")
-            group = rng.choice([row for row in rows if row["terms"]])
-            edit(group)
-            fitted = base.manifest
-            if with_counts:
-                fitted["counts"]["n_users_after"] = n_members = sum(row["members"] for row in rows)
-                fitted["measures"]["average_group_size"] = round(n_members / len(rows), 6)
-            elif name not in ("a member more", "a member less"):
-                continue
-            is_odd = name in ("a key more", "another number", "a term in upper case", "a weight that is negative")
-            kept = with_counts and not is_odd and holds_plink(rows, said["promise"])
-            is_more = fitted["counts"]["n_users_after"] > fitted["counts"]["n_users_before"]
-            truth: Truth = "true" if kept and not is_more else "false"
-            yield _edit(base, "groups edited", name, fitted, write_rows(rows, data, "jsonl"), truth)
+            yield edited(base, "rows edited, all counts fit", name, fitted, text, truth)
 
 
 def edited_counts(base: Base) -> Iterator[Tampering]:
@@ -381,7 +323,7 @@ def edited_counts(base: Base) -> Iterator[Tampering]:
         edit(rows)
         if form == "parquet" and name == "a fraction":
             continue
-        yield _edit(base, "noisy counts edited", name, base.manifest, write_rows(rows, data, form), "false")
+        yield edited(base, "noisy counts edited", name, base.manifest, write_rows(rows, data, form), "false")
 
 
 def edited_swaps(base: Base) -> Iterator[Tampering]:
@@ -394,7 +336,7 @@ def edited_swaps(base: Base) -> Iterator[Tampering]:
         rows = read_rows(data, "csv")
         own = hmac.new(KEY, issued[rows[at]["query"]].encode(), hashlib.sha256).hexdigest()[:32]
         rows[at]["user"] = own
-        yield _edit(
+        yield edited(
             base,
             "rows edited, all counts fit",
             "a query of one's own",
@@ -405,7 +347,7 @@ def edited_swaps(base: Base) -> Iterator[Tampering]:
         rows = read_rows(data, "csv")
         rows[at]["query"] = SECRET
         _fit_texts(said, rows)
-        yield _edit(
+        yield edited(
             base, "rows edited, all counts fit", "a query nobody issued", said, write_rows(rows, data, "csv"), "false"
         )
 

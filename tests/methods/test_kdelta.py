@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -20,7 +18,7 @@ from tests.support.examples import examples
 from tests.support.house_rules import keep_the_house_rules
 from tests.support.plain_kdelta import clicks_of, diameter, shares, user_distance
 
-from queryveil.checks import verify, verify_kdelta
+from queryveil.checks import verify_kdelta
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, TooFewUsers
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
@@ -45,7 +43,6 @@ METHODS = [
     Kdelta(k=2, max_distance=0.4, min_cluster_users=1),
     Kdelta(k=3, mode="paper", max_distance=0.5, min_cluster_users=1),
 ]
-SHARED = ColumnPolicy(ids="keep", time="shared")  # type: ignore[arg-type]
 
 
 def clicked(rows: Sequence[tuple[str, str, str | None]], **columns: list[Any]) -> QueryLog:
@@ -113,51 +110,6 @@ def test_groups_of_k_have_equal_shares_over_tight_clusters(method: Kdelta, log: 
         assert release.promise == promise
         assert not broken(release, k=method.k, delta=delta, max_distance=near)
         assert verify_kdelta(release.log, promise, clusters=release.manifest.query_clusters, original=log).holds
-
-
-@pytest.mark.parametrize("method", [each for each in METHODS if not each.max_distance])
-@examples(25)
-@given(log=clicked_logs())
-def test_groups_of_k_share_their_days_where_that_is_asked_for(method: Kdelta, log: QueryLog) -> None:
-    release = anonymize(replace(method, columns=SHARED), log)
-    if release is None:
-        return
-    delta = 0.0 if method.same_texts else method.delta
-    assert release.promise == KdeltaAnonymity(k=method.k, delta=delta, same_texts=method.same_texts, same_days=True)
-    assert not broken(release, k=method.k, delta=delta)
-    assert verify(release, original=log).holds
-    # Nothing is warned of, as the promise covers it, and each day is one on which somebody searched.
-    assert not any("times" in warning for warning in release.manifest.warnings)
-    if log.n_rows:
-        days = log.frame["time"].dt.truncate("1d").to_list()
-        assert set(release.log.frame["time"].to_list()) <= set(days)
-
-
-def test_true_days_put_back_are_found(tmp_path: Path) -> None:
-    log = synthesize(users=300, seed=4).log
-    shared, true = (
-        Kdelta(k=3, same_texts=True, columns=ColumnPolicy(time=time), seed=1).anonymize(log)  # type: ignore[arg-type]
-        for time in ("shared", "day")
-    )
-    assert verify(shared.save(tmp_path / "shared")).holds
-    forged = replace(true, manifest=shared.manifest)
-    found = verify(forged)
-    assert not found.holds
-    assert {witness.kind for witness in found.witnesses} == {"shares"}
-    # Another promise beside the same times is found too, and so are times of the day.
-    told = msgspec.structs.replace(shared.manifest, promise=true.promise)
-    (fault,) = verify(replace(shared, manifest=told).save(tmp_path / "told")).faults
-    assert fault == "manifest.json says of times that they are shared, and promises something else of them"
-    noon = shared.log.frame.with_columns(pl.col("time").dt.offset_by("12h"))
-    (fault,) = verify(replace(shared, data=log.with_frame(noon)).save(tmp_path / "noon")).faults
-    assert fault.startswith("log.parquet: times are finer than manifest.json says (shared) in ")
-
-
-def test_days_that_are_shared_need_exact_groups() -> None:
-    with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
-        Kdelta(mode="paper", columns=SHARED)
-    with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
-        Kdelta(max_distance=0.2, columns=SHARED)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=range(len(METHODS)))
@@ -398,10 +350,10 @@ def test_of_the_same_texts_one_that_a_single_person_asked_is_taken_only_if_the_c
     many = [(f"u{i}", "tea", "t") for i in range(3, 13) for _ in range(5)]
     release = Kdelta(k=2, same_texts=True, columns=KEEP, seed=1).anonymize(clicked([*alone, *many]))
     assert {query for _, query, _ in released(release)} == {"tea"}
-    assert release.manifest.measures["queries_of_one_user"] == 0
+    assert release.manifest.texts.n_of_one_person == 0  # type: ignore[union-attr]
     # Of two texts that one person each asked, one must be taken.
     lonely = Kdelta(k=2, same_texts=True).anonymize(clicked(alone))
-    assert lonely.manifest.measures["queries_of_one_user"] == 1
+    assert lonely.manifest.texts.n_of_one_person == 1  # type: ignore[union-attr]
 
 
 def test_shares_that_may_differ_save_edits() -> None:

@@ -299,7 +299,8 @@ KEY = b"a made-up key of many bytes"
 def test_an_id_is_derived_from_the_key_and_the_window_of_release() -> None:
     """Golden: the pseudonym of a user, and from it and the number of days since 1970 the id."""
     log = sports(time=hourly(60))
-    release = Swap(k=5, columns=ColumnPolicy(ids="keyed", key=KEY), seed=1).anonymize(log)  # type: ignore[arg-type]
+    policy = ColumnPolicy(ids="keyed", key=KEY, time="day")  # type: ignore[arg-type]
+    release = Swap(k=5, columns=policy, seed=1).anonymize(log)
     names = {f"u{i}": hmac.digest(KEY, f"u{i}".encode(), "sha256").hex()[:32] for i in range(60)}
     ids = {
         hmac.digest(KEY, f"{name}\0{day}".encode(), "sha256").hex()[:32]: day
@@ -331,7 +332,8 @@ def test_ids_change_from_window_to_window_and_the_key_finds_their_people(window:
 
 def test_a_row_given_to_who_asked_it_is_caught_though_ids_change() -> None:
     log = sports(time=hourly(60))
-    release = Swap(k=5, columns=ColumnPolicy(ids="keyed", key=KEY), seed=1).anonymize(log)  # type: ignore[arg-type]
+    policy = ColumnPolicy(ids="keyed", key=KEY, time="day")  # type: ignore[arg-type]
+    release = Swap(k=5, columns=policy, seed=1).anonymize(log)
     frame = release.log.frame
     row = frame.row(0, named=True)
     asker = log.frame.filter(pl.col("query") == row["query"])["user"][0]

@@ -166,7 +166,16 @@ def test_a_changed_release_is_noticed(tmp_path: Path) -> None:
     run(tmp_path, write_lines(tmp_path / "log.tsv", event_lines(100, seed=3)))
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_bytes())
     assert manifest["parameters"]["order"] == "file"
-    assert manifest["promise"] == {"model": "swap", "k": 3, "l": 2, "remembered": 10_000}
+    assert manifest["promise"] == {
+        "model": "swap",
+        "k": 3,
+        "l": 2,
+        "remembered": 10_000,
+        "once": True,
+        "window": None,
+        "min_query_users": 1,
+        "noise_bound": 0,
+    }
     with (tmp_path / "release" / "log.tsv").open("ab") as file:
         file.write(b"one more\n")
     with pytest.raises(BadRelease, match="sha256 differs"):

@@ -38,12 +38,12 @@ from queryveil.text.classifier import Classifier
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 MORTAL = Path(__file__).with_name("mortal_swap.py")
 N_FILES, N_SHARDS = 6, 2
 SETTINGS: dict[str, Any] = {"k": 3, "shards": N_SHARDS, "time": "keep", "keep": ["file"], "window": None}
 SWAP = SwapStream(key=KEY, **SETTINGS)
 FIRST = datetime(2026, 1, 1)
+OF_BATCH = pl.lit(FIRST) + pl.col("batch") * timedelta(seconds=1)
 
 
 class Places(TypedDict):
@@ -153,8 +153,8 @@ def arrivals_of_shard(events: pl.DataFrame, rows: pl.DataFrame, *, shard: int) -
     # A file came no later than the first row of it, or of a later one, left; of a hundred rows some are always new.
     begun = [rows.filter(pl.col("file") >= number)["batch"].min() for number in range(N_FILES)]
     batches = events.with_columns(batch=pl.col("file").replace_strict(list(range(N_FILES)), begun))
-    came = batches.filter(in_shard).select("user", "query", time=dated("batch"))
-    left = QueryLog.from_frame(rows.filter(pl.col("shard") == shard).select("user", "query", time=dated("batch")))
+    came = batches.filter(in_shard).select("user", "query", time=OF_BATCH)
+    left = QueryLog.from_frame(rows.filter(pl.col("shard") == shard).select("user", "query", time=OF_BATCH))
     original = QueryLog.from_frame(came)
     manifest = Manifest(
         method="swap",
@@ -168,10 +168,6 @@ def arrivals_of_shard(events: pl.DataFrame, rows: pl.DataFrame, *, shard: int) -
     return left, replace(arrivals, in_order=False)
 
 
-def dated(number: str) -> pl.Expr:
-    return pl.lit(FIRST) + pl.col(number) * timedelta(seconds=1)
-
-
 def test_after_crashes_nothing_is_lost_and_nothing_is_released_twice(spark: SparkSession, lived: Path) -> None:
     events, rows = made_up_events(), released_in(lived, spark)
     counts = read_counts(spark, checkpoint=str(lived / "state"))
@@ -180,9 +176,14 @@ def test_after_crashes_nothing_is_lost_and_nothing_is_released_twice(spark: Spar
     assert counts.n_released > (events.height - counts.n_repeated) / 2
     users, queries = waiting_in(lived, spark)
     assert (len(users), len(queries), counts.n_suppressed) == (counts.n_waiting, counts.n_waiting, 0)
-    came = [arrivals_of_shard(events, rows, shard=shard)[1].frame for shard in range(N_SHARDS)]
-    assert Counter(rows["query"]) + Counter(queries) == Counter(pl.concat(came)["query"])
-    assert Counter(rows["user"]) + Counter(users) == Counter(pl.concat(came)["user"])
+    came = pl.concat([arrivals_of_shard(events, rows, shard=shard)[1].frame for shard in range(N_SHARDS)])
+    typed = pl.col("query").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    once = came.with_columns(typed=typed).unique(["user", "typed"])
+    # What a person asks again is left out; the memory takes a few others for that too.
+    n_mistaken = counts.n_repeated - (came.height - once.height)
+    assert 0 <= n_mistaken < 0.01 * once.height
+    assert Counter([*rows["query"], *queries]) <= Counter(once["query"])
+    assert Counter([*rows["user"], *users]) <= Counter(once["user"])
 
 
 @pytest.mark.parametrize("shard", range(N_SHARDS))

@@ -93,7 +93,7 @@ def test_the_windows_of_a_user_make_one_profile() -> None:
 def test_swap_leaves_profiles_nearly_unchanged_and_km_does_not() -> None:
     log = synthesize(users=400, seed=3).log
     keep = ColumnPolicy(ids=Ids.KEEP)
-    swapped = measured(log, Swap(k=3, columns=keep, seed=1).anonymize(log))
+    swapped = measured(log, Swap(k=3, repeats="all", columns=keep, seed=1).anonymize(log))
     deleted = measured(log, Km(k=5, m=2, columns=keep, seed=1).anonymize(log))
     assert swapped[0] > 0.7
     assert swapped[1] < 0.1

@@ -121,7 +121,7 @@ def plink(
     ] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Texts to measure personalised search on: a folder or a JSONL file."),
+        typer.Option(metavar="PATH", help="Texts to search: a folder or JSONL file."),
     ] = None,
     force: options.Force = False,
     reading: options.PeopleReading,

@@ -99,8 +99,8 @@ class Access(HttpLimits):
 
 
 def stream(
-    source: Annotated[str, typer.Option(metavar="URL", help="-, FILE, redis://, kafka://, http://, @FILE.")] = "-",
-    sink: Annotated[str, typer.Option(metavar="URL", help="The same, or DIR/: a release folder.")] = "-",
+    source: Annotated[str, typer.Option(metavar="URL", help="FILE, -, redis:, kafka:, http:, @FILE.")] = "-",
+    sink: Annotated[str, typer.Option(metavar="URL", help="The same, or DIR/.")] = "-",
     *,
     live: LineSettings,
     tables: options.TableFiles,

@@ -110,19 +110,14 @@ class Representative(StrEnum):
 class PlinkSettings:
     """Group similar profiles until no member stands out, and release one profile per group."""
 
-    p: float = setting(0.4, above=0, at_most=1, help="Most a term may link to a member, above 0, at most 1.")
-    a: int = setting(1, at_least=0, at_most=3, help="Steps up in WordNet when profiles are compared, 0 to 3.")
+    p: float = setting(0.4, above=0, at_most=1, help="Most a term may link to a member.")
+    a: int = setting(1, at_least=0, at_most=3, help="Steps up in WordNet, 0 to 3.")
     strict: bool = setting(False, help="Hold p for every term; drop those that exceed it.")
     weights: Weights = setting(Weights.BINARY, help="binary, count or tfidf, for profiles made from a log.")
     representative: Representative = setting(
         Representative.CENTROID, help="centroid or union of the members' profiles."
     )
-    aversion: float = setting(
-        1.0,
-        at_least=0,
-        at_most=100,
-        help="With strict: how far shared terms keep users apart; more drops fewer terms, hides less.",
-    )
+    aversion: float = setting(1.0, at_least=0, at_most=100, help="Strict: more hides less, drops less.")
     taxonomy: Taxonomy | None = setting(None, repr=False, **_TAXONOMY)
     bot_threshold: int | None = setting(100, **_BOTS)
     seed: int | None = setting(None, repr=False, **_SEED)
@@ -163,13 +158,13 @@ class PartitionSettings:
 class PoolRules:
     """When a pool of swap lets go of an event."""
 
-    k: int = setting(10, at_least=2, help="Events a pool holds before one leaves.")
+    k: int = setting(10, at_least=2, help="Events in a pool.")
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
-    growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, where nothing can leave.")
-    max_pool: int = setting(10_000, help="Events a pool holds at most.")
-    repeats: str = setting("once", one_of=("once", "all"), help="What a user asks again leaves once, or all of it.")
-    window: str | None = setting("1d", typed_none="none", help="Ids change after 12h, 1d, 7d; none: never.")
-    min_query_users: int = setting(1, at_least=1, help="People before a text leaves, with noise; 1: any.")
+    growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, if none leaves.")
+    max_pool: int = setting(10_000, help="Most events in it.")
+    repeats: str = setting("once", one_of=("once", "all"), help="Repeats: once or all.")
+    window: str | None = setting("1d", typed_none="none", help="Ids last; none: ever.")
+    min_query_users: int = setting(1, at_least=1, help="Askers a text needs.")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -234,9 +229,9 @@ _UNCLASSIFIED: dict[str, Any] = {"one_of": ("pool", "drop")}
 class SwapSettings(PoolRules):
     """Return each query to somebody else who asked for the same kind of thing."""
 
-    drain: str = setting("suppress", help="suppress or release what waits at the end.", **_DRAIN)
+    drain: str = setting("suppress", help="What waits: suppress, release.", **_DRAIN)
     unclassified: str = setting("pool", help="pool or drop queries of no category.", **_UNCLASSIFIED)
-    order: str = setting("time", one_of=("time", "file"), help="Rows arrive by time, or as in the file.")
+    order: str = setting("time", one_of=("time", "file"), help="By time, or file.")
     classifier: Classifier | str | None = setting(None, typed_default="evidence", help="evidence or paper.", repr=False)
     seed: int | None = setting(None, repr=False, **_SEED)
 
@@ -248,7 +243,7 @@ _RUNNING = "How it runs"
 class LiveSettings(PoolRules):
     """How events are anonymized while they come in."""
 
-    remembered: int = setting(_REMEMBERED, option="remember", help="Events: who asked what.")
+    remembered: int = setting(_REMEMBERED, option="remember", help="Events remembered.")
     unclassified: str = setting("pool", help="pool or drop.", **_UNCLASSIFIED)
     classifier: str = setting("evidence", help="evidence or paper.")
     workers: int = setting(

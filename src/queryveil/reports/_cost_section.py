@@ -26,6 +26,7 @@ _WORDS = {
     "rows_without_query": "rows with an empty query",
     "rows_of_rare_queries": "rows with a query that too few people asked",
     "rows_of_rare_clusters": "rows with a kind of query that too few people asked",
+    "rows_repeated": "rows with a query that the same person had asked before",
     "rows_suppressed": "rows held back to keep the promise",
     "rows_of_identifiers": "rows that were nothing but identifiers",
     "rows_unclassified": "rows of no category",
