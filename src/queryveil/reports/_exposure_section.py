@@ -19,7 +19,8 @@ _SUREST = (
 )
 _ESTIMATED = (
     "The ids of the release do not tell who is who. It was estimated from what people did; "
-    "where n people fit equally well, naming one of them counts as 1/n found."
+    "where n people fit equally well, naming one of them counts as 1/n found. So what is found comes out too low, "
+    "above all without times: make the release with keyed ids and give the key, and it is exact."
 )
 _ATTACKERS = {
     "likely_terms": "Search terms, best guess",
