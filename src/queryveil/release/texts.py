@@ -9,7 +9,6 @@ import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.release.manifest import TextCounts
-from queryveil.text.identifiers import remove_identifiers
 from queryveil.text.tokens import encode, encode_normalised
 
 
@@ -32,6 +31,8 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
 
 def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> TextCounts:
     """Return the counts of distinct texts, of which the rows are known, and whether one person alone asked each."""
+    from queryveil.text.identifiers import remove_identifiers  # noqa: PLC0415 - loads its tables only where it is used
+
     has_identifier = remove_identifiers(texts).removed.is_not_null().to_numpy()
     return TextCounts(
         n_texts=len(texts),
