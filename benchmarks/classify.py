@@ -10,9 +10,9 @@ from benchmarks.timing import take_turns
 from queryveil.cli.output import print_table
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
-from queryveil.text.classifier._unit_kernels import Evidence, match_units, weigh_all
+from queryveil.text.classifier._unit_kernels import match_units, weigh_all
 from queryveil.text.classifier._word_kernels import resolve
-from queryveil.text.classifier.classifier import MIN_SPLIT_COUNT, TRUST, byte_words, shapes
+from queryveil.text.classifier.classifier import MIN_SPLIT_COUNT, byte_words, shapes
 
 SEED = 0
 USERS = 3_000
@@ -51,14 +51,13 @@ def steps(texts: pl.Series, *, size: int = 10_000) -> None:
     words = byte_words(batch)
     read = resolve(words, table.vocabulary, table.nearby, MIN_SPLIT_COUNT)
     units = table.find(batch)
-    evidence = Evidence(table.weights, shapes(), TRUST)
-    _, main = weigh_all(units, evidence)
+    _, main = weigh_all(units, table.weights, shapes())
     took = take_turns(
         {
             "words": lambda: byte_words(batch),
             "what they stand for": lambda: resolve(words, table.vocabulary, table.nearby, MIN_SPLIT_COUNT),
             "units": lambda: match_units(words, read, table.vocabulary, True),
-            "evidence": lambda: weigh_all(units, evidence),
+            "evidence": lambda: weigh_all(units, table.weights, shapes()),
             "main units as text": lambda: table.texts(units, main),
         },
         rounds=7,

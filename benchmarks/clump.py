@@ -40,7 +40,7 @@ class Transactions:
 
     def paper(self, k: int) -> Clustering:
         tree, rng = self.tree, np.random.default_rng(SEED)
-        papers = Algorithm(lcg="paper", rule="least", refine=False)
+        papers = Algorithm(carry=False, by_rise=False, refine=False)
         return clump(self.items, tree.parent, tree.loss, k=k, algorithm=papers, rng=rng)
 
     def partition(self, k: int) -> Clustering:

@@ -1,6 +1,6 @@
 """Every attacker against every method with its defaults, and what each release is still good for, as Markdown.
 
-    python -m benchmarks.exposure [--users N | --log FILE] [--other CHECKOUT] [--methods km,swap] [--json FILE]
+    python -m benchmarks.exposure [--users N | --log FILE] [--other CHECKOUT] [--methods km,swap:k=50] [--json FILE]
 
 Without `--log`, on made-up users; a quarter of the users is held out for attackers who learn from a public log.
 With `--other` the methods of another checkout, such as the state before a change, are attacked too, by the attackers of
@@ -24,6 +24,7 @@ import polars as pl
 
 from queryveil import attack, measure, read_log, read_release
 from queryveil.attacks import Exposure, Person
+from queryveil.comparison import plan_of
 from queryveil.comparison.judged import split
 from queryveil.comparison.methods import METHODS, build_method
 from queryveil.data import QueryLog
@@ -45,7 +46,9 @@ Figures = dict[str, dict[str, str]]
 
 def make(method: str, log: Path, folder: Path, *, seed: int) -> None:
     """Make a release with the sources that are imported; ids are kept, so that who is who is known."""
-    built = build_method(method, {}, seed=seed)
+    # A name alone is the method with its own defaults, not with those of a comparison.
+    name, _, settings = method.partition(":")
+    built = build_method(name, plan_of(method).runs[0].settings if settings else {}, seed=seed)
     if isinstance(built, Plink):
         grouping = built.group(read_log(log))
         grouping.release.save(folder)

@@ -102,10 +102,10 @@ def against_plain_python(*, users: int = 100, k: int = 5) -> None:
     have = table.hold()
     counts = [
         dict(zip(have.cells[a:b].tolist(), have.counts[a:b].tolist(), strict=True))
-        for a, b in pairwise(have.user_cells.ptr)
+        for a, b in pairwise(have.owner_cells.ptr)
     ]
     seconds = take_turns({"arrays": lambda: form(have, k=k), "plain Python": lambda: plain_groups(counts, k=k)})
-    print_ratios(f"groups of {have.n_users} users, k={k}", seconds, ours="arrays")
+    print_ratios(f"groups of {have.n_owners} users, k={k}", seconds, ours="arrays")
 
 
 def compile_all() -> None:

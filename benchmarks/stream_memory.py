@@ -23,7 +23,7 @@ import polars as pl
 from queryveil.cli.output import print_table
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.service.pipeline.service import Service
-from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.ports import Batch, Outgoing, Sink, Source
 from queryveil.service.settings import StreamSettings
 from queryveil.service.stores.sqlite import SqliteStore
 from queryveil.synthesis import synthesize
@@ -53,7 +53,7 @@ class Seen:
     on_disk: float
 
 
-class MadeUp:
+class MadeUp(Source):
     """A source that makes up its lines when they are taken, and looks at the process after every million."""
 
     def __init__(self, n_events: int, *, n_users: int, state: Path) -> None:
@@ -107,7 +107,7 @@ class MadeUp:
         self.seen.append(now)
 
 
-class Counting:
+class Counting(Sink):
     """A sink that keeps nothing."""
 
     def __init__(self) -> None:

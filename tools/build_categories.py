@@ -32,10 +32,10 @@ from tools.category_vocabulary import (
 )
 
 from queryveil.data import Float32s
+from queryveil.text._hash_tables import PRIME, START, ByteWords
 from queryveil.text.classifier import CATEGORIES, _unit_kernels
-from queryveil.text.classifier._word_kernels import ByteWords
 from queryveil.text.classifier.classifier import byte_words
-from queryveil.text.taxonomy.taxonomy import WordNet, read_wordnet
+from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import ENGLISH
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,10 +62,10 @@ def count_shapes(words: ByteWords, shares: Float32s, n_buckets: int) -> tuple[Fl
     for word in range(len(starts)):
         start, end = starts[word], ends[word]
         for i in range(start - 1, end - 1):
-            value = _unit_kernels.GRAM_START
+            value = START
             for j in range(i, min(i + _unit_kernels.LONGEST_GRAM, end + 1)):
                 letter = _unit_kernels.BLANK if j < start or j >= end else np.uint64(data[j])
-                value = (value ^ letter) * _unit_kernels.GRAM_PRIME
+                value = (value ^ letter) * PRIME
                 if j - i + 1 >= _unit_kernels.SHORTEST_GRAM:
                     bucket = (value ^ (value >> _unit_kernels.GRAM_FOLD)) & mask
                     for c in range(n_categories):
@@ -75,7 +75,7 @@ def count_shapes(words: ByteWords, shares: Float32s, n_buckets: int) -> tuple[Fl
 
 
 def choose_units(
-    wordnet: WordNet, votes: dict[str, Shares], *, counts: dict[str, int], adjectives: set[str]
+    wordnet: Taxonomy, votes: dict[str, Shares], *, counts: dict[str, int], adjectives: set[str]
 ) -> set[str]:
     """Give common nouns and adjectives, and the nouns that are rarer or of several words but have a vote."""
     chosen = {unit for unit in adjectives if " " not in unit and counts.get(unit, 0) >= MIN_WORD_COUNT}
@@ -138,7 +138,7 @@ def weak_names(votes: dict[str, Shares], *, seeds: dict[str, Shares]) -> dict[st
 def shares_of(folder: Path, *, counts: dict[str, int]) -> tuple[list[str], Shares, Shares]:
     """Give all units, the shares of the categories in each, and by how much its weights grow."""
     seeds, weak, decisive, roots = read_seeds(SEEDS)
-    wordnet, vectors = read_wordnet(), Vectors()
+    wordnet, vectors = Taxonomy.wordnet(), Vectors()
     node_votes = votes_of_nodes(wordnet, roots)
     votes = votes_of_words(wordnet.lexicon.words.to_list(), wordnet, node_votes)
     lemmas = {kind: read_lemmas(folder, kind) for kind in ("noun", "verb", "adj", "adv")}

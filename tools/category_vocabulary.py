@@ -15,7 +15,7 @@ import polars as pl
 
 from queryveil.text import normalize
 from queryveil.text.classifier import CATEGORIES
-from queryveil.text.taxonomy.taxonomy import WordNet
+from queryveil.text.taxonomy import Taxonomy
 
 Shares = npt.NDArray[np.float32]
 N = len(CATEGORIES)
@@ -110,7 +110,7 @@ def read_cities() -> dict[str, int]:
     return cities
 
 
-def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
+def votes_of_nodes(wordnet: Taxonomy, roots: dict[str, list[str]]) -> Shares:
     """Give each node of WordNet the categories of the nearest nouns above it that are listed, all zero for none."""
     votes = np.zeros((len(wordnet.parent), N), np.float32)
     for number, name in enumerate(CATEGORIES):
@@ -121,7 +121,7 @@ def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
                 raise SystemExit(f"WordNet has no {noun}")
             votes[nodes[int(sense or 1) - 1], number] = 1
     is_root = votes.max(axis=1) > 0
-    above = wordnet.hypernyms
+    above = wordnet.node_hypernyms
     # Further hypernyms may stand behind their children: a few rounds carry everything down.
     for _ in range(4):
         for node in range(len(votes)):
@@ -131,7 +131,7 @@ def votes_of_nodes(wordnet: WordNet, roots: dict[str, list[str]]) -> Shares:
     return votes
 
 
-def without_people(wordnet: WordNet, node_votes: Shares) -> Shares:
+def without_people(wordnet: Taxonomy, node_votes: Shares) -> Shares:
     """Give the votes with those of persons left out: a name is not about what its most famous bearer did."""
     person = wordnet.lexicon.find_all(pl.Series(["person"]))[0]
     is_person = np.zeros(len(node_votes), bool)
@@ -141,7 +141,7 @@ def without_people(wordnet: WordNet, node_votes: Shares) -> Shares:
     return np.where(is_person[:, None], 0, node_votes)
 
 
-def votes_of_words(words: Iterable[str], wordnet: WordNet, node_votes: Shares) -> dict[str, Shares]:
+def votes_of_words(words: Iterable[str], wordnet: Taxonomy, node_votes: Shares) -> dict[str, Shares]:
     """Give each word the votes of its senses, the first counting most; the rest of 1 is for no vote."""
     words = list(words)
     found = wordnet.lexicon.all_senses(pl.Series(words))

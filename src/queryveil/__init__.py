@@ -57,45 +57,9 @@ __getattr__ = lazy_names(
     },
 )
 
-__all__ = [
-    "Clump",
-    "ColumnPolicy",
-    "DifferentialPrivacy",
-    "Dp",
-    "Groups",
-    "Kdelta",
-    "KdeltaAnonymity",
-    "Km",
-    "KmAnonymity",
-    "Linkability",
-    "NoPromise",
-    "Partition",
-    "Plink",
-    "Profiles",
-    "Pseudonymise",
-    "QueryLog",
-    "QueryThreshold",
-    "QueryveilError",
-    "Release",
-    "Swap",
-    "SwapAnonymity",
-    "Taxonomy",
-    "TokenHash",
-    "TransactionAnonymity",
-    "Transactions",
-    "__version__",
-    "attack",
-    "compare",
-    "demo",
-    "inspect",
-    "measure",
-    "read_log",
-    "read_profiles",
-    "read_release",
-    "read_transactions",
-    "report",
-    "reproduce",
-    "synth",
-    "verify",
-    "write_log",
-]
+__all__ = ["ColumnPolicy", "Groups", "Profiles", "QueryLog", "QueryveilError", "Release", "Taxonomy", "Transactions"]
+__all__ += ["Clump", "Dp", "Kdelta", "Km", "Partition", "Plink", "Pseudonymise", "QueryThreshold", "Swap", "TokenHash"]
+__all__ += ["DifferentialPrivacy", "KdeltaAnonymity", "KmAnonymity", "Linkability", "NoPromise", "SwapAnonymity"]
+__all__ += ["TransactionAnonymity", "__version__"]
+__all__ += ["attack", "compare", "demo", "inspect", "measure", "report", "reproduce", "synth", "verify"]
+__all__ += ["read_log", "read_profiles", "read_release", "read_transactions", "write_log"]

@@ -64,8 +64,8 @@ def percent(share: float | None) -> str:
     return written
 
 
-def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: str = "", heads: bool = True) -> Html:
-    """Return a table; the first cell of each row is its heading unless `heads` is False.
+def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: str = "") -> Html:
+    """Return a table; the first cell of each row is its heading.
 
     Columns of figures stand to the right. Text is escaped; `Html` is taken as it is.
 
@@ -84,7 +84,7 @@ def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: st
     lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for row in cells:
         places = enumerate(zip(row, sides, strict=True))
-        lines.append(f"<tr>{''.join(_cell(text, side, is_head=heads and not i) for i, (text, side) in places)}</tr>")
+        lines.append(f"<tr>{''.join(_cell(text, side, is_head=not i) for i, (text, side) in places)}</tr>")
     return Html("\n".join([*lines, "</tbody>", "</table>"]))
 
 

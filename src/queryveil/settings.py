@@ -5,7 +5,7 @@ page of options are all made from the field, so that none of them can differ.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
 from sys import float_info
@@ -118,7 +118,7 @@ class Setting:
 
 
 def setting(default: T, *, repr: bool = True, **facts: Any) -> T:  # noqa: A002 - as dataclasses.field has it
-    """Declare a field of a dataclass with all that `Setting` knows of it.
+    """Declare a field of a dataclass, or an option of a command, with all that `Setting` knows of it.
 
     >>> @dataclass(frozen=True, slots=True, kw_only=True)
     ... class Method:
@@ -140,22 +140,20 @@ _DECLARED: dict[Any, Mapping[str, Setting]] = {}
 
 def settings_of(kind: type[Any]) -> Mapping[str, Setting]:
     """Return the settings of a dataclass by name, in the order of its fields."""
-    if kind in _DECLARED:
-        return _DECLARED[kind]
-    found = {}
-    for each in fields(kind):
-        if _KEY in each.metadata:
-            # Annotations are texts; to evaluate them would import what a method works with.
-            words = str(each.type).split(" | ")
-            found[each.name] = replace(
-                each.metadata[_KEY],
-                name=each.name,
-                kind=_PLAIN.get(words[0]) or (object if each.default is None else type(each.default)),
-                default=each.default,
-                optional="None" in words,
-            )
-    _DECLARED[kind] = MappingProxyType(found)
+    if kind not in _DECLARED:
+        declared = {each.name: each for each in fields(kind) if _KEY in each.metadata}
+        found = {name: setting_of(each, name=name, annotation=str(each.type)) for name, each in declared.items()}
+        _DECLARED[kind] = MappingProxyType(found)
     return _DECLARED[kind]
+
+
+def setting_of(made: Field[Any], *, name: str, annotation: str) -> Setting:
+    """Return what `setting` declared, with the name, the type and the default of the field or parameter."""
+    # Annotations are texts; to evaluate them would import what a method works with.
+    words = annotation.split(" | ")
+    kind = _PLAIN.get(words[0]) or (object if made.default is None else type(made.default))
+    declared: Setting = made.metadata[_KEY]
+    return replace(declared, name=name, kind=kind, default=made.default, optional="None" in words)
 
 
 def check_settings(settings: object) -> None:

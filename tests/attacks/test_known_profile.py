@@ -42,7 +42,7 @@ def plain_ratio(people: list[set[int]], term: int, known: list[int]) -> Fraction
 @given(st.lists(st.sets(st.integers(0, 5)), max_size=12), st.sets(st.integers(0, 5), max_size=3))
 def test_terms_go_together_as_counted_by_hand(people: list[set[int]], known: set[int]) -> None:
     rows = Rows.from_lists([sorted(one) for one in people])
-    found = Association(people=Rows(rows.ptr, rows.values.astype(np.int64)), n_terms=6)
+    found = Association(Rows(rows.ptr, rows.values.astype(np.int64)), n_terms=6)
     expected = [float(plain_ratio(people, term, sorted(known))) for term in range(6)]
     assert found.ratios(np.array(sorted(known), np.int64)) == pytest.approx(expected)
 
@@ -57,7 +57,7 @@ def release_of(*rows: tuple[int, int, list[str], list[float], list[int] | None],
 
 def test_odds_are_those_of_any_member_and_of_the_rest_by_what_is_missing() -> None:
     release = release_of((4, 3, ["apple", "beef"], [0.5, 0.25], [2, 1]), (6, 1, ["beef"], [0.1], [1]))
-    told = GroupShares.of(release)
+    told = GroupShares(release)
     assert told.vocabulary.to_list() == ["apple", "beef"]
     first, second = (told.odds(group, population=np.array([0.5, 0.2])) for group in (0, 1))
     assert first.tolist() == pytest.approx([1, 1 / 3])
@@ -68,8 +68,8 @@ def test_odds_are_those_of_any_member_and_of_the_rest_by_what_is_missing() -> No
 def test_without_holders_weights_are_shares_or_the_mean_of_the_group_is_all_there_is() -> None:
     rows = (4, 5, ["apple", "beef"], [1.0, 0.25], None)
     nothing = np.zeros(2)
-    assert GroupShares.of(release_of(rows)).odds(0, population=nothing).tolist() == pytest.approx([7, 1 / 3])
-    union = GroupShares.of(release_of(rows, representative="union"))
+    assert GroupShares(release_of(rows)).odds(0, population=nothing).tolist() == pytest.approx([7, 1 / 3])
+    union = GroupShares(release_of(rows, representative="union"))
     assert union.odds(0, population=nothing).tolist() == pytest.approx([5 / 3, 5 / 3])
 
 

@@ -121,7 +121,7 @@ def test_the_most_like_is_as_like_as_the_plain_one_says(
         np.arange(len(candidates) + 1, dtype=np.int32),
         n_users=len(candidates) + 1,
     )
-    like = Likeness.of(pseudonymised(log_of({})), after=after, n_holders=np.array(n_holders), n_people=9)
+    like = Likeness(pseudonymised(log_of({})), after=after, n_holders=np.array(n_holders), n_people=9)
     ptr, values = Rows.from_lists([sorted(each) for each in own])
     found = like.of_each(Rows(ptr, values.astype(np.int64)))
     plain = [

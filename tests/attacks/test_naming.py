@@ -66,7 +66,7 @@ def test_who_is_alone_with_a_pair_or_triple_is_whom_the_plain_one_finds(
     candidates: list[set[str]], own: list[set[str]]
 ) -> None:
     things = compressed([numbers(each) for each in own])
-    ptr, alone = alone_with_few(*things, *holders_of(candidates), len(candidates))
+    ptr, alone = alone_with_few(things, holders_of(candidates), len(candidates))
     found = [set(alone[ptr[i] : ptr[i + 1]].tolist()) for i in range(len(own))]
     assert found == [plain_alone(each, candidates) for each in own]
     assert len(alone) == sum(map(len, found))
@@ -84,9 +84,9 @@ def test_histories_of_sixty_terms_and_more_are_searched_to_the_last_triple(n_own
     # The first has all; others have everything but one of the last three, so that only that triple is the first's own.
     rows = [list(range(n_own)), *([thing for thing in range(n_own) if thing != gone] for gone in last)]
     holders = Rows.from_lists(rows).transpose(n_own)
-    ptr, alone = alone_with_few(*compressed([list(range(n_own))]), *holders, len(rows))
+    ptr, alone = alone_with_few(compressed([list(range(n_own))]), holders, len(rows))
     assert alone.tolist() == [0]
     for few in combinations(last, 2):
         shorter = [thing for thing in range(n_own) if thing not in last or thing in few]
-        ptr, alone = alone_with_few(*compressed([shorter]), *holders, len(rows))
+        ptr, alone = alone_with_few(compressed([shorter]), holders, len(rows))
         assert ptr.tolist() == [0, 0]

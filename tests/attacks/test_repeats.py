@@ -17,6 +17,7 @@ from queryveil.attacks._scoring import BY_ACCIDENT
 from queryveil.attacks.repeats import name_nearest, ordered, targets_of
 from queryveil.attacks.swapped import truth_of
 from queryveil.data import QueryLog
+from queryveil.data.rows import Rows
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods import Km, Swap
 from queryveil.pairing import Pair
@@ -97,10 +98,8 @@ def test_the_likeliest_is_that_of_the_plain_one(rows: list[tuple[str, str, int]]
     order = ordered(pair, category)
     for code, text in enumerate(encoded.texts):
         places = np.flatnonzero(encoded.text[order.row] == code)
-        named, confidence = name_nearest(
-            np.array([0, len(places)]), places, order.first, order.last, order.end,
-            pair.candidate[order.row], order.share, pair.n_candidates, float(k), 1000,
-        )  # fmt: skip
+        releases = Rows(np.array([0, len(places)]), places)
+        named, confidence = name_nearest(releases, order, pair.n_candidates, float(k), farthest=1000)
         plain = plain_nearest(
             [(user, other, 0) for user, other, _ in rows], [row[2] for row in rows], text, k=k, by_accident=BY_ACCIDENT
         )

@@ -12,19 +12,8 @@ from tests.support.plain_judging import plain_times_seen
 from tests.support.releases import released, released_bags
 
 from queryveil.attacks.attacker import AuxiliaryData, Surest, wilson
-from queryveil.attacks.sybil import (
-    Combinations,
-    Sybil,
-    asked_in,
-    decoys,
-    k_of,
-    n_distinct,
-    own_queries,
-    planted,
-    times_seen,
-)
+from queryveil.attacks.sybil import Sybil, asked_in, decoys, k_of, own_queries, planted, times_seen
 from queryveil.data import QueryLog
-from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
 from queryveil.pairing import Pair, pseudonymised
@@ -38,8 +27,8 @@ few_words = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".jo
 rows = st.lists(st.tuples(st.sampled_from(["u1", "u2", "u3"]), few_words), min_size=1, max_size=12)
 
 
-def combination(text: str) -> Combinations:
-    return Combinations(texts=pl.Series([text]), rows=np.array([0]))
+def combination(text: str) -> pl.DataFrame:
+    return pl.DataFrame({"text": pl.Series([text]), "row": np.array([0])})
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +79,6 @@ def test_everybody_is_found_where_nothing_was_done(made: QueryLog) -> None:
 def test_as_many_are_sought_by_default_that_any_share_is_told_to_five_points() -> None:
     low, high = wilson(Sybil().n_targets / 2, n=Sybil().n_targets)
     assert high - low <= 0.1
-
-
-@drawn(rows=st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=6))
-def test_distinct_values_are_counted_as_sets_do(rows: list[list[int]]) -> None:
-    assert n_distinct(*Rows.from_lists(rows)).tolist() == [len(set(row)) for row in rows]
 
 
 def test_half_of_those_who_are_suspected_did_not_ask() -> None:
@@ -151,27 +135,27 @@ def test_a_method_whose_counts_are_drawn_tells_no_more_than_blind_guessing() -> 
 def test_only_queries_of_two_terms_that_one_person_asked_are_suspected() -> None:
     asked = {"u1": ["red wine", "jaguar", "red red"], "u2": ["Wine RED", "old red wine"], "u3": ["old wine", "a b"]}
     found = own_queries(Pair.pseudonymised(log_of(asked | {"u4": ["b a c"]})), n=9, rng=generator(1))
-    assert sorted(found.texts.to_list()) == ["b a c", "old red wine"]
+    assert sorted(found["text"].to_list()) == ["b a c", "old red wine"]
 
 
 def test_the_rows_of_a_combination_are_those_of_the_one_who_asked_it() -> None:
     log = log_of({"u1": ["red wine", "wine", "old Wine RED"], "u2": ["red wine"]})
-    one = Combinations(texts=log.frame["query"].gather([0]), rows=np.array([0]))
+    one = pl.DataFrame({"text": log.frame["query"].gather([0]), "row": np.array([0])})
     assert asked_in(Pair.pseudonymised(log), combinations=one).tolist() == [0, 2]
 
 
 def test_decoys_stand_in_no_query_of_the_log(made: QueryLog) -> None:
     asked = own_queries(Pair.pseudonymised(made), n=50, rng=generator(1))
     false = decoys(Pair.pseudonymised(made), like=asked, rng=generator(1))
-    assert len(false.rows) == 50
+    assert false.height == 50
     assert times_seen(false, release=pseudonymised(made)).tolist() == [0] * 50
-    assert (false.texts.str.split(" ").list.len() >= 2).all()
+    assert (false["text"].str.split(" ").list.len() >= 2).all()
 
 
 def test_no_decoy_is_part_of_another() -> None:
     few = log_of({f"u{i}": [f"a{i} b{i}", f"a{i} c{i} d{i}"] for i in range(4)})
-    asked = Combinations(texts=few.frame["query"], rows=np.arange(few.n_rows))
-    false = [set(text.split()) for text in decoys(Pair.pseudonymised(few), like=asked, rng=generator(1)).texts]
+    asked = pl.DataFrame({"text": few.frame["query"], "row": np.arange(few.n_rows)})
+    false = [set(text.split()) for text in decoys(Pair.pseudonymised(few), like=asked, rng=generator(1))["text"]]
     assert len(false) == 8
     assert not any(one <= other for i, one in enumerate(false) for j, other in enumerate(false) if i != j)
 
@@ -181,8 +165,8 @@ def test_invented_users_are_new_and_ask_at_the_same_time(made: QueryLog) -> None
     more = planted(made, combinations=asked, n_each=4, rng=generator(1))
     new = more.frame.tail(12)
     assert (more.n_rows, more.n_users) == (made.n_rows + 12, made.n_users + 12)
-    assert new["time"].to_list() == made.frame["time"].gather(np.repeat(asked.rows, 4)).to_list()
-    assert new["query"].to_list() == made.frame["query"].gather(np.repeat(asked.rows, 4)).to_list()
+    assert new["time"].to_list() == made.frame["time"].gather(np.repeat(asked["row"], 4)).to_list()
+    assert new["query"].to_list() == made.frame["query"].gather(np.repeat(asked["row"], 4)).to_list()
 
 
 @examples(40)

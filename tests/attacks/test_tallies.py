@@ -11,7 +11,7 @@ from tests.support.releases import released_tallies
 from queryveil.attacks import attack
 from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.membership import Membership
-from queryveil.attacks.sybil import Combinations, Sybil, k_of, times_seen
+from queryveil.attacks.sybil import Sybil, k_of, times_seen
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.methods.dp.synthesis import synthesized
 from queryveil.pairing import Pair
@@ -123,7 +123,7 @@ def test_an_empty_release_tells_nobody_anything(made: QueryLog) -> None:
 
 def test_only_the_very_query_is_counted() -> None:
     release = released_tallies({"red wine": 7, "old red wine": 9, "wine red": 4})
-    wanted = Combinations(texts=pl.Series(["Red   WINE", "red", "blue wine"]), rows=np.arange(3))
+    wanted = pl.DataFrame({"text": pl.Series(["Red   WINE", "red", "blue wine"]), "row": np.arange(3)})
     assert times_seen(wanted, release=release).tolist() == [7, 0, 0]
     made_up = synthesized(released_tallies({"red wine": 7}), n_users=4, seed=1)
     assert times_seen(wanted, release=made_up).tolist() == [made_up.log.n_rows, 0, 0]

@@ -117,7 +117,7 @@ def test_halves_of_a_small_real_log_find_more_than_chance() -> None:
 @drawn(st.dictionaries(st.sampled_from(["u1", "u2", "u3"]), st.lists(words, min_size=1, max_size=4), min_size=1))
 def test_people_who_use_two_terms_together_are_counted_as_the_definition_reads(queries: dict[str, list[str]]) -> None:
     pair = Pair.pseudonymised(log_of(queries))
-    counts = TokenCounts.of(pair.original_tokens, user=pair.user, n_terms=10, rng=generator(1))
+    counts = TokenCounts(pair.original_tokens, user=pair.user, n_terms=10, rng=generator(1))
     terms = counts.terms.to_list()
     for i, one in enumerate(terms):
         assert counts.uses[i, 0] == sum(any(one in query.split() for query in asked) for asked in queries.values())

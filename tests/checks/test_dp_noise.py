@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.dp_by_force import delta_by_force, noise_by_force
 from tests.support.examples import examples
 
-from queryveil.checks._dp_noise import Gaussian, Geometric, bare_noise, delta_of, is_known, largest_delta, most_of
+from queryveil.checks._dp_noise import Gaussian, Geometric, bare_noise, delta_of, is_known, most_of
 from queryveil.release import Noise
 
 LITTLE = 1 + 1e-9
@@ -181,7 +181,7 @@ def test_noise_that_was_thought_up_to_keep_a_checker_busy_is_judged_with_few_loo
         part = noise("truncated-geometric", 1000, 1000.0, 12_001, top=12_000, shift=2**31, epsilon=epsilon)
         bare = Counted(scale=part.scale, shift=0.5, top=part.top)
         assert is_known(part)
-        assert largest_delta(bare, part, epsilon=epsilon, stated=part.delta) <= part.delta
+        assert delta_of(part, epsilon=epsilon, stated=part.delta, bare=bare) <= part.delta
         assert looks < 50
 
 

@@ -42,6 +42,12 @@ def test_what_promises_nothing_is_looked_at_too(tmp_path: Path) -> None:
     assert fault(folder) == "raw.tsv is a file that manifest.json does not list"
 
 
+def test_the_window_of_swap_must_be_that_of_the_settings(tmp_path: Path) -> None:
+    folder = Swap(k=2).anonymize(a_log()).save(tmp_path / "out")
+    forge(folder, manifest=lambda said: said["parameters"].pop("window"))
+    assert fault(folder) == "manifest.json promises window=1d, and its settings say nothing"
+
+
 def test_what_needs_its_original_is_looked_at_without_it(tmp_path: Path) -> None:
     folder = Swap(k=2).anonymize(a_log()).save(tmp_path / "out")
     forge(folder, manifest=lambda said: said["columns"].update(ids="keyed"))

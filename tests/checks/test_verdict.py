@@ -49,7 +49,7 @@ def test_showing_another_log_is_a_clear_error() -> None:
 
 def test_a_verdict_goes_to_json_with_its_promise() -> None:
     plain = json.loads(json.dumps(broken().to_dict()))
-    assert plain["promise"] == {"model": "km", "k": 2, "m": None, "window": None, "items": False}
+    assert plain["promise"] == {"model": "km", "k": 2, "m": None, "window": None, "items": False, "time_unit": None}
     assert plain["holds"] is False
     assert plain["n_violations"] == 2
     assert plain["witnesses"][0] == {
@@ -74,7 +74,7 @@ def test_a_verdict_is_one_line_in_words() -> None:
 def test_joining_violations_breaks_a_verdict_and_keeps_the_smallest_witnesses() -> None:
     verdict = verify_km(LOG, KmAnonymity(k=2, m=1))
     many = [broken().witnesses[1]] * 12
-    joined = verdict.joined(witnesses=many, n_violations=12)
+    joined = verdict.joined((12, many))
     assert (joined.holds, joined.n_violations, len(joined.witnesses)) == (False, 13, 10)
     assert joined.witnesses[0] == verdict.witnesses[0]
-    assert verdict.joined(witnesses=[], n_violations=0) == verdict
+    assert verdict.joined((0, [])) == verdict

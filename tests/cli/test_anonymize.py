@@ -48,7 +48,7 @@ def test_json_is_the_manifest_and_holds_no_text(run: Run, log_file: Path, tmp_pa
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 3, "--m", 2, "--json")
     manifest = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert manifest["promise"] == {"model": "km", "k": 3, "m": 2, "window": None, "items": False}
+    assert manifest["promise"] == {"model": "km", "k": 3, "m": 2, "window": None, "items": False, "time_unit": None}
     assert manifest["removed"]["terms"] == 12
     assert not any(text in done.stdout for text in ("kestrel", "rarity", "persona"))
 

@@ -79,6 +79,7 @@ def test_all_settings_reach_the_manifest(run: Run, log_file: Path, tmp_path: Pat
         "l": 2,
         "growth": 1.5,
         "max_pool": 9,
+        "shrink": True,
         "repeats": "all",
         "window": "12h",
         "min_query_users": 1,

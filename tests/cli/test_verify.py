@@ -250,7 +250,7 @@ def test_a_weaker_promise_or_another_method_fails(run: Run, release: Path, expec
             "expect must be a method (km, clump, partition, transactions, kdelta, plink, swap, dp), then its settings",
         ),
         ("magic k=3", "expect must be a method ("),
-        ("km l=3", "expect must be of km one of k=, m=, window=, items=, got l=3"),
+        ("km l=3", "expect must be of km one of k=, m=, window=, time_unit=, items=, got l=3"),
         ("km k=many", "k of expect must be a whole number, got many"),
         ("km window=soon", "window of expect must be 12h, 1d, 7d, 2w or none, got soon"),
     ],

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.slow
 
 MADE = synthesize(users=300, seed=4)
 LOG = MADE.log
+SMALL = synthesize(users=80, seed=4).log
+"""For tests that look at no figure: attackers take longer than what is tested."""
 FEW = "km:k=3:m=2,query_threshold:k=3"
 PEOPLE = [Person(name=secret.name, town=secret.town, user=secret.user) for secret in MADE.secrets]
 
@@ -71,20 +73,20 @@ def test_planted_people_are_found_in_what_promises_nothing_and_not_where_they_ar
 
 
 def test_a_second_comparison_does_only_what_is_missing(tmp_path: Path) -> None:
-    compare(LOG, FEW, folder=tmp_path / "out", seed=1)
+    compare(SMALL, FEW, folder=tmp_path / "out", seed=1)
     for path in (tmp_path / "out" / "results").iterdir():
         mark(path)
     (tmp_path / "out" / "results" / "km-k-3-m-2.json").unlink()
-    again = compare(LOG, f"{FEW},pseudonymise", folder=tmp_path / "out", seed=1)
+    again = compare(SMALL, f"{FEW},pseudonymise", folder=tmp_path / "out", seed=1)
     done = {row.name: "marked" not in row.judged.seconds for row in again.rows}
     assert done == {"km k=3 m=2": True, "query_threshold k=3": False, "pseudonymise": True}
     assert "marked" in again.original.seconds
 
 
 def test_changing_how_it_is_judged_or_a_name_needs_no_new_run(tmp_path: Path) -> None:
-    compare(LOG, FEW, folder=tmp_path / "out", seed=1)
+    compare(SMALL, FEW, folder=tmp_path / "out", seed=1)
     before = results(tmp_path / "out")
-    other = compare(LOG, FEW, folder=tmp_path / "out", seed=1, exposure="worst", utility="rows_kept", limit=0.5)
+    other = compare(SMALL, FEW, folder=tmp_path / "out", seed=1, exposure="worst", utility="rows_kept", limit=0.5)
     assert (other.exposure, other.utility, other.limit) == ("worst", "rows_kept", 0.5)
     assert results(tmp_path / "out") == before
     assert "rows_kept" in (tmp_path / "out" / "plan.toml").read_text()
@@ -99,27 +101,27 @@ def test_another_log_other_settings_or_force_are_done_anew(tmp_path: Path) -> No
             mark(path)
         return "marked" not in compare(log, plan, folder=folder, seed=1, again=again).rows[0].judged.seconds
 
-    compare(LOG, named, folder=folder, seed=1)
-    assert not is_new(LOG, named)
-    assert is_new(LOG, named, again=True)
+    compare(SMALL, named, folder=folder, seed=1)
+    assert not is_new(SMALL, named)
+    assert is_new(SMALL, named, again=True)
     stricter = Plan(runs=(Run(name="ours", method="query_threshold", settings={"k": 4}),))
-    assert is_new(LOG, stricter)
-    assert is_new(LOG.with_frame(LOG.frame.head(LOG.n_rows - 1)), stricter)
+    assert is_new(SMALL, stricter)
+    assert is_new(SMALL.with_frame(SMALL.frame.head(SMALL.n_rows - 1)), stricter)
 
 
 def test_a_damaged_or_failed_result_is_done_anew(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    compare(LOG, "query_threshold:k=3", folder=folder, seed=1)
+    compare(SMALL, "query_threshold:k=3", folder=folder, seed=1)
     path = folder / "results" / "query-threshold-k-3.json"
     whole = path.read_bytes()
     path.write_bytes(whole[:100])
-    assert not compare(LOG, "query_threshold:k=3", folder=folder, seed=1).rows[0].judged.failed
+    assert not compare(SMALL, "query_threshold:k=3", folder=folder, seed=1).rows[0].judged.failed
     path.write_text(json.dumps(json.loads(whole) | {"failed": "no memory", "standing": "failed"}), encoding="utf-8")
-    assert not compare(LOG, "query_threshold:k=3", folder=folder, seed=1).rows[0].judged.failed
+    assert not compare(SMALL, "query_threshold:k=3", folder=folder, seed=1).rows[0].judged.failed
 
 
 def test_a_run_that_cannot_be_done_is_a_row_with_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
-    comparison = compare(LOG, "clump:k=5000,query_threshold:k=3", folder=tmp_path / "out", seed=1)
+    comparison = compare(SMALL, "clump:k=5000,query_threshold:k=3", folder=tmp_path / "out", seed=1)
     assert [row.judged.standing for row in comparison.rows] == ["failed", "promises nothing"]
     assert comparison.notes()[0].startswith("clump k=5000: k must be at most the number of transactions, ")
     assert (tmp_path / "out" / "compare.html").is_file()
@@ -144,8 +146,8 @@ def test_no_text_and_no_id_of_the_log_is_written(tmp_path: Path) -> None:
 
 def test_two_jobs_find_what_one_finds(tmp_path: Path) -> None:
     plan = plan_of(f"{FEW},clump:k=3")
-    one = compare(LOG, plan, seed=1)
-    two = compare(LOG, plan, seed=1, jobs=2, folder=tmp_path / "out")
+    one = compare(SMALL, plan, seed=1)
+    two = compare(SMALL, plan, seed=1, jobs=2, folder=tmp_path / "out")
     for row, other in zip(one.rows, two.rows, strict=True):
         mine, theirs = (msgspec.structs.replace(each.judged, seconds={}) for each in (row, other))
         assert mine == theirs
@@ -153,7 +155,7 @@ def test_two_jobs_find_what_one_finds(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_costs_its_own_run_only() -> None:
-    ground = Ground(log=LOG, seed=1).with_holdout(0.25)
+    ground = Ground(log=SMALL, seed=1).with_holdout(0.25)
     runs = [Run(name=f"threshold {k}", method="query_threshold", settings={"k": k}) for k in range(2, 7)]
     told: list[Judged] = []
 
@@ -177,7 +179,7 @@ from pathlib import Path
 from queryveil.comparison import compare
 from queryveil.synthesis import synthesize
 if __name__ == "__main__" or {unguarded}:
-    compare(synthesize(users=300, seed=4).log, None, folder=sys.argv[1], seed=1, jobs=2)
+    compare(synthesize(users=80, seed=4).log, None, folder=sys.argv[1], seed=1, jobs=2)
 """
 
 
@@ -210,7 +212,7 @@ def test_a_comparison_that_is_stopped_leaves_what_is_finished(tmp_path: Path) ->
 def test_whoever_watches_is_told_which_run_it_is() -> None:
     seen: list[tuple[str, float]] = []
     with progress.watch(lambda name, share: seen.append((name, share))):
-        compare(LOG, FEW, seed=1)
+        compare(SMALL, FEW, seed=1)
     names = [name for name, _ in seen]
     assert any(name.startswith("1 of 3: km k=3 m=2 (") for name in names)
     assert any(name.startswith("2 of 3: query_threshold k=3 (attacking: ") for name in names)
@@ -220,27 +222,27 @@ def test_whoever_watches_is_told_which_run_it_is() -> None:
 
 def test_a_log_without_users_and_bad_settings_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nobody to compare methods on"):
-        compare(LOG.with_frame(LOG.frame.clear()), FEW)
+        compare(SMALL.with_frame(SMALL.frame.clear()), FEW)
     with pytest.raises(BadParameter, match="jobs must be 1 or more, got 0"):
-        compare(LOG, FEW, jobs=0)
+        compare(SMALL, FEW, jobs=0)
     with pytest.raises(BadParameter, match="exposure must be worst or one of"):
-        compare(LOG, FEW, exposure="nosuch", folder=tmp_path / "out")
+        compare(SMALL, FEW, exposure="nosuch", folder=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("dear reader")
     with pytest.raises(BadParameter, match="output must be a new folder, an empty one, or that of a comparison"):
-        compare(LOG, FEW, folder=tmp_path)
+        compare(SMALL, FEW, folder=tmp_path)
     with pytest.raises(BadParameter, match="output must be a folder, and this is a file"):
-        compare(LOG, FEW, folder=tmp_path / "thesis.tex")
+        compare(SMALL, FEW, folder=tmp_path / "thesis.tex")
 
 
 def test_a_plan_may_be_a_file_a_value_words_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text('holdout = 0.0\n[[run]]\nmethod = "query_threshold"\nk = 3\n', encoding="utf-8")
-    by_file, by_text = compare(LOG, path), compare(LOG, str(path))
-    by_words = compare(LOG, ["query_threshold:k=3"], holdout=0)
+    by_file, by_text = compare(SMALL, path), compare(SMALL, str(path))
+    by_words = compare(SMALL, ["query_threshold:k=3"], holdout=0)
     for comparison in (by_file, by_text, by_words):
         assert [row.name for row in comparison.rows] == ["query_threshold k=3"]
         assert comparison.n_public == 0

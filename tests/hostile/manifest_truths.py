@@ -116,6 +116,7 @@ def _promised(said: dict[str, Any]) -> set[str]:
 _FREE_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "bot_threshold": lambda value: value is None or (type(value) is int and value >= 1),
     "restore": lambda value: type(value) is bool,
+    "shrink": lambda value: type(value) is bool,
     "additions": lambda value: type(value) is bool,
     "distinct": lambda value: type(value) is bool,
     "dedupe": lambda value: type(value) is bool,

@@ -210,7 +210,9 @@ def test_whoever_lacks_a_cell_gets_what_somebody_has_there_who_asks_as_often() -
     often, twice = [("u1", "tea", "t")] * 9, [("u2", "teas", "t"), ("u2", "green tea", "t")]
     needy = [("u3", "milk", "m"), ("u3", "milk", "m"), ("u4", "milk", "m"), ("u4", "milk", "m"), ("u4", "cup", "c")]
     have = Table(read_objects(clicked([*often, *twice, *needy]).frame), np.zeros(5, np.int32))
-    want = hold(np.repeat([2, 3], [2, 10]).astype(np.int32), np.full(12, have.cell[0]), n_users=4, n_cells=have.n_cells)
+    want = hold(
+        np.repeat([2, 3], [2, 10]).astype(np.int32), np.full(12, have.cell[0]), n_owners=4, n_cells=have.n_cells
+    )
     for seed in range(5):
         new = added_rows(have.user, have.cell, have.hold(), want, rng=np.random.default_rng(seed))
         assert sorted(new.source[new.user == 2].tolist()) == [9, 10]

@@ -25,7 +25,7 @@ from queryveil.formats import read_log
 from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.swap import Swap
 from queryveil.pairing import Pair
-from queryveil.release import ColumnPolicy, TimeDetail
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing.strategies import logs
 from queryveil.text.classifier import Classifier
@@ -227,6 +227,7 @@ def test_the_manifest_names_the_settings_and_the_classifier() -> None:
         "l": 4,
         "growth": 1.2,
         "max_pool": 10_000,
+        "shrink": True,
         "repeats": "once",
         "window": None,
         "min_query_users": 1,
@@ -299,7 +300,7 @@ KEY = b"a made-up key of many bytes"
 def test_an_id_is_derived_from_the_key_and_the_window_of_release() -> None:
     """Golden: the pseudonym of a user, and from it and the number of days since 1970 the id."""
     log = sports(time=hourly(60))
-    policy = ColumnPolicy(ids="keyed", key=KEY, time="day")  # type: ignore[arg-type]
+    policy = ColumnPolicy(ids=Ids.KEYED, key=KEY, time="day")  # type: ignore[arg-type]
     release = Swap(k=5, columns=policy, seed=1).anonymize(log)
     names = {f"u{i}": hmac.digest(KEY, f"u{i}".encode(), "sha256").hex()[:32] for i in range(60)}
     ids = {
@@ -332,7 +333,7 @@ def test_ids_change_from_window_to_window_and_the_key_finds_their_people(window:
 
 def test_a_row_given_to_who_asked_it_is_caught_though_ids_change() -> None:
     log = sports(time=hourly(60))
-    policy = ColumnPolicy(ids="keyed", key=KEY, time="day")  # type: ignore[arg-type]
+    policy = ColumnPolicy(ids=Ids.KEYED, key=KEY, time="day")  # type: ignore[arg-type]
     release = Swap(k=5, columns=policy, seed=1).anonymize(log)
     frame = release.log.frame
     row = frame.row(0, named=True)
@@ -357,3 +358,32 @@ def test_real_logs_keep_the_promise(name: str) -> None:
     verdict = verify(release, original=log)
     assert verdict.holds, verdict.in_words()
     assert release.log.n_rows > 0
+
+
+@pytest.mark.parametrize("window", ["1d", "7d"])
+def test_shared_times_are_those_of_everybody_in_the_window_and_finer_ones_are_found(
+    window: str, tmp_path: Path
+) -> None:
+    log = synthesize(users=200, seed=4).log
+    columns = ColumnPolicy(ids=Ids.KEYED, key=KEY, time=TimeDetail.SHARED)
+    release = Swap(k=3, window=window, columns=columns, seed=1).anonymize(log)
+    assert verify(release.save(tmp_path / "out"), original=log, key=KEY).holds
+    assert not any("times" in warning for warning in release.manifest.warnings)
+    # An id has rows in one window only, so its time tells no more than the id does.
+    assert release.log.frame.group_by("user").agg(pl.col("time").n_unique())["time"].max() == 1
+    finer = replace(
+        release, data=release.log.with_frame(release.log.frame.with_columns(pl.col("time") + timedelta(hours=5)))
+    )
+    assert any(
+        "times are finer" in fault for fault in verify(finer.save(tmp_path / "finer"), original=log, key=KEY).faults
+    )
+
+
+def test_times_are_shared_only_where_ids_change() -> None:
+    log = QueryLog.from_frame({"user": ["1", "2"], "query": ["tea", "rye"]})
+    for method in (
+        Swap(columns=ColumnPolicy(time=TimeDetail.SHARED)),
+        Swap(window=None, columns=ColumnPolicy(time=TimeDetail.SHARED)),
+    ):
+        with pytest.raises(BadParameter, match="time must be drop, day, hour or keep here"):
+            method.anonymize(log)

@@ -17,8 +17,8 @@ from queryveil.methods.swap._pool_kernels import (
     Rules,
     Waiting,
     join_all,
-    move_all,
     no_one_waiting,
+    with_more_room,
 )
 
 NOTHING: UInt64s = np.zeros(0, np.uint64)
@@ -105,7 +105,7 @@ def test_stopping_for_numbers_or_room_and_going_on_changes_nothing() -> None:
         0,
         0,
     )
-    rules = Rules(4, 1.2, 1000)
+    rules = Rules(5, 4, 1.2, 1000, False)
     known = empty_filter(n)
     put(known, pair_hashes(arrivals.user_hash, arrivals.text_hash))
     block = numbers(n * _pool_kernels.NUMBERS_NEEDED, seed=4)
@@ -122,10 +122,8 @@ def test_stopping_for_numbers_or_room_and_going_on_changes_nothing() -> None:
         at, n_given, more, _ = _pool_kernels.swap(arrivals, at, small, rules, NOTHING, known, some, parts, n_given)
         taken += more
         n_stops += 1
-        if at < n and small.totals[arrivals.pool[at], SIZE] == small.user_row.shape[1]:
-            roomier = no_one_waiting(3, capacity=2 * small.user_row.shape[1], needed=5)
-            move_all(small, roomier)
-            small = roomier
+        if at < n and small.totals[arrivals.pool[at], SIZE] == small.capacity:
+            small = with_more_room(small)
     assert n_stops > 20
     assert (n_given, taken) == (n_whole, n_taken)
     for ours, theirs in zip(parts, whole, strict=True):
@@ -141,7 +139,15 @@ def test_a_stuck_pool_is_not_searched_for_ever() -> None:
     waiting = no_one_waiting(1, capacity=2048, needed=2)
     known = issued([(1, 101), (2, 101)])
     at, n_given, _, n_suppressed = _pool_kernels.swap(
-        arrivals, 0, waiting, Rules(2, 1.2, 1000), NOTHING, known, numbers(_pool_kernels.NUMBERS_NEEDED * n), room(n), 0
+        arrivals,
+        0,
+        waiting,
+        Rules(5, 2, 1.2, 1000, False),
+        NOTHING,
+        known,
+        numbers(_pool_kernels.NUMBERS_NEEDED * n),
+        room(n),
+        0,
     )
     assert (at, n_given, n_suppressed) == (n, 0, 500)
     assert waiting.totals[0, NEEDED] == 1000

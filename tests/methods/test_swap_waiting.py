@@ -47,17 +47,14 @@ def test_the_oldest_are_known_whoever_leaves_in_between(steps: list[tuple[int, i
             _pool_kernels.leave(waiting, 1, query, user)
         else:
             query, user = queries.index(min(queries)), users.index(min(users))
-            roomier = _pool_kernels.no_one_waiting(2, capacity=256, needed=2)
-            _pool_kernels.move_all(waiting, roomier)
+            roomier = _pool_kernels.with_more_room(waiting)
             _pool_kernels.drop_oldest(waiting, 1)
             _pool_kernels.drop_oldest(roomier, 1)
-            assert (
-                roomier.query_row[1, : len(queries) - 1].tolist() == waiting.query_row[1, : len(queries) - 1].tolist()
-            )
+            assert roomier.row[:, : len(queries) - 1].tolist() == waiting.row[:, : len(queries) - 1].tolist()
         users[user], queries[query] = users[-1], queries[-1]
         users.pop()
         queries.pop()
-        assert waiting.user_row[1, : len(users)].tolist() == users
-        assert waiting.query_row[1, : len(queries)].tolist() == queries
+        assert waiting.row[2 + _pool_kernels.USER, : len(users)].tolist() == users
+        assert waiting.row[2 + _pool_kernels.QUERY, : len(queries)].tolist() == queries
     assert waiting.totals[1, _pool_kernels.SIZE] == len(users)
     assert waiting.totals[0, _pool_kernels.SIZE] == 0

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from queryveil.data.rows import Rows
 from queryveil.pairing.identity import most_alike
 
 
@@ -9,18 +12,18 @@ def alike(rows: list[list[int]], others: list[list[int]], *, most_looked_at: int
     n_cells = 1 + max([cell for row in (*rows, *others) for cell in row], default=-1)
     holders = [[place for place, other in enumerate(others) if cell in other] for cell in range(n_cells)]
     ptr, found = most_alike(
-        *compressed(rows, np.int64),
-        *compressed(others, np.int64),
-        *compressed(holders, np.int32),
+        compressed(rows, np.int64),
+        compressed(others, np.int64),
+        compressed(holders, np.int32),
         1 / np.log2(1.0 + np.array([max(1, len(each)) for each in holders], np.float64)),
         most_looked_at,
     )
     return [sorted(found[ptr[i] : ptr[i + 1]].tolist()) for i in range(len(rows))]
 
 
-def compressed(rows: list[list[int]], dtype: type) -> tuple[np.ndarray, np.ndarray]:
+def compressed(rows: list[list[int]], dtype: type) -> Rows[Any]:
     flat = [cell for row in rows for cell in row]
-    return np.cumsum([0, *map(len, rows)]).astype(np.int64), np.array(flat, dtype)
+    return Rows(np.cumsum([0, *map(len, rows)]).astype(np.int64), np.array(flat, dtype))
 
 
 def test_the_row_that_shares_most_is_found() -> None:

@@ -68,7 +68,7 @@ def test_figures_are_those_of_the_methods_themselves() -> None:
     }
     for method, anonymizer in releases.items():
         measures = anonymizer.anonymize(log).manifest.measures
-        cost = runs.cost(Run(method=method, k=5))
+        cost, _ = runs.found(Run(method=method, k=5))
         assert round(cost.distortion, 2) == measures["ggd"]
         assert round(cost.average_length, 3) == measures["average_length"]
         assert round(cost.average_level, 3) == measures["average_level"]
@@ -76,7 +76,7 @@ def test_figures_are_those_of_the_methods_themselves() -> None:
 
 def test_without_duplicates_less_is_released_and_more_is_lost(runs: Runs) -> None:
     for k in KS:
-        one, two = (runs.cost(Run(method=method, k=k)) for method in (Method.CLUMP1, Method.CLUMP2))
+        one, two = (runs.found(Run(method=method, k=k))[0] for method in (Method.CLUMP1, Method.CLUMP2))
         assert two.average_length < one.average_length
         assert two.distortion >= one.distortion
 
@@ -101,8 +101,9 @@ def test_notes_say_what_holds_by_the_figures(runs: Runs) -> None:
 
 
 def test_the_lcg_of_the_definition_is_measured_beside_that_of_the_algorithm(runs: Runs) -> None:
-    partition = runs.cost(Run(method=Method.PARTITION, k=5)).distortion
-    clump1, carried = (runs.cost(Run(method=Method.CLUMP1, k=5, carry=carry)).distortion for carry in (False, True))
+    partition = runs.found(Run(method=Method.PARTITION, k=5))[0].distortion
+    costs = (runs.found(Run(method=Method.CLUMP1, k=5, carry=carry))[0] for carry in (False, True))
+    clump1, carried = (cost.distortion for cost in costs)
     assert carried < clump1
     (note,) = (note for note in clump.fig3(runs).notes if "definition 2" in note)
     assert f"below Partition by {100 * (1 - carried / partition):.1f} % (k=5)" in note
@@ -128,7 +129,7 @@ def test_times_are_of_the_sizes_the_log_has() -> None:
     runs = Runs(gather(None, users=1200, seed=3), seed=3)
     n_rows = runs.material.n_rows
     assert runs.sizes() == (1000, n_rows)
-    assert runs.sized(Method.CLUMP1, k=5, size=n_rows).size is None
+    assert [run.size for run in runs.by_size([Method.CLUMP1])[Method.CLUMP1]] == [1000, None]
     table = clump.fig7(runs)
     assert table.columns[2:4] == ("s, |D|=1,000", f"s, |D|={n_rows:,}")
     for method in clump.METHODS:
@@ -141,9 +142,8 @@ def test_times_are_of_the_sizes_the_log_has() -> None:
 def test_the_first_transactions_are_measured_alone(runs: Runs) -> None:
     whole = runs.material
     part = Material(nodes=whole.nodes.take(np.arange(100)), taxonomy=whole.taxonomy, notes=())
-    assert runs.cost(Run(method=Method.CLUMP1, k=5, size=100)) == Runs(part, seed=3).cost(
-        Run(method=Method.CLUMP1, k=5)
-    )
+    cost, _ = runs.found(Run(method=Method.CLUMP1, k=5, size=100))
+    assert cost == Runs(part, seed=3).found(Run(method=Method.CLUMP1, k=5))[0]
 
 
 def test_the_tree_has_only_what_occurs_and_what_is_above() -> None:

@@ -12,11 +12,11 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.formats.read import read_log
 from queryveil.methods.kdelta import Kdelta
-from queryveil.methods.kdelta._groups import exact_counts, form
+from queryveil.methods.kdelta._groups import distances_left, exact_counts, form
 from queryveil.papers import kdelta, reproduce
 from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather
 from queryveil.papers.driver import OURS, THEIRS, Cell, Table, trend
-from queryveil.papers.kdelta import DELTAS, KS, distances, mean_nearness, without_rare
+from queryveil.papers.kdelta import DELTAS, KS, mean_nearness, without_rare
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
@@ -114,7 +114,7 @@ def test_samples_grow_by_users_and_hold_the_smaller_ones(log: QueryLog) -> None:
 def test_totals_are_the_figures_per_user_times_the_users(runs: Runs) -> None:
     table = kdelta.fig1(runs)
     total, each = edits(table, "(a)", "total")["150 users"], edits(table, "(a)", "per user")["150 users"]
-    n_users = runs.mean(Run(), lambda found: found.n_users)
+    n_users = runs.mean(Run(), "users")
     assert n_users < 150
     assert total == pytest.approx([figure * n_users for figure in each], abs=0.06 * n_users)
     assert edits(table, "(b)", "per user")["k=5"] == each == edits(table, "(c)", "per user")["delta=0.5"]
@@ -133,7 +133,7 @@ def test_best_centroids_need_fewer_edits_than_the_papers_and_more_k_needs_more(r
 def test_groups_are_the_users_over_k_and_the_rest_joins(runs: Runs) -> None:
     table = kdelta.fig2(runs)
     groups, joined = row(table, "groups of k or more", "any"), row(table, "users who had to join", "any")
-    left = runs.curve(runs.by_size(Variant.EXACT), lambda found: found.n_users)
+    left = runs.curve(runs.by_size(Variant.EXACT), "users")
     assert [5 * n_groups + n_joined for n_groups, n_joined in zip(groups, joined, strict=True)] == pytest.approx(
         left, abs=0.4
     )
@@ -157,7 +157,7 @@ def test_notes_say_what_holds_by_the_figures(variant: Variant, runs: Runs) -> No
         ("falls as delta grows", by_delta),
     ):
         (said,) = (line for line in table.notes if line.startswith("the paper: ") and f"{text} ({variant})" in line)
-        figures = runs.curve(settings, lambda found: (found.added + found.suppressed) / found.n_users)
+        figures = runs.curve(settings, "edits per user")
         fall = figures[0] - figures[-1]
         falls = fall > 0 and all(later - earlier <= fall / 10 for earlier, later in pairwise(figures))
         assert f"{figures[-1]:.1f} (" in said
@@ -183,33 +183,33 @@ def test_a_trend_forgives_a_tenth_and_no_more() -> None:
 
 def test_the_change_is_taken_log_by_log(runs: Runs) -> None:
     settings = runs.by_size(Variant.ROUNDED)
-    first, last = (runs.mean(run, lambda found: found.edits) for run in (settings[0], settings[-1]))
-    assert runs.change(settings, lambda found: found.edits).startswith(f"from first to last {last - first:+.3g} (")
-    assert "(standard error 0)" in runs.change(settings[-1:], lambda found: found.edits)
+    first, last = (runs.mean(run, "edits total") for run in (settings[0], settings[-1]))
+    assert runs.change(settings, "edits total").startswith(f"from first to last {last - first:+.3g} (")
+    assert "(standard error 0)" in runs.change(settings[-1:], "edits total")
 
 
 def test_distances_are_those_of_the_definition(log: QueryLog) -> None:
     have = without_rare(log, run=Run())
     grouping = form(have, k=5)
-    shares = np.zeros((have.n_users, have.n_cells))
-    shares[have.entry_user, have.cells] = have.counts / have.n_rows[have.entry_user]
+    shares = np.zeros((have.n_owners, have.n_cells))
+    shares[have.entry_owner, have.cells] = have.counts / have.n_rows[have.entry_owner]
     aims = np.zeros((int(grouping.group_of.max()) + 1, have.n_cells))
     centroids = grouping.centroids
-    owner = centroids.group_cells.row_of_entry
+    owner = centroids.entry_owner
     aims[owner, centroids.cells] = centroids.counts / centroids.n_rows[owner]
     expected = np.abs(shares - aims[grouping.group_of]).sum(axis=1) / 2
-    np.testing.assert_allclose(distances(have, grouping), expected, atol=1e-12)
+    np.testing.assert_allclose(distances_left(have, grouping), expected, atol=1e-12)
     assert 0 < expected.mean() < 1
 
 
 def test_after_the_edits_of_exact_counts_no_distance_is_left(log: QueryLog) -> None:
     have = without_rare(log, run=Run())
     grouping = form(have, k=5)
-    np.testing.assert_allclose(distances(exact_counts(have, grouping), grouping), 0, atol=1e-12)
+    np.testing.assert_allclose(distances_left(exact_counts(have, grouping), grouping), 0, atol=1e-12)
 
 
 def test_the_users_measured_for_nearness_are_those_the_method_keeps(log: QueryLog, runs: Runs) -> None:
-    assert without_rare(log, run=Run()).n_users == runs.mean(Run(), lambda found: found.n_users)
+    assert without_rare(log, run=Run()).n_owners == runs.mean(Run(), "users")
     paper, best = (mean_nearness([log], run=Run(variant=variant), seed=3) for variant in (Variant.EXACT, Variant.BEST))
     assert 0 < best < 1
     assert paper != best

@@ -63,9 +63,9 @@ def test_figures_are_those_of_the_method_itself(material: Material, runs: Runs) 
     groupings = [Plink(p=0.2, a=2, seed=3 + i).group(material.profiles) for i in range(N_GROUPINGS)]
     found = [search.measure(each.release.groups, membership=each.membership) for each in groupings]
     outcome = runs.found(Run(p=0.2, a=2))
-    assert outcome.precision == pytest.approx(fmean(each.group_profile for each in found))
-    assert outcome.without_profile == pytest.approx(found[0].without_profile)
-    assert outcome.group_size == pytest.approx(
+    assert outcome["precision"] == pytest.approx(fmean(each.group_profile for each in found))
+    assert outcome["without_profile"] == pytest.approx(found[0].without_profile)
+    assert outcome["average_group_size"] == pytest.approx(
         fmean(material.profiles.n_users / each.release.groups.n_groups for each in groupings), abs=1e-5
     )
 
@@ -115,11 +115,11 @@ def test_notes_say_what_holds_by_the_figures(build: object, text: str, runs: Run
 
 def test_what_strict_costs_is_told_with_its_figures(runs: Runs) -> None:
     paper, strict = (runs.found(Run(strict=strict)) for strict in (False, True))
-    assert strict.dropped > 0
-    assert paper.dropped == 0
+    assert strict["dropped"] > 0
+    assert paper["dropped"] == 0
     told = note(plink.fig2(runs), "at p=0.4 a term")
-    assert f"drops {100 * strict.dropped:.1f} %" in told
-    assert f"{strict.precision - paper.precision:+.4f}" in told
+    assert f"drops {100 * strict['dropped']:.1f} %" in told
+    assert f"{strict['precision'] - paper['precision']:+.4f}" in told
 
 
 def test_the_longest_profiles_are_taken_and_cut() -> None:

@@ -41,7 +41,7 @@ def note(table: Table, start: str) -> str:
 @pytest.mark.parametrize("order", list(Order))
 def test_releases_are_those_of_the_method_itself(material: Material, runs: Runs, order: Order) -> None:
     policy = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY)
-    method = Swap(repeats="all", k=10, l=2, order=str(order), columns=policy, seed=3)
+    method = Swap(repeats="all", shrink=False, k=10, l=2, order=str(order), columns=policy, seed=3)
     columns = ["user", "query", "time"]
     released = method.anonymize(material.log).log.frame.select(columns)
     # A release does not tell the order in which its rows left.
@@ -50,7 +50,9 @@ def test_releases_are_those_of_the_method_itself(material: Material, runs: Runs,
 
 def test_attacks_are_those_of_the_attackers_themselves(material: Material, runs: Runs) -> None:
     found = runs.found(Run(k=10, l=10))
-    swapped = Swap(repeats="all", k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(material.log).log
+    swapped = (
+        Swap(repeats="all", shrink=False, k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(material.log).log
+    )
     encoded = EncodedLog.of(swapped)
     truth = Truth.of(material.log, released=encoded)
     by_hand = as_released(truth)

@@ -115,7 +115,7 @@ def test_the_manifest_holds_no_term_no_url_and_no_user_id(tmp_path: Path) -> Non
 def test_the_manifest_says_what_was_done(tmp_path: Path) -> None:
     folder = a_release().save(tmp_path / "out")
     manifest = json.loads((folder / MANIFEST).read_text())
-    assert manifest["promise"] == {"model": "km", "k": 2, "m": 2, "window": None, "items": False}
+    assert manifest["promise"] == {"model": "km", "k": 2, "m": 2, "window": None, "items": False, "time_unit": None}
     assert manifest["method"] == "km"
     assert manifest["counts"]["n_rows_before"] == N_USERS * 4
     assert manifest["columns"]["dropped"] == ["time", "rank", "url"]

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 import polars as pl
-import pyarrow as pa
 import pytest
 from tests.support.plain_texts import plain_counts
 
@@ -23,7 +22,7 @@ from queryveil.guarantees import Linkability
 from queryveil.methods import Clump, Kdelta, Partition, Plink
 from queryveil.release import ColumnPolicy, Release, keyed, read_release
 from queryveil.spark._clump_plink import COUNTED, join_small, places
-from queryveil.spark._executors import spark_types, to_spark
+from queryveil.spark._executors import to_spark
 from queryveil.spark._shards import SHARD, assign_shards, shard_seed, sorted_rows
 from queryveil.spark._writing import derive_secret
 from queryveil.spark.engine import Spark
@@ -223,10 +222,8 @@ def test_shards_without_enough_users_become_fewer(name: str, anonymize: Anonymiz
 
 def shared_out(frame: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
     """Return the rows with the shard of each, of four, as the executors find it."""
-    table = frame.to_arrow()
-    schema = spark_types(table.schema).append(pa.field(SHARD, pa.int32()))
-    batches = assign_shards(iter(table.to_batches(max_chunksize=150)), secret=secret, n_shards=4, schema=schema)
-    return pl.DataFrame(pa.Table.from_batches(batches, schema=schema))
+    batches = frame.iter_slices(150)
+    return pl.concat([assign_shards(batch, secret=secret, n_shards=4) for batch in batches])
 
 
 def test_every_user_is_in_one_shard_and_a_secret_decides_which() -> None:

@@ -44,7 +44,7 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
     """
     blur = why_windows_blur(log, promise, time_unit=time_unit)
     window = parse_window(promise.window) if promise.window and not blur else None
-    histories, first_rows = _read(log, window, items=promise.items)
+    histories, first_rows = _read(log, window, items=promise.items, with_times=promise.time_unit is not None)
     rare = _rare(histories, promise)
     verdict = Verdict(
         promise=promise,
@@ -62,11 +62,11 @@ def verify_km_by_force(log: QueryLog, promise: KmAnonymity, *, time_unit: timede
         for rows in first_rows.values()
         if len(rows) > 1
     ]
-    return verdict.joined(witnesses=linked, n_violations=len(linked))
+    return verdict.joined((len(linked), linked))
 
 
 def _read(
-    log: QueryLog, window: timedelta | None, *, items: bool
+    log: QueryLog, window: timedelta | None, *, items: bool, with_times: bool = False
 ) -> tuple[dict[_Owner, _History], dict[str, list[int]]]:
     """Return the histories, and the first row of each user in each of the user's windows."""
     histories: dict[_Owner, _History] = {}
@@ -79,6 +79,9 @@ def _read(
             first_rows[owner.user].append(row)
         for position, term in enumerate(terms_of(record["query"], items=items), start=1):
             histories[owner].setdefault(term, (row, position))
+        if with_times and record["time"] is not None:
+            # No term has a blank in it.
+            histories[owner].setdefault(f" {record['time']}", (row, 0))
     return histories, first_rows
 
 

@@ -58,6 +58,7 @@ class PlainPools:
     max_pool: int
     numbers: Iterator[int]
     once: bool = False
+    shrinks: bool = False
     n_suppressed: int = 0
     n_repeated: int = 0
     issued: set[tuple[str, str]] = field(default_factory=set, repr=False)
@@ -96,15 +97,17 @@ class PlainPools:
         return found
 
     def _try(self, pool: _Pool, category: int, arrival: int) -> list[Released]:
-        if len(pool.users) < pool.needed:
-            return []
-        if self._is_mixed(pool):
-            pair = self._draw(pool)
-            if pair is not None:
-                return [self._release(pool, *pair, category=category, arrival=arrival)]
-        if self._is_mixed(pool) or len({user for _, user in pool.users}) == 1:
-            pool.needed = min(max(pool.needed + 1, math.ceil(pool.needed * self.growth)), self.max_pool)
-        return []
+        found: list[Released] = []
+        while len(pool.users) >= pool.needed and len(found) < (2 if self.shrinks else 1):
+            pair = self._draw(pool) if self._is_mixed(pool) else None
+            if pair is None:
+                if not found and (self._is_mixed(pool) or len({user for _, user in pool.users}) == 1):
+                    pool.needed = min(max(pool.needed + 1, math.ceil(pool.needed * self.growth)), self.max_pool)
+                break
+            found.append(self._release(pool, *pair, category=category, arrival=arrival))
+            if self.shrinks:
+                pool.needed = max(self.k, int(pool.needed / self.growth))
+        return found
 
     def _is_mixed(self, pool: _Pool) -> bool:
         users = {user for _, user in pool.users}

@@ -10,7 +10,7 @@ from threading import Event
 from tests.support.waiting import patience
 
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.ports import Batch, Outgoing, Stats
+from queryveil.service.ports import Batch, Outgoing, Sink, Source, Stats
 from queryveil.service.settings import StreamSettings, Tables
 
 _ABOUT = ("tennis racket", "guitar chords", "garden hose", "laptop battery", "pizza dough")
@@ -71,7 +71,7 @@ def adds_up(stats: Stats) -> bool:
     return stats.n_read == dropped + stats.n_released + stats.n_waiting
 
 
-class ListSource:
+class ListSource(Source):
     """A source that has its batches from the start; its position is how many were taken."""
 
     def __init__(self, batches: Sequence[bytes], *, is_endless: bool = False) -> None:
@@ -106,7 +106,7 @@ class ListSource:
         self._closed.set()
 
 
-class ListSink:
+class ListSink(Sink):
     """A sink that keeps what it gets, by number; it takes nothing until `allowed`, and first fails as told."""
 
     def __init__(self, *, fails: Sequence[Exception] = ()) -> None:

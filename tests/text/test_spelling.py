@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from queryveil.text.classifier import Classifier, Kind
-from queryveil.text.classifier._word_kernels import Nearby, are_one_apart, find_nearby, index_deletions, n_slots
+from queryveil.text.classifier._word_kernels import Nearby, are_one_apart, find_nearby, index_deletions
 from queryveil.text.classifier.classifier import byte_words, read_recommendations
 
 words = st.text("abc", min_size=1, max_size=6)
@@ -40,8 +40,7 @@ def test_one_apart_means_a_distance_of_at_most_one(one: str, other: str) -> None
 @given(word=words, known=st.lists(words, min_size=1, max_size=12, unique=True))
 def test_the_index_finds_what_comparing_with_every_word_finds(word: str, known: list[str]) -> None:
     table = byte_words(pl.Series(known))
-    n_forms = int((table.ends - table.starts + 1).sum())
-    nearby = Nearby(*index_deletions(table, n_slots(n_forms)), table, np.arange(len(known), dtype=np.int32))
+    nearby = Nearby(*index_deletions(table), table, np.arange(len(known), dtype=np.int32))
     data = np.frombuffer(word.encode(), np.uint8)
     found = find_nearby(data, 0, len(data), nearby)
     near = [i for i, other in enumerate(known) if other[0] == word[0] and distance(word, other) <= 1]

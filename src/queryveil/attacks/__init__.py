@@ -10,8 +10,7 @@ from queryveil.attacks.membership import Membership
 from queryveil.attacks.neighbour import Neighbour
 from queryveil.attacks.rebuild import ActiveId, Rebuild1, Rebuild2, Rebuild3, Rebuild4, as_released
 from queryveil.attacks.repeats import Repeats
-from queryveil.attacks.shared_term import SharedTerm
-from queryveil.attacks.shared_weight import SharedWeight
+from queryveil.attacks.shared_term import SharedTerm, SharedWeight
 from queryveil.attacks.site_owner import SiteOwner
 from queryveil.attacks.stitch import Stitch
 from queryveil.attacks.suite import Attacks, Attempt, Skipped, attack, attackers, run

@@ -1,6 +1,6 @@
 """Logistic regression on binned features, for attackers who learn from rows whose truth they know."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,50 +13,34 @@ _MOST_EXAMPLES = 15_000
 """More are drawn from: each bin is one weight, so further ones change little."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Learned:
-    """A weight for each bin of each feature.
-
-    - `edges`: where the bins of each feature begin, but for the first.
-    - `weights`: the weights of the bins of all features, one feature after another; the intercept comes first.
-    """
-
-    edges: tuple[Floats, ...]
-    weights: Floats
-
-    def score(self, features: Floats) -> Floats:
-        """Return the log odds of each row of features."""
-        return np.asarray(self.weights[0] + self.weights[_columns(features, self.edges)].sum(axis=1), np.float64)
-
-
-def learn(features: Floats, truth: Floats, *, rng: np.random.Generator, weight: Floats | None = None) -> Learned:
-    """Fit the probability that something is true of a row, given one row of features for each example.
+def learned_scores(features: Floats, truth: Floats, *, of: Floats, rng: np.random.Generator) -> Floats:
+    """Learn from examples how likely something is true of a row, and return the log odds of other rows.
 
     Features are cut into bins of about as many examples each, with smaller ones at the ends, where what is rare stands
-    out; so a probability may rise and fall with them.
+    out; so a probability may rise and fall with them. Each bin of each feature has a weight.
 
+    - `features`: one row for each example.
     - `truth`: the probability that it is true of each example, mostly 0 or 1.
-    - `weight`: how many examples each stands for.
+    - `of`: the features of the other rows.
 
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> learned = learn(features, np.array([0.0, 1.0, 1.0, 0.0]), rng=np.random.default_rng(1))
-    >>> (learned.score(features) > 0).tolist()
+    >>> scores = learned_scores(features, np.array([0.0, 1.0, 1.0, 0.0]), of=features, rng=np.random.default_rng(1))
+    >>> (scores > 0).tolist()
     [False, True, True, False]
     """
     if len(truth) > _MOST_EXAMPLES:
         some = rng.choice(len(truth), _MOST_EXAMPLES, replace=False)
-        features, truth, weight = features[some], truth[some], None if weight is None else weight[some]
+        features, truth = features[some], truth[some]
     cuts = np.concatenate([np.linspace(0, 1, _N_BINS + 1)[1:-1], _EXTREMES])
-    edges = tuple(np.unique(np.quantile(column, cuts, method="higher")) for column in features.T)
-    columns = _columns(features, edges)
+    edges = [np.unique(np.quantile(column, cuts, method="higher")) for column in features.T]
     examples = np.zeros((len(truth), 1 + sum(len(each) + 1 for each in edges)), np.float32)
-    np.put_along_axis(examples, columns, 1.0, axis=1)
+    np.put_along_axis(examples, _columns(features, edges), 1.0, axis=1)
     examples[:, 0] = 1.0
-    weights = _fit(examples, truth, np.ones(len(truth)) if weight is None else weight)
-    return Learned(edges=edges, weights=weights)
+    weights = _fit(examples, truth)
+    return np.asarray(weights[0] + weights[_columns(of, edges)].sum(axis=1), np.float64)
 
 
-def _columns(features: Floats, edges: tuple[Floats, ...]) -> Int64s:
+def _columns(features: Floats, edges: Sequence[Floats]) -> Int64s:
     """Return for each value of each row the number of its bin, counted on from feature to feature, from 1."""
     found = np.empty(features.shape, np.int64)
     first = 1
@@ -66,15 +50,15 @@ def _columns(features: Floats, edges: tuple[Floats, ...]) -> Int64s:
     return found
 
 
-def _fit(examples: Float32s, truth: Floats, weight: Floats) -> Floats:
+def _fit(examples: Float32s, truth: Floats) -> Floats:
     """Return the weights with the highest likelihood, less a penalty for large ones, by Newton's method."""
     weights = np.zeros(examples.shape[1])
     penalty = np.full(len(weights), _RIDGE)
     penalty[0] = 1e-6
     for _ in range(_N_ROUNDS):
         chance = 1 / (1 + np.exp(-np.clip(examples @ weights, -30, 30)))
-        slope = examples.T @ (weight * (truth - chance)) - penalty * weights
-        curved = (examples * (weight * chance * (1 - chance))[:, None].astype(np.float32)).T @ examples
+        slope = examples.T @ (truth - chance) - penalty * weights
+        curved = (examples * (chance * (1 - chance))[:, None].astype(np.float32)).T @ examples
         step = np.linalg.solve(curved.astype(np.float64) + np.diag(penalty), slope)
         # Far from the best a whole step may overshoot.
         weights += step * min(1.0, 5.0 / max(1e-9, float(np.abs(step).max())))

@@ -81,37 +81,21 @@ def _choose(
     """Return the place of the user that is taken; ties are decided by the draw, each user as likely."""
     if choice == _RANDOM:
         return int(draw * size)
+    places = np.empty(size, np.int64)
     best, n_best = -1, 0
     for i in range(size):
         who = pair[users[i]]
         if seen[who] == row:
             continue
         seen[who] = row
-        score = _score(choice, waiting[who], so_far[who])
+        score = 1 if choice == _MOST_SO_FAR else int(waiting[who])
+        score *= 1 if choice == _MOST_WAITING else int(so_far[who])
         if score > best:
             best, n_best = score, 0
-        n_best += score == best
-    left = int(draw * n_best)
-    for i in range(size):
-        who = pair[users[i]]
-        # In this second pass marks of the first are removed, so that a user counts once here too.
-        if seen[who] != row:
-            continue
-        seen[who] = -1
-        if _score(choice, waiting[who], so_far[who]) == best:
-            if left == 0:
-                return i
-            left -= 1
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _score(choice: int, waiting: int, so_far: int) -> int:
-    if choice == _MOST_WAITING:
-        return int(waiting)
-    if choice == _MOST_SO_FAR:
-        return int(so_far)
-    return int(waiting) * int(so_far)
+        if score == best:
+            places[n_best] = i
+            n_best += 1
+    return int(places[int(draw * n_best)])
 
 
 @njit(cache=True, nogil=True)

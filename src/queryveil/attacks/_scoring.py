@@ -4,19 +4,18 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import exp, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Surest
+from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.kernels import njit
-from queryveil.pairing import Pair, is_generalised
+from queryveil.pairing import Pair, is_generalised, share_numbers
 from queryveil.release import Release
 from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode, tokenize
@@ -27,15 +26,14 @@ _NEARLY = 1e-9
 
 
 @njit(cache=True, nogil=True)
-def add_up(things: Int64s, posting_ptr: Int64s, holders: Int32s, weight: Floats, score: Floats, touched: Int32s) -> int:
+def add_up(things: Int64s, holders: Rows[np.int32], weight: Floats, score: Floats, touched: Int32s) -> int:
     """Add the weights, all above 0, of things to the scores of their holders; list these and return their number.
 
     The scores are 0 before.
     """
     n_touched = 0
     for thing in things:
-        for j in range(posting_ptr[thing], posting_ptr[thing + 1]):
-            candidate = holders[j]
+        for candidate in holders.values[holders.ptr[thing] : holders.ptr[thing + 1]]:
             if score[candidate] == 0.0:
                 touched[n_touched] = candidate
                 n_touched += 1
@@ -45,26 +43,20 @@ def add_up(things: Int64s, posting_ptr: Int64s, holders: Int32s, weight: Floats,
 
 @njit(cache=True, nogil=True)
 def name_best(
-    known_ptr: Int64s,
-    known: Int64s,
-    posting_ptr: Int64s,
-    holders: Int32s,
-    weight: Floats,
-    n_candidates: int,
-    eccentricity: float,
+    known: Rows[np.int64], holders: Rows[np.int32], weight: Floats, n_candidates: int, eccentricity: float
 ) -> tuple[Int64s, Floats]:
     """Return the candidate with the highest score for each target, -1 where the second is too near, and how far it is.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
     `eccentricity` standard deviations of the scores of all candidates; by how many it does is the confidence.
     """
-    n_targets = len(known_ptr) - 1
+    n_targets = len(known.ptr) - 1
     score = np.zeros(n_candidates)
     touched = np.empty(n_candidates, np.int32)
     named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     for target in range(n_targets):
-        things = known[known_ptr[target] : known_ptr[target + 1]]
-        n_touched = add_up(things, posting_ptr, holders, weight, score, touched)
+        things = known.values[known.ptr[target] : known.ptr[target + 1]]
+        n_touched = add_up(things, holders, weight, score, touched)
         best, second, total, squares = 0.0, 0.0, 0.0, 0.0
         first = np.int64(-1)
         for i in range(n_touched):
@@ -87,20 +79,18 @@ def name_best(
 @njit(cache=True, nogil=True)
 def name_likeliest(
     known_ptr: Int64s,
-    item_ptr: Int64s,
-    items: Int64s,
-    posting_ptr: Int64s,
-    holders: Int32s,
+    items: Rows[np.int64],
+    holders: Rows[np.int32],
     odds: Floats,
     n_candidates: int,
     pick: Floats,
 ) -> tuple[Int64s, Floats]:
     """Return the likeliest candidate for each target, -1 where nobody holds anything that is known, and how likely.
 
-    Known thing t may appear as any of the items `items[item_ptr[t]:item_ptr[t + 1]]`. `odds` has one value above 0 for
-    each holder of each item, beside `holders`. The odds of the items of one thing add up, and a candidate's score is
-    the sum of log(1 + odds) over the things. Of several with the best score `pick`, from 0 up to 1, chooses one. The
-    confidence is the chance that it is this candidate, were everybody as likely before.
+    A known thing may appear as any of its `items`. `odds` has one value above 0 for each holder of each item, beside
+    `holders`. The odds of the items of one thing add up, and a candidate's score is the sum of log(1 + odds) over the
+    things. Of several with the best score `pick`, from 0 up to 1, chooses one. The confidence is the chance that it is
+    this candidate, were everybody as likely before.
     """
     n_targets = len(known_ptr) - 1
     score, part = np.zeros(n_candidates), np.zeros(n_candidates)
@@ -110,9 +100,9 @@ def name_likeliest(
         n_touched, best = 0, 0.0
         for i in range(known_ptr[target], known_ptr[target + 1]):
             n_partly = 0
-            for item in items[item_ptr[i] : item_ptr[i + 1]]:
-                for j in range(posting_ptr[item], posting_ptr[item + 1]):
-                    candidate = holders[j]
+            for item in items.values[items.ptr[i] : items.ptr[i + 1]]:
+                for j in range(holders.ptr[item], holders.ptr[item + 1]):
+                    candidate = holders.values[j]
                     if part[candidate] == 0.0:
                         partly[n_partly] = candidate
                         n_partly += 1
@@ -182,12 +172,8 @@ def weights_are_shares(release: Release) -> bool:
 def public_histories(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
     """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
     user, users = encode(log.frame["user"])
-    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
-    own = collect(tokens, user, n_users=len(users))
-    both = pl.concat([pair.vocabulary.rename(""), tokens.vocabulary.rename("")])
-    number, vocabulary = encode(both)
-    terms = Rows(own.user_terms.ptr, number[len(pair.vocabulary) :][own.terms])
-    return replace(own, user_terms=terms, n_terms=len(vocabulary)), vocabulary
+    _, tokens = share_numbers(pair.tokens[0], tokenize(log.frame["query"], by_blanks=log.terms_are_items))
+    return collect(tokens, user, n_users=len(users)), tokens.vocabulary
 
 
 def group_of_users(pair: Pair, auxiliary: AuxiliaryData) -> Int64s:
@@ -199,17 +185,31 @@ def group_of_users(pair: Pair, auxiliary: AuxiliaryData) -> Int64s:
     return found["row"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
+def group_terms(groups: Groups) -> pl.DataFrame:
+    """Return a row for each `term` of each group, in one word, with its `weight` and its `holders` if they are told.
+
+    Further columns are `row`, the place of the group, and `group`, `members`, `size` and `n_terms`.
+    """
+    n_terms = pl.col("terms").list.len()
+    told = pl.col("holders").fill_null(pl.lit(None, pl.Int64).repeat_by(n_terms))
+    words = pl.col("terms").list.eval(pl.element().str.replace_all(r"\s", "_"))
+    frame = groups.frame.with_row_index("row").with_columns(told, term=words, weight="weights", n_terms=n_terms)
+    return frame.explode("term", "weight", "holders", empty_as_null=False)
+
+
+def tells_holders(groups: Groups) -> bool:
+    """Return whether all groups say how many of their members have a term."""
+    return not groups.frame["holders"].null_count()
+
+
 def group_holders(groups: Groups) -> pl.DataFrame:
     """Return the columns `group`, `term` and `n`, the number of members that have it.
 
     Where groups do not say how many have a term, its weight is taken as their share.
     """
-    frame = groups.frame
-    if frame["holders"].null_count() == 0:
-        held = frame.select("group", term="terms", n=pl.col("holders").cast(pl.List(pl.Float64)))
-        return held.explode("term", "n", empty_as_null=False)
-    held = frame.select("group", "members", term="terms", n="weights").explode("term", "n", empty_as_null=False)
-    return held.select("group", "term", n=pl.col("n").clip(0, 1) * pl.col("members"))
+    by_share = pl.col("weight").clip(0, 1) * pl.col("members")
+    n = pl.col("holders").cast(pl.Float64) if tells_holders(groups) else by_share
+    return group_terms(groups).select("group", "term", n=n)
 
 
 def draw_targets(eligible: Int64s, *, n_targets: int, rng: np.random.Generator) -> Int64s:
@@ -232,15 +232,11 @@ def draw_each(rows: Rows[Any], *, of: Int64s, n: int, rng: np.random.Generator) 
 
 def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
     """Return the candidates that have every thing in any of its forms; nobody if there are no things."""
-    ptr, values = holders
-    found: Int32s | None = None
-    for form in sorted(forms, key=lambda form: int((ptr[form + 1] - ptr[form]).sum())):
-        held = [values[ptr[thing] : ptr[thing + 1]] for thing in form.tolist()]
-        those = np.unique(np.concatenate(held)) if held else values[:0]
-        found = those if found is None else np.intersect1d(found, those, assume_unique=True)
-        if not len(found):
-            break
-    return values[:0] if found is None else found
+    rarest, *others = sorted((holders.take(form).values for form in forms), key=len) or [holders.values[:0]]
+    found = np.unique(rarest)
+    for those in others:
+        found = found[np.isin(found, those)] if len(found) else found
+    return found
 
 
 class Named(NamedTuple):
@@ -258,7 +254,7 @@ def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candida
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one has weighs as much as what two have, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
-    return Named(*name_best(*known, *holders, weight, n_candidates, eccentricity))
+    return Named(*name_best(known, holders, weight, n_candidates, eccentricity))
 
 
 def name_likeliest_candidates(
@@ -288,33 +284,7 @@ def name_likeliest_candidates(
         items = generalisations.take(known.values)
     own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    return Named(*name_likeliest(known.ptr, *items, *holders, odds, n_candidates, rng.random(len(known.ptr) - 1)))
-
-
-def people_found(
-    pair: Pair,
-    named: Named,
-    *,
-    attacker: str,
-    knows: str,
-    targets: Int64s,
-    among: Int64s,
-    n_known: int | None = None,
-    n_wrong: int = 0,
-) -> Exposure:
-    """Return how many of the targets, who were drawn `among` others, are the candidates that were named for them."""
-    right = pair.identity.chance(named.candidate, user=targets)
-    return Exposure(
-        attacker=attacker,
-        knows=knows,
-        what="people",
-        n_known=n_known,
-        n_wrong=n_wrong,
-        n_targets=len(targets),
-        n_found=round(float(right.sum())),
-        n_by_chance=found_by_chance(pair, users=targets, among=among),
-        surest=Surest.of(right, confidence=named.confidence),
-    )
+    return Named(*name_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows)))
 
 
 def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:

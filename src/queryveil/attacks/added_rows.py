@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from queryveil.attacks._learning import learn
-from queryveil.attacks.attacker import AuxiliaryData, Exposure
+from queryveil.attacks._learning import learned_scores
+from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure
 from queryveil.data import Floats, Int64s, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
@@ -16,7 +16,7 @@ from queryveil.text.tokens import normalise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddedRows:
+class AddedRows(AttackerBase):
     """Know what half of the people asked, and tell the made-up rows of the others.
 
     From the half that is known a logistic regression learns what made-up rows look like; the halves take turns. It
@@ -29,6 +29,8 @@ class AddedRows:
     """
 
     name = "added_rows"
+    knows = "what half of the people asked, and how rows were added"
+    what = "made-up rows"
 
     seed: int | None = field(default=None, repr=False)
 
@@ -47,22 +49,16 @@ class AddedRows:
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Name the most suspect rows; those of candidates who may be several people are not judged."""
         rng = generator(self.seed)
         judged = np.flatnonzero(pair.identity.sole_user()[pair.candidate] >= 0)
         made_up = _made_up(pair)[judged]
         half = rng.integers(0, 2, pair.n_candidates)[pair.candidate[judged]]
         score = suspicion(features_of(pair.release)[judged], made_up=made_up, half=half, rng=rng)
-        n_made_up = n_named = round(float(made_up.sum()))
-        named = np.lexsort((rng.random(len(score)), -score))[:n_named]
-        return Exposure(
-            attacker=self.name,
-            knows="what half of the people asked, and how rows were added",
-            what="made-up rows",
-            n_targets=n_made_up,
-            n_found=min(n_made_up, round(float(made_up[named].sum()))),
-            n_by_chance=min(n_made_up, n_named * n_made_up / max(1, len(judged))),
-        )
+        n_made_up = round(float(made_up.sum()))
+        named = np.lexsort((rng.random(len(score)), -score))[:n_made_up]
+        n_found = min(n_made_up, round(float(made_up[named].sum())))
+        n_by_chance = min(n_made_up, n_made_up * n_made_up / max(1, len(judged)))
+        return self.exposure(n_targets=n_made_up, n_found=n_found, n_by_chance=n_by_chance)
 
 
 def suspicion(features: Floats, *, made_up: Floats, half: Int64s, rng: np.random.Generator) -> Floats:
@@ -71,7 +67,7 @@ def suspicion(features: Floats, *, made_up: Floats, half: Int64s, rng: np.random
     for side in (0, 1):
         known, others = half != side, half == side
         if known.any() and others.any():
-            score[others] = learn(features[known], made_up[known], rng=rng).score(features[others])
+            score[others] = learned_scores(features[known], made_up[known], of=features[others], rng=rng)
     return score
 
 

@@ -16,6 +16,7 @@ from queryveil.html_tables import facts, percent
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import check_seed
+from queryveil.settings import check_settings, setting
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,22 +214,18 @@ class Exposure:
 
     def _repr_html_(self) -> str:
         low, high = self.interval
-        rows = [
-            ("knows", self.knows),
-            ("found", f"{self.n_found:,} of {self.n_targets:,} {self.what}"),
-            ("share", f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)})"),
-            ("by blind guessing", percent(self.chance_share)),
-        ]
+        rows = {
+            "knows": self.knows,
+            "found": f"{self.n_found:,} of {self.n_targets:,} {self.what}",
+            "share": f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)})",
+            "by blind guessing": percent(self.chance_share),
+        }
         if self.surest is not None:
             low, high = self.surest.interval
-            rows += [
-                (
-                    "of the surest 1 %",
-                    f"{percent(self.surest.share)} (95 % interval {percent(low)} to {percent(high)})",
-                ),
-                ("found with certainty", f"{self.surest.n_certain:,}"),
-            ]
-        return facts(rows, caption=self.title)
+            interval = f"(95 % interval {percent(low)} to {percent(high)})"
+            rows["of the surest 1 %"] = f"{percent(self.surest.share)} {interval}"
+            rows["found with certainty"] = f"{self.surest.n_certain:,}"
+        return facts(rows.items(), caption=self.title)
 
     def to_dict(self) -> dict[str, object]:
         """Return all figures, for JSON."""
@@ -283,23 +280,55 @@ class Attacker(Protocol):
         """Attack, and count what was found."""
 
 
+class AttackerBase(Attacker):
+    """The base class of the attackers here, which say what they know and what their targets are.
+
+    How many facts they are given is reported where they have the settings `n_known` and `n_wrong`.
+    """
+
+    @property
+    def knows(self) -> str:
+        """What it is given, in a phrase; empty where that depends on the release."""
+        return ""
+
+    @property
+    def what(self) -> str:
+        """What its targets are."""
+        return "people"
+
+    def exposure(
+        self, *, n_targets: int, n_found: int, n_by_chance: float, surest: Surest | None = None, knows: str = ""
+    ) -> Exposure:
+        """Return the figures of this attacker."""
+        return Exposure(
+            attacker=self.name,
+            knows=knows or self.knows,
+            what=self.what,
+            n_known=getattr(self, "n_known", None),
+            n_wrong=getattr(self, "n_wrong", 0),
+            n_targets=n_targets,
+            n_found=n_found,
+            n_by_chance=n_by_chance,
+            surest=surest,
+        )
+
+    def people_found(self, right: Floats, *, confidence: Floats, n_by_chance: float, knows: str = "") -> Exposure:
+        """Return the figures, given the chance that each guess at a person is right and the confidence in it."""
+        n_found, surest = round(float(right.sum())), Surest.of(right, confidence=confidence)
+        return self.exposure(n_targets=len(right), n_found=n_found, n_by_chance=n_by_chance, surest=surest, knows=knows)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seeker:
+class Seeker(AttackerBase):
     """An attacker that draws targets.
 
     - `n_targets`: the most targets that it draws.
     - `seed`: repeats what is drawn.
     """
 
-    n_targets: int = 1000
+    n_targets: int = setting(1000, at_least=1, help="The most targets that it draws.")
     seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_least("n_targets", self.n_targets, least=1)
+        check_settings(self)
         check_seed(self.seed)
-
-
-def check_least(name: str, value: int, *, least: int) -> None:
-    """Raise if a setting is too small."""
-    if value < least:
-        raise BadParameter(name, value, allowed=f"{least} or more")

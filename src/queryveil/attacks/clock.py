@@ -7,11 +7,12 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, check_least
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.pairing import Pair
 from queryveil.rng import generator
+from queryveil.settings import setting
 
 _DAY = timedelta(days=1)
 
@@ -30,44 +31,39 @@ class Clock(Seeker):
 
     name = "clock"
 
-    n_known: int = 5
+    n_known: int = setting(5, at_least=1, help="How many times are known.")
 
-    def __post_init__(self) -> None:
-        Seeker.__post_init__(self)
-        check_least("n_known", self.n_known, least=1)
+    @property
+    def knows(self) -> str:
+        return f"the times of {self.n_known} of a person's queries"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         return _no_times(pair)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Name a candidate for each target, and count those who are right."""
         rng, n_candidates = generator(self.seed), pair.n_candidates
-        unit = pair.release.manifest.columns.time.unit or timedelta(microseconds=1)
-        moment, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
+        unit = pair.release.time_step or timedelta(microseconds=1)
+        asked, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
         released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=unit)
+        # Moments of the original that the release lacks are moments that nobody has.
+        distinct, moment = np.unique(np.concatenate([released, asked]), return_inverse=True)
         user_rows = group(user, pair.n_users)
         eligible = np.flatnonzero(user_rows.lengths)
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
         drawn = _scoring.draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
-        distinct, code = np.unique(released, return_inverse=True)
-        cells, counts = np.unique(code * max(1, n_candidates) + candidate, return_counts=True)
+        cells = moment[: len(released)] * max(1, n_candidates) + candidate
+        cells, counts = np.unique(cells, return_counts=True)
         place, holder = np.divmod(cells, max(1, n_candidates))
         named = _scoring.name_likeliest_candidates(
-            _places(Rows(drawn.ptr, moment[drawn.values]), distinct),
+            Rows(drawn.ptr, moment[len(released) :][drawn.values]),
             holders=Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct)),
             n_candidates=n_candidates,
             counts=counts,
             rng=rng,
         )
-        return _scoring.people_found(
-            pair,
-            named,
-            attacker=self.name,
-            knows=f"the times of {self.n_known} of a person's queries",
-            targets=targets,
-            among=eligible,
-            n_known=self.n_known,
-        )
+        right = pair.identity.chance(named.candidate, user=targets)
+        n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
+        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +78,9 @@ class ClockEquals(Seeker):
     """
 
     name = "clock_equals"
+    knows = "a day on which a person searched, and who has the same queries"
+    what = "people among their equals"
+    n_known = 1
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _no_times(pair):
@@ -90,13 +89,13 @@ class ClockEquals(Seeker):
         return None if is_there else "no two users of the release have the same queries"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Name one of each target's equals, and count those who are right."""
         rng, (number, equals) = generator(self.seed), equals_in(pair)
         targets = _scoring.draw_targets(_with_equals(pair, number, equals), n_targets=self.n_targets, rng=rng)
         people = pair.identity.sole_user()[targets]
-        day, user = _moments(pair.log.frame["time"], owner=pair.user, unit=_DAY)
+        unit = max(_DAY, pair.release.time_step or _DAY)
+        day, user = _moments(pair.log.frame["time"], owner=pair.user, unit=unit)
         known = day[_scoring.draw_each(group(user, pair.n_users), of=people, n=1, rng=rng).values]
-        released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=_DAY)
+        released, candidate = _moments(pair.release.data.frame["time"], owner=pair.candidate, unit=unit)
         n_rows = np.maximum(1, np.bincount(candidate, minlength=pair.n_candidates))
         found = by_chance = 0.0
         for target, person, on in zip(targets, people, known, strict=True):
@@ -106,15 +105,7 @@ class ClockEquals(Seeker):
             is_person = pair.identity.chance(those, user=np.full(len(those), person))
             found += float(is_person[rng.choice(np.flatnonzero(shares == shares.max()))])
             by_chance += float(is_person.mean())
-        return Exposure(
-            attacker=self.name,
-            knows="a day on which a person searched, and who has the same queries",
-            what="people among their equals",
-            n_known=1,
-            n_targets=len(targets),
-            n_found=round(found),
-            n_by_chance=by_chance,
-        )
+        return self.exposure(n_targets=len(targets), n_found=round(found), n_by_chance=by_chance)
 
 
 def equals_in(pair: Pair) -> tuple[Int64s, Rows[np.int64]]:
@@ -149,11 +140,3 @@ def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64
     there = times.is_not_null().to_numpy()
     exact = times.drop_nulls().to_physical().to_numpy()
     return exact // (unit // timedelta(microseconds=1)), owner[there]
-
-
-def _places(moments: Rows[np.int64], distinct: Int64s) -> Rows[np.int64]:
-    """Return the places among `distinct` of the known moments that the release has."""
-    place = np.searchsorted(distinct, moments.values)
-    there = place < len(distinct)
-    there[there] = distinct[place[there]] == moments.values[there]
-    return Rows(moments.ptr, place).keep(there)

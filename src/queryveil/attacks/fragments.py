@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person
+from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure, Person
 from queryveil.data import Int64s, QueryLog, Tallies
 from queryveil.guarantees import KmAnonymity, SwapAnonymity
 from queryveil.pairing import Pair
@@ -16,7 +16,7 @@ from queryveil.text.tokens import normalize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fragments:
+class Fragments(AttackerBase):
     """Read the release, and count the distinct texts in it that one person of the original alone asked.
 
     Whoever knows that somebody asked such a text finds this person's rows by it, or knows that the person is in the
@@ -32,8 +32,15 @@ class Fragments:
 
     @property
     def name(self) -> str:
-        """The name of the attacker: `named_fragments` if it seeks people."""
         return "named_fragments" if self.of_people else "fragments"
+
+    @property
+    def knows(self) -> str:
+        return "the release, and names of people" if self.of_people else "the release"
+
+    @property
+    def what(self) -> str:
+        return "names" if self.of_people else "texts"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         data = pair.release.data
@@ -46,25 +53,15 @@ class Fragments:
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Count the texts of one person, or the people whose name stands in one."""
         texts, _ = distinct_texts(pair.release.data.frame["query"])
         asker = _sole_askers(pair, texts)
         if not self.of_people:
-            n_texts, n_found = len(texts), int((asker >= 0).sum())
-            return Exposure(
-                attacker=self.name, knows="the release", what="texts", n_targets=n_texts, n_found=n_found, n_by_chance=0
-            )
+            return self.exposure(n_targets=len(texts), n_found=int((asker >= 0).sum()), n_by_chance=0)
         people = auxiliary.people
         is_target = _has_name(people, pair, texts=pair.log.frame["query"], users=pair.user.astype(np.int64))
         is_found = _has_name(people, pair, texts=texts.filter(asker >= 0), users=asker[asker >= 0])
-        return Exposure(
-            attacker=self.name,
-            knows="the release, and names of people",
-            what="names",
-            n_targets=sum(is_target),
-            n_found=sum(found and sought for found, sought in zip(is_found, is_target, strict=True)),
-            n_by_chance=0,
-        )
+        n_found = sum(found and sought for found, sought in zip(is_found, is_target, strict=True))
+        return self.exposure(n_targets=sum(is_target), n_found=n_found, n_by_chance=0)
 
 
 def _sole_askers(pair: Pair, texts: pl.Series) -> Int64s:

@@ -1,7 +1,6 @@
 """Attack on plink by some terms of a person: the attacker of Zhu and Xiong, who wants a further one."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -14,86 +13,59 @@ from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.text.taxonomy.tree import places
+from queryveil.text.tokens import encode
 
 _PRIOR = 5.0
 """As if so many more people had each term, and others as often as anybody has them: of rare terms little is known."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Association:
-    """How terms go together in a public log.
+    """How terms go together in a public log; `share` is the share of people with each term, above 0 and below 1.
 
     - `people`: the terms of each person of it.
     - `n_terms`: the number of distinct terms.
     """
 
-    people: Rows[np.int64]
-    n_terms: int
-
-    @cached_property
-    def support(self) -> Int64s:
-        """The number of people who have each term."""
-        return np.bincount(self.people.values, minlength=self.n_terms)
-
-    @cached_property
-    def share(self) -> Floats:
-        """The share of people who have each term, above 0 and below 1."""
-        return np.asarray((self.support + 0.5) / (self.people.n_rows + 1), np.float64)
-
-    @cached_property
-    def _holders(self) -> Rows[np.int32]:
-        return self.people.transpose(self.n_terms)
+    def __init__(self, people: Rows[np.int64], *, n_terms: int) -> None:
+        self._people, self._holders = people, people.transpose(n_terms)
+        self._support = self._holders.lengths
+        self.share: Floats = (self._support + 0.5) / (people.n_rows + 1)
 
     def ratios(self, known: Int64s) -> Floats:
         """Return how many times as likely all known terms are of people who have each term as of those who have not.
 
         Known terms count as independent of each other. Of a term that nobody has the ratio is about 1.
         """
-        ratio = np.ones(self.n_terms)
+        ratio = np.ones(len(self._support))
         for term in known.tolist():
             holders = self._holders.row(term)
-            both = np.bincount(self.people.take(holders).values, minlength=self.n_terms)
+            both = np.bincount(self._people.take(holders).values, minlength=len(ratio))
             anybody = _PRIOR * self.share[term]
-            with_it = (both + anybody) / (self.support + _PRIOR)
-            without = (len(holders) - both + anybody) / (self.people.n_rows - self.support + _PRIOR)
+            with_it = (both + anybody) / (self._support + _PRIOR)
+            without = (len(holders) - both + anybody) / (self._people.n_rows - self._support + _PRIOR)
             ratio *= with_it / without
         return ratio
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class GroupShares:
-    """The share of a group's members who have a term.
+    """The share of a group's members who have a term; `vocabulary` has the terms that any group lists, by number.
 
-    - `vocabulary`: the terms that any group lists, by number.
-    - `terms`, `shares`: the terms that each group lists, and beside them the share of its members who have each.
-    - `n_told`, `n_held`: for each term, the members of groups that list it, and those of them who have it.
-    - `n_members`: the members of all groups.
+    - `release`: a release of groups.
     """
 
-    vocabulary: pl.Series
-    terms: Rows[np.int64]
-    shares: Floats
-    n_told: Floats
-    n_held: Floats
-    n_members: int
-
-    @classmethod
-    def of(cls, release: Release) -> "GroupShares":
-        """Read the groups of a release."""
-        frame = release.groups.frame.with_row_index("row")
-        listed = _listed(frame, release).with_columns(pl.col("term").str.replace_all(r"\s", "_"))
-        vocabulary = listed["term"].unique(maintain_order=True)
-        place = pl.DataFrame({"term": vocabulary, "place": np.arange(len(vocabulary))})
-        listed = listed.join(place, on="term", maintain_order="left")
+    def __init__(self, release: Release) -> None:
+        listed = _with_shares(release)
+        place, self.vocabulary = encode(listed["term"])
         members = listed["members"].to_numpy()
         # That all members have a term is near to certainty, and odds need a number.
         shares = np.clip(listed["share"].to_numpy(), 1e-6, 1 - 0.5 / members)
-        terms = Rows.from_entries(listed["row"].to_numpy(), listed["place"].to_numpy(), n_rows=frame.height)
-        told, held = (
-            np.bincount(terms.values, each, len(vocabulary)).astype(np.float64) for each in (members, shares * members)
+        n_groups, n_terms = release.groups.n_groups, len(self.vocabulary)
+        self._terms = Rows.from_entries(listed["row"].to_numpy(), place.astype(np.int64), n_rows=n_groups)
+        self._shares, self._n_members = shares, release.groups.n_members
+        # Of each term, the members of groups that list it, and those of them who have it.
+        self._n_told, self._n_held = (
+            np.bincount(place, each, n_terms).astype(np.float64) for each in (members, shares * members)
         )
-        n_members = release.groups.n_members
-        return cls(vocabulary=vocabulary, terms=terms, shares=shares, n_told=told, n_held=held, n_members=n_members)
 
     def odds(self, group: int, *, population: Floats) -> Floats:
         """Return the odds that any member of a group has each term.
@@ -101,23 +73,21 @@ class GroupShares:
         Of terms that a group does not list it may be that too many have them: as many as are missing in all such groups
         to the share of the `population` who have the term.
         """
-        n_missing = np.maximum(0.0, population * self.n_members - self.n_held)
-        shares = (n_missing + 0.5) / (np.maximum(n_missing, self.n_members - self.n_told) + 1)
-        entries = slice(self.terms.ptr[group], self.terms.ptr[group + 1])
-        shares[self.terms.values[entries]] = self.shares[entries]
+        n_missing = np.maximum(0.0, population * self._n_members - self._n_held)
+        shares = (n_missing + 0.5) / (np.maximum(n_missing, self._n_members - self._n_told) + 1)
+        entries = slice(self._terms.ptr[group], self._terms.ptr[group + 1])
+        shares[self._terms.values[entries]] = self._shares[entries]
         return np.asarray(shares / (1 - shares), np.float64)
 
 
-def _listed(frame: pl.DataFrame, release: Release) -> pl.DataFrame:
-    """Return the columns row, members, term and share; where nothing tells how many have a term, the group's mean."""
-    some, members = frame.filter(pl.col("terms").list.len() > 0), pl.col("members")
-    if not frame["holders"].null_count():
-        held = some.explode("terms", "holders")
-        return held.select("row", "members", term="terms", share=pl.col("holders") / members)
-    if _scoring.weights_are_shares(release):
-        return some.explode("terms", "weights").select("row", "members", term="terms", share="weights")
-    mean = pl.col("size") / (members * pl.col("terms").list.len())
-    return some.select("row", "members", mean.alias("share"), term="terms").explode("term")
+def _with_shares(release: Release) -> pl.DataFrame:
+    """Return the terms of groups with the `share` of members who have each; the group's mean where nothing tells."""
+    share = pl.col("size") / (pl.col("members") * pl.col("n_terms"))
+    if _scoring.tells_holders(release.groups):
+        share = pl.col("holders") / pl.col("members")
+    elif _scoring.weights_are_shares(release):
+        share = pl.col("weight")
+    return _scoring.group_terms(release.groups).with_columns(share=share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +104,13 @@ class KnownProfile(Seeker):
     """
 
     name = "known_profile"
+    what = "terms"
 
     n_known: int = 3
+
+    @property
+    def knows(self) -> str:
+        return f"the group and {self.n_known} terms of a person, and a log by other people"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         if reason := _scoring.no_groups(pair) or _scoring.no_membership(auxiliary):
@@ -143,15 +118,14 @@ class KnownProfile(Seeker):
         return "needs a public log of the same kind: --public FILE" if auxiliary.public is None else None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Name a term of each target with the release and without it, and count those that are right."""
         # Paper: section 3.1, P(t in V | V_b, G). Differs: the paper takes the prior as 0 and the posterior as equal for
         # all members of a group; whoever has another log knows better.
         rng = generator(self.seed)
-        told = GroupShares.of(pair.release)
+        told = GroupShares(pair.release)
         public, vocabulary = _scoring.public_histories(pair, auxiliary.public or pair.log)
         place = places(vocabulary, table=told.vocabulary).astype(np.int64)
         people, own = (_renumbered(each, place) for each in (public.user_terms, pair.before.user_terms))
-        association = Association(people=people, n_terms=len(told.vocabulary))
+        association = Association(people, n_terms=len(told.vocabulary))
         group_of = _scoring.group_of_users(pair, auxiliary)
         eligible = np.flatnonzero((own.lengths > self.n_known) & (group_of >= 0))
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
@@ -164,15 +138,7 @@ class KnownProfile(Seeker):
             odds = told.odds(int(group_of[target]), population=association.share)
             n_found += int(np.argmax(odds * ratios)) in own.row(target)
             n_without += int(np.argmax(without * ratios)) in own.row(target)
-        return Exposure(
-            attacker=self.name,
-            knows=f"the group and {self.n_known} terms of a person, and a log by other people",
-            what="terms",
-            n_known=self.n_known,
-            n_targets=len(targets),
-            n_found=n_found,
-            n_by_chance=n_without,
-        )
+        return self.exposure(n_targets=len(targets), n_found=n_found, n_by_chance=n_without)
 
 
 def _renumbered(rows: Rows[np.int32], place: Int64s) -> Rows[np.int64]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest, check_least
-from queryveil.data import Int32s, Int64s, Transactions
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.data import Int64s, Transactions
 from queryveil.data.rows import Rows
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, distinct_bags
 from queryveil.rng import generator
+from queryveil.settings import setting
 from queryveil.text.histories import Histories
 
 ECCENTRICITY = 1.5
@@ -42,18 +43,18 @@ class KnownTerms(Seeker):
     ('known_terms', 'likely_terms')
     """
 
-    n_known: int = 4
-    n_wrong: int = 0
+    n_known: int = setting(4, at_least=1, help="How many terms are known.")
+    n_wrong: int = setting(0, at_least=0, help="How many wrong terms come on top.")
     cautious: bool = True
-
-    def __post_init__(self) -> None:
-        Seeker.__post_init__(self)
-        check_least("n_known", self.n_known, least=1)
-        check_least("n_wrong", self.n_wrong, least=0)
 
     @property
     def name(self) -> str:
         return "known_terms" if self.cautious else "likely_terms"
+
+    @property
+    def knows(self) -> str:
+        wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
+        return f"{self.n_known} random terms of a person's history{wrong}"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _scoring.no_terms(pair):
@@ -63,7 +64,6 @@ class KnownTerms(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Name a candidate for each target, and count those who are right."""
         rng = generator(self.seed)
         eligible = _with_terms(pair, at_least=self.n_known)
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
@@ -83,17 +83,9 @@ class KnownTerms(Seeker):
                 rng=rng,
                 generalisations=generalisations,
             )
-        wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
-        return _scoring.people_found(
-            pair,
-            named,
-            attacker=self.name,
-            knows=f"{self.n_known} random terms of a person's history{wrong}",
-            targets=targets,
-            among=eligible,
-            n_known=self.n_known,
-            n_wrong=self.n_wrong,
-        )
+        right = pair.identity.chance(named.candidate, user=targets)
+        n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
+        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
 
     def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
         """Draw what is known of each target, true terms first."""
@@ -141,6 +133,7 @@ class RarePair(Seeker):
     """
 
     name = "rare_pair"
+    knows = "the two or three terms of a person that tell most"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _scoring.no_terms(pair):
@@ -148,26 +141,17 @@ class RarePair(Seeker):
         return None if len(_with_terms(pair, at_least=2)) else "nobody in the log has two terms"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Look for a pair or triple that gives each target away."""
         eligible = _with_terms(pair, at_least=2)
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=generator(self.seed))
         alone = alone_with_own(pair, users=targets)
         row = alone.row_of_entry
         found = np.zeros(len(targets))
         np.maximum.at(found, row, pair.identity.chance(alone.values, user=targets[row]))
-        return Exposure(
-            attacker=self.name,
-            knows="the two or three terms of a person that tell most",
-            what="people",
-            n_targets=len(targets),
-            n_found=round(float(found.sum())),
-            # Different pairs may lead to different candidates, and one is enough; a blind guesser has as many guesses.
-            n_by_chance=_scoring.found_by_chance(
-                pair, users=targets, among=eligible, n_guesses=np.maximum(1, alone.lengths)
-            ),
-            # Whom all pairs lead to is sure; where they lead to several, each of them may be the person.
-            surest=Surest.of(found, confidence=(alone.lengths > 0) / np.maximum(1, alone.lengths)),
-        )
+        # Different pairs may lead to different candidates, and one is enough; a blind guesser has as many guesses.
+        n_guesses = np.maximum(1, alone.lengths)
+        n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible, n_guesses=n_guesses)
+        # Whom all pairs lead to is sure; where they lead to several, each of them may be the person.
+        return self.people_found(found, confidence=(alone.lengths > 0) / n_guesses, n_by_chance=n_by_chance)
 
 
 def alone_with_own(pair: Pair, *, users: Int64s) -> Rows[np.int64]:
@@ -175,7 +159,7 @@ def alone_with_own(pair: Pair, *, users: Int64s) -> Rows[np.int64]:
     if isinstance(pair.release.data, Transactions) and (np.bincount(distinct_bags(pair.after)[0]) > 1).all():
         # Each bag is there more than once, so that nobody is alone with anything.
         return Rows(np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64))
-    ptr, alone = alone_with_few(*_rarest(pair, users), *pair.holders, pair.n_candidates)
+    ptr, alone = alone_with_few(_rarest(pair, users), pair.holders, pair.n_candidates)
     return Rows(ptr, alone.astype(np.int64))
 
 
@@ -189,17 +173,14 @@ def _rarest(pair: Pair, users: Int64s) -> Rows[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def alone_with_few(
-    own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, n_candidates: int
-) -> tuple[Int64s, Int32s]:
-    """Return the candidates who alone hold some pair or triple of a target's own terms, as compressed rows.
+def alone_with_few(own: Rows[np.int64], holders: Rows[np.int32], n_candidates: int) -> Rows[np.int32]:
+    """Return the candidates who alone hold some pair or triple of a target's own terms.
 
-    Own terms are at most 64 for each target.
+    Own terms are at most 64 for each target. A pair is counted as a triple with its second term twice.
     """
-    n_targets = len(own_ptr) - 1
+    n_targets = len(own.ptr) - 1
     mask = np.zeros(n_candidates, np.uint64)
     touched = np.empty(n_candidates, np.int32)
-    n_by_pair, by_pair = np.zeros(64 * 64, np.int32), np.empty(64 * 64, np.int32)
     n_by_triple, by_triple = np.zeros(64 * 64 * 64, np.int32), np.empty(64 * 64 * 64, np.int32)
     marked_for = np.full(n_candidates, -1, np.int64)
     has = np.empty(64, np.int64)
@@ -207,18 +188,18 @@ def alone_with_few(
     found = np.empty(max(16, n_targets), np.int32)
     n_found = 0
     for target in range(n_targets):
-        first, n_own = own_ptr[target], own_ptr[target + 1] - own_ptr[target]
-        n_by_pair[:] = 0
+        terms = own.values[own.ptr[target] : own.ptr[target + 1]]
+        n_own = len(terms)
         for a in range(n_own):
             for b in range(a + 1, n_own):
                 n_by_triple[(a * 64 + b) * 64 : (a * 64 + b) * 64 + n_own] = 0
         n_touched = 0
         for i in range(n_own):
-            for j in range(posting_ptr[own[first + i]], posting_ptr[own[first + i] + 1]):
-                if mask[holders[j]] == 0:
-                    touched[n_touched] = holders[j]
+            for candidate in holders.values[holders.ptr[terms[i]] : holders.ptr[terms[i] + 1]]:
+                if mask[candidate] == 0:
+                    touched[n_touched] = candidate
                     n_touched += 1
-                mask[holders[j]] |= np.uint64(1) << np.uint64(i)
+                mask[candidate] |= np.uint64(1) << np.uint64(i)
         for t in range(n_touched):
             candidate = touched[t]
             n_has = 0
@@ -229,25 +210,20 @@ def alone_with_few(
             mask[candidate] = 0
             for a in range(n_has):
                 for b in range(a + 1, n_has):
-                    pair = has[a] * 64 + has[b]
-                    n_by_pair[pair] += 1
-                    by_pair[pair] = candidate
-                    for c in range(b + 1, n_has):
-                        triple = pair * 64 + has[c]
+                    for c in range(b, n_has):
+                        triple = (has[a] * 64 + has[b]) * 64 + has[c]
                         n_by_triple[triple] += 1
                         by_triple[triple] = candidate
         for a in range(n_own):
             for b in range(a + 1, n_own):
-                pair = a * 64 + b
                 for c in range(b, n_own):
-                    # c is b: the pair itself.
-                    alone = n_by_pair[pair] == 1 if c == b else n_by_triple[pair * 64 + c] == 1
-                    candidate = by_pair[pair] if c == b else by_triple[pair * 64 + c]
-                    if alone and marked_for[candidate] != target:
+                    triple = (a * 64 + b) * 64 + c
+                    candidate = by_triple[triple]
+                    if n_by_triple[triple] == 1 and marked_for[candidate] != target:
                         marked_for[candidate] = target
                         if n_found == len(found):
                             found = np.concatenate((found, np.empty(len(found), np.int32)))
                         found[n_found] = candidate
                         n_found += 1
         found_ptr[target + 1] = n_found
-    return found_ptr, found[:n_found].copy()
+    return Rows(found_ptr, found[:n_found].copy())

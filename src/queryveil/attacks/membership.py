@@ -7,7 +7,7 @@ import polars as pl
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
-from queryveil.data import Floats, Groups, Int32s, Int64s, Tallies
+from queryveil.data import Floats, Groups, Int64s, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
@@ -42,8 +42,8 @@ def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> 
         counts = np.bincount(after.terms, weights=weight[after.entry_user], minlength=n_terms)
         return scaled(np.maximum(0.0, counts), population=population)
     if isinstance(data, Groups):
-        held = _scoring.group_holders(data).with_columns(pl.col("term").str.replace_all(r"\s", "_"))
-        found = held.join(pl.DataFrame({"term": vocabulary, "place": np.arange(n_terms)}), on="term")
+        places = pl.DataFrame({"term": vocabulary, "place": np.arange(n_terms)})
+        found = _scoring.group_holders(data).join(places, on="term")
         n_holders = np.bincount(found["place"].to_numpy(), weights=found["n"].to_numpy(), minlength=n_terms)
         return np.asarray(np.minimum(1.0, n_holders / data.n_members), np.float64)
     return np.asarray(np.bincount(after.terms, minlength=n_terms) / pair.n_candidates, np.float64)
@@ -64,20 +64,18 @@ def scaled(counts: Floats, *, population: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def most_like(
-    own_ptr: Int64s, own: Int64s, posting_ptr: Int64s, holders: Int32s, gain: Floats, handicap: Floats, least: float
-) -> Floats:
+def most_like(own: Rows[np.int64], holders: Rows[np.int32], gain: Floats, handicap: Floats, least: float) -> Floats:
     """Return the highest score that a candidate reaches for each person, `least` where none shares anything.
 
     A candidate's score is its `handicap` and the gains, all above 0, of what it shares with the person.
     """
-    n_people, n_candidates = len(own_ptr) - 1, len(handicap)
+    n_people, n_candidates = len(own.ptr) - 1, len(handicap)
     score = np.zeros(n_candidates)
     touched = np.empty(n_candidates, np.int32)
     best = np.full(n_people, least)
     for person in range(n_people):
-        things = own[own_ptr[person] : own_ptr[person + 1]]
-        n_touched = _scoring.add_up(things, posting_ptr, holders, gain, score, touched)
+        things = own.values[own.ptr[person] : own.ptr[person + 1]]
+        n_touched = _scoring.add_up(things, holders, gain, score, touched)
         for candidate in touched[:n_touched]:
             best[person] = max(best[person], score[candidate] + handicap[candidate])
             score[candidate] = 0.0
@@ -93,47 +91,32 @@ _NEARLY_NOTHING = 1e-6
 _NOBODY = -1e6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Likeness:
     """Logarithms of likelihood ratios for a candidate being a person, rather than anybody else.
 
-    - `holders`: the candidates that have each term.
-    - `gain`: of each term, if both have it.
-    - `lost`: of each term, if only the person has it.
-    - `handicap`: of each candidate, for all its terms as if only it had them.
+    The share of a term that is kept is estimated by how common it is in the release and outside, where `n_holders` of
+    `n_people` people have each.
     """
 
-    holders: Rows[np.int32]
-    gain: Floats
-    lost: Floats
-    handicap: Floats
-
-    @classmethod
-    def of(cls, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> "Likeness":
-        """Return the ratios, where `n_holders` of `n_people` people outside of the release have each term.
-
-        The share of a term that is kept is estimated by how common it is in the release and outside.
-        """
+    def __init__(self, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> None:
         was_added = bool(release.manifest.changed.get("rows_added")) or isinstance(release.promise, SwapAnonymity)
         foreign, at_least = (_FOREIGN_IF_ADDED, _LOST_IF_ADDED) if was_added else (_FOREIGN, _LOST)
         n_released = np.bincount(after.terms, minlength=len(n_holders)) / max(1, after.n_users) * n_people
         overall = min(1.0, n_released.sum() / max(1, n_holders.sum()))
         # As if one more person had had the term, and kept it as often as terms are kept.
         kept = np.minimum(1.0, (n_released + overall * (n_released > 0)) / (n_holders + 1))
-        lost = np.log(1 - (1 - at_least) * kept)
+        self._holders = after.user_terms.transpose(len(n_holders))
+        # Lost is a term that only the person has, a gain one that both have, the handicap is for a candidate's terms.
+        self._lost = np.log(1 - (1 - at_least) * kept)
         rare = -np.log(np.maximum(n_holders, 0.5) / n_people)
-        gain = rare + np.log(np.maximum(kept, _LEAST_KEPT)) - lost - np.log(foreign)
-        return cls(
-            holders=after.user_terms.transpose(len(n_holders)),
-            gain=np.maximum(gain, _NEARLY_NOTHING),
-            lost=lost,
-            handicap=after.user_terms.lengths * np.log(foreign),
-        )
+        gain = rare + np.log(np.maximum(kept, _LEAST_KEPT)) - self._lost - np.log(foreign)
+        self._gain = np.maximum(gain, _NEARLY_NOTHING)
+        self._handicap = after.user_terms.lengths * np.log(foreign)
 
     def of_each(self, own: Rows[np.int64]) -> Floats:
         """Return the likeness of the most similar candidate to each person, given the terms of each."""
-        best = most_like(*own, *self.holders, self.gain, self.handicap, least=_NOBODY)
-        lost = np.bincount(own.row_of_entry, weights=self.lost[own.values], minlength=len(best))
+        best = most_like(own, self._holders, self._gain, self._handicap, least=_NOBODY)
+        lost = np.bincount(own.row_of_entry, weights=self._lost[own.values], minlength=len(best))
         return np.asarray(best + lost, np.float64)
 
 
@@ -168,6 +151,7 @@ class Membership(Seeker):
     """
 
     name = "membership"
+    knows = "all terms of a person, and how common they are"
 
     by_candidate: bool = True
     weighted: bool = True
@@ -184,7 +168,6 @@ class Membership(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Set the threshold by people who are not in the release, and count the targets above it."""
         rng = generator(self.seed)
         public, vocabulary = _scoring.public_histories(pair, auxiliary.public or pair.log)
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
@@ -194,7 +177,7 @@ class Membership(Seeker):
             generalisations = None if pair.ancestors is None else pair.ancestors.items_for(vocabulary)
             items = _scoring.as_items(public.terms_of(known), generalisations=generalisations)
             n_holders = np.bincount(items.values, minlength=len(vocabulary))
-            like = Likeness.of(pair.release, after=pair.after, n_holders=n_holders, n_people=len(known))
+            like = Likeness(pair.release, after=pair.after, n_holders=n_holders, n_people=len(known))
             of_outside, of_targets = (
                 like.of_each(_scoring.as_items(own, generalisations=generalisations))
                 for own in (public.terms_of(outside), pair.before.terms_of(targets))
@@ -209,16 +192,12 @@ class Membership(Seeker):
         # Members and others in equal numbers: whoever names the surest of both names some who are not in the release.
         n_each = min(len(of_targets), len(of_outside))
         both = np.concatenate([of_targets[:n_each], of_outside[:n_each]])
-        is_member = np.repeat([1.0, 0.0], n_each)
-        return Exposure(
-            attacker=self.name,
-            knows="all terms of a person, and how common they are",
-            what="people",
+        return self.exposure(
             n_targets=len(targets),
             n_found=int((of_targets > above(of_outside)).sum()),
             # Whoever may accuse one in a hundred of others finds, blindly, one in a hundred.
             n_by_chance=FALSE_POSITIVES * len(targets),
-            surest=Surest.of(is_member, confidence=both),
+            surest=Surest.of(np.repeat([1.0, 0.0], n_each), confidence=both),
         )
 
 

@@ -11,6 +11,7 @@ from queryveil.data import Bools, Floats, Int32s, Int64s, QueryLog, Tallies
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
+from queryveil.settings import setting
 from queryveil.text.tokens import normalise
 
 
@@ -31,8 +32,9 @@ class Neighbour(Seeker):
     """
 
     name = "neighbour"
+    knows = "the log but for one person, and the method"
 
-    n_targets: int = 100
+    n_targets: int = setting(100, at_least=1, help="The number of people.")
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         if auxiliary.remake is None:
@@ -44,7 +46,6 @@ class Neighbour(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Make the releases, and count the people who are rightly said to be in or out."""
         assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
         # Left-out people must be few beside those who stay.
@@ -52,24 +53,11 @@ class Neighbour(Seeker):
         targets = rng.permutation(pair.n_users)[:n_people]
         n_out = n_people // 2
         things = _things(pair.log, pair.user, targets)
-        seen = [
-            _seen(release, things)
-            for release in (
-                pair.release,
-                auxiliary.remake(_without(pair, targets)),
-                auxiliary.remake(_without(pair, targets[:n_out])),
-            )
-        ]
+        remade = (auxiliary.remake(_without(pair, people)) for people in (targets, targets[:n_out]))
+        seen = [_seen(release, things) for release in (pair.release, *remade)]
         says_in = is_in(things["place"].to_numpy(), *seen, n_people=n_people, rng=rng)
         right = says_in == (np.arange(n_people) >= n_out)
-        return Exposure(
-            attacker=self.name,
-            knows="the log but for one person, and the method",
-            what="people",
-            n_targets=n_people,
-            n_found=int(right.sum()),
-            n_by_chance=max(n_out, n_people - n_out),
-        )
+        return self.exposure(n_targets=n_people, n_found=int(right.sum()), n_by_chance=max(n_out, n_people - n_out))
 
 
 def is_in(

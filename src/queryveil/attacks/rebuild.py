@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from queryveil.attacks import _rebuild_kernels
-from queryveil.attacks.attacker import AuxiliaryData, Exposure
+from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure
 from queryveil.attacks.swapped import N_POOLS, EncodedLog, Guess, Truth, most_active_rows, truth_of
 from queryveil.data import Int64s
-from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.rng import check_seed, generator
+from queryveil.settings import check_settings, setting
 
 
 def as_released(truth: Truth) -> Exposure:
@@ -34,35 +34,29 @@ class AsReleased:
         return None if isinstance(pair.release.promise, SwapAnonymity) else "no queries changed hands"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Count the rows that are true."""
         return as_released(truth_of(pair))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveId:
+class ActiveId(AttackerBase):
     """Take every query of a category for one of the id that has most rows there, which profiles show.
 
     A blind guesser, who knows no categories, takes all queries for those of one user, the best one.
     """
 
     name = "active_id"
+    knows = "the swapped rows and the classifier"
+    what = "rows"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         return None if isinstance(pair.release.promise, SwapAnonymity) else "no queries changed hands"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Guess, and count the rows that are true."""
         truth = truth_of(pair)
         user_row = most_active_rows(pair)[truth.released.category]
         guess = Guess(user_row=user_row, query_row=np.arange(len(user_row)), k_now=np.zeros(N_POOLS, np.int64))
-        return Exposure(
-            attacker=self.name,
-            knows="the swapped rows and the classifier",
-            what="rows",
-            n_targets=truth.n_targets,
-            n_found=truth.n_hit(guess),
-            n_by_chance=int(truth.hits_by_user().sum(axis=1).max(initial=0)),
-        )
+        n_by_chance = int(truth.hits_by_user().sum(axis=1).max(initial=0))
+        return self.exposure(n_targets=truth.n_targets, n_found=truth.n_hit(guess), n_by_chance=n_by_chance)
 
 
 class Choice(IntEnum):
@@ -94,16 +88,13 @@ class Rebuilding:
 
     choice: ClassVar[Choice] = Choice.RANDOM
 
-    k: int = 10
-    growth: float = 1.2
+    k: int = setting(10, at_least=2, help="The k of the release.")
+    growth: float = setting(1.2, above=1, help="The growth of the release.")
     by_time: bool = False
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 2:
-            raise BadParameter("k", self.k, allowed="2 or more")
-        if not self.growth > 1:
-            raise BadParameter("growth", self.growth, allowed="above 1")
+        check_settings(self)
         check_seed(self.seed)
 
     @property
@@ -128,7 +119,6 @@ class Rebuilding:
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Guess, and count the rows that are true."""
         return self.exposure(truth_of(pair))
 
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from math import exp, log, log1p
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.attacks.swapped import Truth, most_active_rows, truth_of
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
@@ -39,6 +40,7 @@ class Repeats(Seeker):
     """
 
     name = "repeats"
+    knows = f"the swapped rows in order, and a query that one person alone asked {LEAST_REPEATS} times or more"
 
     k: int = 10
 
@@ -52,35 +54,22 @@ class Repeats(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Name an id for each target, and count those who are right."""
         truth = truth_of(pair)
         released = truth.released
         user, text = targets_of(truth)
         drawn = _scoring.draw_targets(np.arange(len(user)), n_targets=self.n_targets, rng=generator(self.seed))
         user, text = user[drawn], text[drawn]
         rows = ordered(pair, released.category)
-        places = group(released.text[rows.row], len(released.texts))
-        there = np.minimum(text, max(0, len(released.texts) - 1))
-        releases = places.take(there) if len(released.texts) else Rows.from_lists([[]] * len(text))
-        releases = releases.keep((text < len(released.texts))[releases.row_of_entry])
+        # Texts that were not released have further numbers, and no place.
+        places = group(released.text[rows.row], max(len(released.texts), int(text.max(initial=-1)) + 1))
+        releases = places.take(text)
         named = _scoring.Named(
-            *name_nearest(
-                releases.ptr, releases.values.astype(np.int64), rows.first, rows.last, rows.end,
-                pair.candidate[rows.row], rows.share, pair.n_candidates, float(self.k), _FARTHEST * self.k,
-            )
-        )  # fmt: skip
+            *name_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
+        )
         owner = np.full(pair.n_candidates + 1, -1, np.int64)
         owner[pair.candidate] = released.user
-        right = (owner[named.candidate] == user).astype(np.float64)
-        return Exposure(
-            attacker=self.name,
-            knows=f"the swapped rows in order, and a query that one person alone asked {LEAST_REPEATS} times or more",
-            what="people",
-            n_targets=len(user),
-            n_found=int(right.sum()),
-            n_by_chance=_by_chance(pair, user=user, text=text),
-            surest=Surest.of(right, confidence=named.confidence),
-        )
+        right, n_by_chance = (owner[named.candidate] == user).astype(np.float64), _by_chance(pair, user=user, text=text)
+        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
 
 
 def is_in_order(pair: Pair) -> bool:
@@ -90,27 +79,25 @@ def is_in_order(pair: Pair) -> bool:
 
 def targets_of(truth: Truth) -> tuple[Int64s, Int64s]:
     """Return people who alone asked some text often enough, and the text of each that was asked most often."""
-    asked = pl.DataFrame({"user": truth.user, "text": truth.text}).group_by("text").agg(
-        pl.col("user").first(), n=pl.len(), n_users=pl.col("user").n_unique()
-    )  # fmt: skip
+    texts = pl.DataFrame({"user": truth.user, "text": truth.text}).group_by("text")
+    asked = texts.agg(pl.col("user").first(), n=pl.len(), n_users=pl.col("user").n_unique())
     own = asked.filter((pl.col("n_users") == 1) & (pl.col("n") >= LEAST_REPEATS))
-    best = (
-        own.sort("n", "text", descending=[True, False]).unique("user", keep="first", maintain_order=True).sort("user")
-    )
+    by_count = own.sort("n", "text", descending=[True, False])
+    best = by_count.unique("user", keep="first", maintain_order=True).sort("user")
     return best["user"].to_numpy().astype(np.int64), best["text"].to_numpy().astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class OrderedRows:
+class OrderedRows(NamedTuple):
     """The rows of a release by category and order. Rows of one released time are in no order: a block.
 
-    - `row`: the rows.
+    - `row`, `candidate`: the rows, and the candidate of each.
     - `first`, `last`: the place of the first and last row of each one's block.
     - `end`: the place behind the last row of each one's category.
     - `share`: the share of each one's candidate in the rows of the category.
     """
 
     row: Int64s
+    candidate: Int32s
     first: Int64s
     last: Int64s
     end: Int64s
@@ -122,31 +109,20 @@ def ordered(pair: Pair, category: Int32s) -> OrderedRows:
     log = pair.release.log
     rows = pl.DataFrame({"category": category, "candidate": pair.candidate, "row": np.arange(log.n_rows)})
     moment = pl.Series(np.arange(log.n_rows)) if is_in_order(pair) else log.frame["time"]
-    of_candidate = pl.len().over("category", "candidate") / pl.len().over("category")
-    by_order = rows.with_columns(moment.alias("moment"), share=of_candidate).sort("category", "moment", "row")
-    spans = by_order.with_row_index("place").select(
-        first=pl.col("place").min().over("category", "moment").cast(pl.Int64),
-        last=pl.col("place").max().over("category", "moment").cast(pl.Int64),
-        end=pl.col("place").max().over("category").cast(pl.Int64) + 1,
+    by_order = rows.with_columns(moment.alias("moment")).sort("category", "moment", "row")
+    place = pl.col("place")
+    found = by_order.with_columns(place=pl.int_range(pl.len())).with_columns(
+        first=place.min().over("category", "moment"),
+        last=place.max().over("category", "moment"),
+        end=place.max().over("category") + 1,
+        share=pl.len().over("category", "candidate") / pl.len().over("category"),
     )
-    first, last, end = (spans[name].to_numpy() for name in ("first", "last", "end"))
-    return OrderedRows(
-        row=by_order["row"].to_numpy(), first=first, last=last, end=end, share=by_order["share"].to_numpy()
-    )
+    return OrderedRows(*(found[name].to_numpy() for name in OrderedRows._fields))
 
 
 @njit(cache=True, nogil=True)
 def name_nearest(
-    release_ptr: Int64s,
-    releases: Int64s,
-    first: Int64s,
-    last: Int64s,
-    end: Int64s,
-    candidate: Int32s,
-    share: Floats,
-    n_candidates: int,
-    scale: float,
-    farthest: int,
+    releases: Rows[np.int64], rows: OrderedRows, n_candidates: int, scale: float, farthest: int
 ) -> tuple[Int64s, Floats]:
     """Return the candidate who is likeliest to have asked the text of each target, -1 for none, and how likely it is.
 
@@ -154,14 +130,15 @@ def name_nearest(
     between; one release in ten is by accident. Chances from several releases are multiplied, in proportion to the
     candidate's share of the category.
     """
-    n_targets = len(release_ptr) - 1
+    _, candidate, first, last, end, share = rows
+    n_targets = len(releases.ptr) - 1
     near, score, weight = np.zeros(n_candidates), np.zeros(n_candidates), np.zeros(n_candidates)
     nearby, touched = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
     is_out = np.zeros(n_candidates, np.bool_)
     named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     by_accident = _scoring.BY_ACCIDENT
     for target in range(n_targets):
-        places = releases[release_ptr[target] : release_ptr[target + 1]]
+        places = releases.values[releases.ptr[target] : releases.ptr[target + 1]]
         for place in places:
             is_out[candidate[place]] = True
         n_touched = 0

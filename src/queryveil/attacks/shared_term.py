@@ -1,4 +1,4 @@
-"""Attack on plink by the known group of a person: attribute the term that most members have."""
+"""Attacks on plink by the known group of a person: the term that most members have, and terms of equal weight."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Surest
+from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure, Seeker, Surest
 from queryveil.data import Groups, Int64s
 from queryveil.pairing import Pair
+from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedTerm:
+class SharedTerm(AttackerBase):
     """Know the group of a person, and attribute to this person the term that most members of the group have.
 
     Found are the members who do have it. Their number is in `holders`, or follows from the weights if these are shares:
@@ -21,26 +22,22 @@ class SharedTerm:
     """
 
     name = "shared_term"
+    knows = "the group of a person"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _scoring.no_groups(pair):
             return reason
-        has_holders = not pair.release.groups.frame["holders"].null_count()
-        if not has_holders and not _scoring.weights_are_shares(pair.release):
+        if not _scoring.tells_holders(pair.release.groups) and not _scoring.weights_are_shares(pair.release):
             return "the release does not tell how many members of a group have a term"
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Count the members who have the term that their group has most."""
         groups = pair.release.groups
         n_found, members = n_with_commonest(groups), groups.frame["members"].to_numpy()
         shares = np.repeat(n_found / np.maximum(1, members), members)
         # A term that no group tells of is not one to guess: stop words are in no profile.
         supports = pair.before.support()[pair.after.support() > 0]
-        return Exposure(
-            attacker=self.name,
-            knows="the group of a person",
-            what="people",
+        return self.exposure(
             n_targets=groups.n_members,
             n_found=int(n_found.sum()),
             n_by_chance=min(int(supports.max(initial=0)), groups.n_members),
@@ -56,3 +53,46 @@ def n_with_commonest(groups: Groups) -> Int64s:
     by_share = (pl.col("weights").list.max().clip(0, 1) * pl.col("members")).round()
     found = groups.frame.select(pl.when(pl.col("holders").is_null()).then(by_share).otherwise(by_count)).to_series()
     return found.fill_null(0).to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedWeight(Seeker):
+    """Know the group of a person and one of its terms that the person has, and name another of the same weight.
+
+    Where profiles were scaled to one length, the terms that one person brings into a group have the same weight.
+    Targets are people whose group has another term of that weight; of several one is drawn. Found are those who have
+    it. By chance is what is found by naming the term that most members have, or any other where that is not told.
+
+    - `n_targets`, `seed`: as for every attacker that draws targets.
+    """
+
+    name = "shared_weight"
+    knows = "the group and one term of a person"
+    what = "terms"
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+        return _scoring.no_groups(pair) or _scoring.no_membership(auxiliary)
+
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
+        assert auxiliary.membership is not None
+        rng = generator(self.seed)
+        terms = _scoring.group_terms(pair.release.groups)
+        listed = terms.select("group", "term", "weight", pl.col("holders").fill_null(0))
+        texts = {"user": pair.users.gather(pair.before.entry_user), "term": pair.vocabulary.gather(pair.before.terms)}
+        own = pl.DataFrame(texts).join(auxiliary.membership.select("user", "group"), on="user")
+        own = own.join(listed, on=["group", "term"])
+        known = _one_of_each(own, rng).rename({"term": "known", "weight": "known_weight"}).drop("holders")
+        others = known.join(listed, on="group").filter(pl.col("term") != pl.col("known"))
+        others = others.join(own.select("user", "term", is_own=pl.lit(value=True)), on=["user", "term"], how="left")
+        named = _one_of_each(others.filter(pl.col("weight") == pl.col("known_weight")), rng)[: self.n_targets]
+        rest = others.join(named.select("user"), on="user", how="semi")
+        blind = _one_of_each(rest, rng, most="holders")
+        n_found, n_by_chance = named["is_own"].count(), blind["is_own"].count()
+        return self.exposure(n_targets=named.height, n_found=n_found, n_by_chance=n_by_chance)
+
+
+def _one_of_each(frame: pl.DataFrame, rng: np.random.Generator, *, most: str | None = None) -> pl.DataFrame:
+    """Return one row of each user, in random order: of those with the most of something, or of all, one is drawn."""
+    drawn = frame.sort("user", "term").with_columns(draw=rng.random(frame.height))
+    by = ["draw"] if most is None else [most, "draw"]
+    return drawn.sort(by, descending=True).unique("user", keep="first", maintain_order=True).drop("draw")

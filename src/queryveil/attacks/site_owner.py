@@ -1,6 +1,7 @@
 """Attack by the owners of clicked pages, who know who came when."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -28,11 +29,12 @@ class SiteOwner(Seeker):
     """
 
     name = "site_owner"
+    what = "rows with a page"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _scoring.no_people(pair):
             return reason
-        if not isinstance(pair.release.data, QueryLog) or pair.released_rows.url is None:
+        if not isinstance(pair.release.data, QueryLog) or "url" not in pair.released_rows.columns:
             return "the release has no clicked pages"
         if "url" not in pair.log.columns:
             return "the log has no clicked pages"
@@ -41,7 +43,6 @@ class SiteOwner(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Look up the visitors of each row's page, and count rows with one visitor that is the right one."""
         visits, rows = _visits(pair), _rows(pair)
         seen = [name for name in visits.columns if name != "visitor"]
         drawn = _scoring.draw_targets(np.arange(rows.height), n_targets=self.n_targets, rng=generator(self.seed))
@@ -50,14 +51,8 @@ class SiteOwner(Seeker):
         who = visits.group_by(seen).agg(n=pl.col("visitor").n_unique(), visitor=pl.col("visitor").first())
         found = targets.join(who.filter(pl.col("n") == 1), on=seen, how="left", nulls_equal=True)
         most = visits["visitor"].mode().sort().first() if visits.height else None
-        return Exposure(
-            attacker=self.name,
-            knows=_knows(seen),
-            what="rows with a page",
-            n_targets=targets.height,
-            n_found=int((found["visitor"] == found["owner"]).sum()),
-            n_by_chance=float((targets["owner"] == most).sum()),
-        )
+        n_found, n_by_chance = int((found["visitor"] == found["owner"]).sum()), float((targets["owner"] == most).sum())
+        return self.exposure(n_targets=targets.height, n_found=n_found, n_by_chance=n_by_chance, knows=_knows(seen))
 
 
 def _knows(seen: list[str]) -> str:
@@ -83,6 +78,7 @@ def _clicks(frame: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     there = [name for name in kept if name in pair.log.columns and name in pair.release.log.columns and name != "rank"]
     url = pl.when(pl.col("url").str.strip_chars() != "").then("url").alias("url")
     clicks = frame.select(url, *(name for name in there if name != "url"))
-    if pair.released_rows.time is None or "time" not in pair.log.columns:
+    if "time" not in pair.released_rows.columns or "time" not in pair.log.columns:
         return clicks
-    return clicks.with_columns(time=pair.release.manifest.columns.time.truncate(frame["time"]))
+    step = (pair.release.time_step or timedelta(microseconds=1)) // timedelta(microseconds=1)
+    return clicks.with_columns(time=frame["time"].to_physical() // step)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks._learning import learn
+from queryveil.attacks._learning import learned_scores
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
 from queryveil.data import ROLES, Bools, Float32s, Floats, Int64s, QueryLog
 from queryveil.guarantees import SwapAnonymity
@@ -38,6 +38,8 @@ class Stitch(Seeker):
     """
 
     name = "stitch"
+    knows = "which rows are whose for half of the people"
+    what = "pairs of rows that it is surest of"
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
         if reason := _scoring.no_terms(pair):
@@ -51,26 +53,18 @@ class Stitch(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        """Learn from one half of the people, and name pairs of rows of the other half."""
         rng, owner = generator(self.seed), _owners(pair)
         known, others = self._halves(pair)
-        looks = _Looks.of(pair.release.log)
+        looks = _Looks(pair.release.log)
         truth = _true_pairs(owner[known])
         of_two = np.flatnonzero(~truth)
         some = rng.choice(of_two, min(len(of_two), _N_OTHERS * int(truth.sum())), replace=False)
         taught = np.concatenate([np.flatnonzero(truth), some])
-        learned = learn(looks.pairs(known, taught), truth[taught].astype(np.float64), rng=rng)
         is_one = _true_pairs(owner[others])
-        score = learned.score(looks.pairs(others, np.arange(len(is_one))))
+        features, unknown = looks.pairs(known, taught), looks.pairs(others, np.arange(len(is_one)))
+        score = learned_scores(features, truth[taught].astype(np.float64), of=unknown, rng=rng)
         n_named, n_right = surest(score, is_one=is_one, rng=rng)
-        return Exposure(
-            attacker=self.name,
-            knows="which rows are whose for half of the people",
-            what="pairs of rows that it is surest of",
-            n_targets=n_named,
-            n_found=n_right,
-            n_by_chance=n_named * float(is_one.mean()),
-        )
+        return self.exposure(n_targets=n_named, n_found=n_right, n_by_chance=n_named * float(is_one.mean()))
 
     def _halves(self, pair: Pair) -> tuple[Int64s, Int64s]:
         """Draw the rows that are known and those that are attacked, of different people."""
@@ -106,34 +100,26 @@ def _true_pairs(owner: Int64s) -> Bools:
     return np.asarray(owner[first] == owner[second], np.bool_)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class _Looks:
-    """What is seen of each row of a release.
+    """What is seen of each row of a log."""
 
-    - `words`: the terms of each row, each weighed by how rare it is, the squares of a row adding up to 1.
-    - `codes`: numbers of the text, the page and the site; -1 where there is none.
-    - `shape`: lengths in letters and words, digits, capitals; day and hour where they are released.
-    """
-
-    words: pl.DataFrame
-    codes: Int64s
-    shape: Floats
-
-    @classmethod
-    def of(cls, log: QueryLog) -> "_Looks":
-        """Look at the rows of a log."""
+    def __init__(self, log: QueryLog) -> None:
         absent = [pl.lit(None, kind).alias(name) for name, kind in _MAY_LACK.items() if name not in log.columns]
         frame, text = log.frame.with_columns(absent), pl.col("query")
         tokens = tokenize(frame["query"])
         rows = tokens.row_terms()
         entries = pl.DataFrame({"row": rows.row_of_entry, "term": rows.values}).unique()
         rare = (pl.lit(frame.height) / pl.len().over("term")).log() + 0.1
-        words = entries.with_columns(weight=rare).with_columns(
-            weight=pl.col("weight") / (pl.col("weight") ** 2).sum().over("row").sqrt()
-        )
+        # Words weigh by how rare they are, the squares of a row adding up to 1.
+        weight = pl.col("weight") / (pl.col("weight") ** 2).sum().over("row").sqrt()
+        self._words = entries.with_columns(weight=rare).with_columns(weight)
         url, time = pl.col("url"), pl.col("time")
         site = url.str.extract(r"^(?:[a-z]+://)?([^/]+)")
-        codes = [frame.select(each.rank("dense").cast(pl.Int64)).to_series() for each in (text, url, site)]
+        # Texts, pages and sites as numbers, -1 where there is none.
+        codes = frame.select(
+            each.rank("dense").cast(pl.Int64).alias(str(i)) for i, each in enumerate((text, url, site))
+        )
+        self._codes = codes.fill_null(-1).to_numpy()
         shape = frame.select(
             length=text.str.len_chars(),
             words=text.str.count_matches(" "),
@@ -142,24 +128,20 @@ class _Looks:
             day=time.dt.epoch("d"),
             hour=time.dt.hour(),
         )
-        return cls(
-            words=words,
-            codes=np.stack([each.fill_null(-1).to_numpy() for each in codes], axis=1),
-            shape=shape.cast(pl.Float64).fill_null(0).to_numpy(),
-        )
+        self._shape = shape.cast(pl.Float64).fill_null(0).to_numpy()
 
     def pairs(self, rows: Int64s, some: Int64s) -> Floats:
         """Return how alike the two rows are, of some of the pairs of rows, the first before the second."""
         first, second = (side[some] for side in np.triu_indices(len(rows), 1))
-        apart = np.abs(self.shape[rows][first] - self.shape[rows][second])
-        codes = self.codes[rows]
+        codes, shape = self._codes[rows], self._shape[rows]
+        apart = np.abs(shape[first] - shape[second])
         same = (codes[first] == codes[second]) & (codes[first] >= 0)
         return np.column_stack([self._shared_words(rows)[first, second], same, apart])
 
     def _shared_words(self, rows: Int64s) -> Float32s:
         """Return the cosine of each two rows."""
         place = pl.DataFrame({"row": rows, "place": np.arange(len(rows))})
-        found = self.words.join(place, on="row")
+        found = self._words.join(place, on="row")
         term = np.unique(found["term"].to_numpy(), return_inverse=True)[1]
         table = np.zeros((len(rows), int(term.max(initial=-1)) + 1), np.float32)
         table[found["place"].to_numpy(), term] = found["weight"].to_numpy()

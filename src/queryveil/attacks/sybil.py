@@ -15,12 +15,12 @@ from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
 from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
-from queryveil.kernels import njit
-from queryveil.pairing import Pair
+from queryveil.pairing import Pair, released_texts
 from queryveil.release import Release
 from queryveil.rng import generator
+from queryveil.settings import setting
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import Tokens, encode, normalise, tokenize
+from queryveil.text.tokens import Tokens, normalise, tokenize
 
 BY_CHANCE_UNDER_NOISE = (
     "how often the query leaves although the person never asked it; only the difference tells of the person"
@@ -61,7 +61,7 @@ class Sybil(Seeker):
 
     name = "sybil"
 
-    n_targets: int = N_TARGETS
+    n_targets: int = setting(N_TARGETS, at_least=1, help="The number of people who really asked.")
 
     def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
         if auxiliary.remake is None:
@@ -71,24 +71,23 @@ class Sybil(Seeker):
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         if is_noisy and pair.log.terms_are_items:
             return "the release counts items one by one, and no combination of them"
-        if not len(own_queries(pair, n=1, rng=generator(self.seed)).rows):
+        if own_queries(pair, n=1, rng=generator(self.seed)).is_empty():
             return "nobody asked a query of two or more terms that is this person's alone"
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Plant, run the method, and count who is rightly and who is wrongly taken to have asked."""
         assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
         k, log = k_of(pair.release), pair.log
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
         suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng)
-        n_asked = (len(suspected.rows) + 1) // 2
-        n_not = len(suspected.rows) - n_asked
+        n_asked = (suspected.height + 1) // 2
+        n_not = suspected.height - n_asked
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
-        combinations = suspected.joined(decoys(pair, like=suspected.take(each), rng=rng))
+        combinations = pl.concat([suspected, decoys(pair, like=suspected[each], rng=rng)])
         with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
-        gone = asked_in(pair, combinations=suspected.take(np.arange(n_asked, n_asked + n_not)))
+        gone = asked_in(pair, combinations=suspected[n_asked:])
         kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), gone))
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
@@ -102,10 +101,8 @@ class Sybil(Seeker):
         # As many who asked as who did not: whoever accuses those seen most often accuses some of both.
         n_each = min(n_asked, n_not)
         both = np.concatenate([seen[:n_each], seen[n_asked : n_asked + n_each]]).astype(np.float64)
-        return Exposure(
-            attacker=self.name,
+        return self.exposure(
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
-            what="people",
             n_targets=n_asked,
             n_found=int(np.count_nonzero(through[:n_asked])),
             # Who blindly accuses as large a share of those who did not ask finds as large a share of those who did.
@@ -137,25 +134,11 @@ def k_of(release: Release) -> int:
     return _LEAST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Combinations:
-    """Queries of two or more terms, and the rows that asked them or that decoys borrow their other columns from."""
+def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw n people with a query of two or more terms that nobody else has together, and such a query of each.
 
-    texts: pl.Series
-    rows: Int64s
-
-    def take(self, places: Int64s) -> "Combinations":
-        """Return those at some places."""
-        return Combinations(texts=self.texts.gather(places), rows=self.rows[places])
-
-    def joined(self, other: "Combinations") -> "Combinations":
-        """Return these and others."""
-        texts = pl.concat([self.texts.rename(""), other.texts.rename("")])
-        return Combinations(texts=texts, rows=np.concatenate([self.rows, other.rows]))
-
-
-def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations:
-    """Draw n people with a query of two or more terms that nobody else has together, and such a query of each."""
+    Combinations are a frame of the `text` of a query and the `row` that asked it.
+    """
     tokens, user = pair.original_tokens, pair.user
     frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(len(user))})
     n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])
@@ -170,19 +153,18 @@ def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> Combinations
         if user[row] not in found and len(np.unique(user[index.rows_like(row)])) == 1:
             found[int(user[row])] = row
     rows = np.array(list(found.values()), np.int64)
-    return Combinations(texts=pair.log.frame["query"].gather(rows).alias(""), rows=rows)
+    return pl.DataFrame({"text": pair.log.frame["query"].gather(rows), "row": rows})
 
 
-def asked_in(pair: Pair, *, combinations: Combinations) -> Int64s:
+def asked_in(pair: Pair, *, combinations: pl.DataFrame) -> Int64s:
     """Return the rows of the original that have all terms of a combination and are by the user who asked it."""
-    tokens, user = pair.original_tokens, pair.user
-    index = _Index(tokens)
-    like = {row: index.rows_like(row) for row in combinations.rows.tolist()}
+    index, user = _Index(pair.original_tokens), pair.user
+    like = {row: index.rows_like(row) for row in combinations["row"]}
     own = [rows[user[rows] == user[row]] for row, rows in like.items()]
     return np.unique(np.concatenate([np.empty(0, np.int64), *own]))
 
 
-def decoys(pair: Pair, *, like: Combinations, rng: np.random.Generator) -> Combinations:
+def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Make up as many combinations of common terms that are in no query of the log; fewer if they are hard to find.
 
     None is part of another, or the users who are invented for one would be seen for the other. Each has as many terms
@@ -190,10 +172,10 @@ def decoys(pair: Pair, *, like: Combinations, rng: np.random.Generator) -> Combi
     """
     tokens = pair.original_tokens
     index = _Index(tokens)
-    common = np.argsort(-np.diff(index.term_ptr), kind="stable")[:_N_COMMON]
+    common = np.argsort(-index.queries_of.lengths, kind="stable")[:_N_COMMON]
     texts, rows, taken = [], [], list[set[int]]()
-    sizes = _n_distinct(tokens)[tokens.row_query[like.rows]]
-    for row, size in zip(like.rows.tolist(), sizes.tolist(), strict=True):
+    sizes = _n_distinct(tokens)[tokens.row_query[like["row"].to_numpy()]]
+    for row, size in zip(like["row"], sizes.tolist(), strict=True):
         for _ in range(_MOST_TRIES):
             terms = rng.choice(common, size=min(size, len(common)), replace=False)
             own = set(terms.tolist())
@@ -202,10 +184,10 @@ def decoys(pair: Pair, *, like: Combinations, rng: np.random.Generator) -> Combi
                 texts.append(" ".join(tokens.vocabulary.gather(terms)))
                 rows.append(row)
                 break
-    return Combinations(texts=pl.Series(texts, dtype=pl.String), rows=np.array(rows, np.int64))
+    return pl.DataFrame({"text": texts, "row": rows}, schema={"text": pl.String, "row": pl.Int64})
 
 
-def times_seen(combinations: Combinations, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
+def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
     """Return how often a release shows each combination: its users, bags or members; its rows if queries were swapped.
 
     Bags have nodes of a `taxonomy`: in them the terms that it knows are sought, by the names of their nodes. Where
@@ -213,22 +195,18 @@ def times_seen(combinations: Combinations, *, release: Release, taxonomy: Taxono
     """
     data = release.data
     if isinstance(data, Tallies):
-        return _as_whole_queries(combinations, data.frame)
+        return _as_whole_queries(combinations["text"], data.frame)
     if isinstance(release.promise, DifferentialPrivacy):
-        return _as_whole_queries(combinations, release.log.frame.group_by("query").agg(count=pl.len()))
+        return _as_whole_queries(combinations["text"], release.log.frame.group_by("query").agg(count=pl.len()))
     if isinstance(data, Groups):
-        return _in_groups(combinations, data)
-    if isinstance(data, QueryLog):
-        texts, (owner, _) = data.frame["query"], encode(data.frame["user"])
-        if isinstance(release.promise, SwapAnonymity):
-            owner = np.arange(data.n_rows, dtype=np.int32)
-        by_blanks = data.terms_are_items
-    else:
-        lists = data.frame["items"]
-        texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
-        owner, by_blanks = np.arange(data.n_transactions, dtype=np.int32), True
-    n = len(combinations.rows)
-    wanted = _as_items(combinations.texts) if by_blanks else combinations.texts
+        return _in_groups(combinations["text"], data)
+    owner, _, texts = released_texts(release)
+    if isinstance(release.promise, SwapAnonymity):
+        owner = np.arange(len(texts), dtype=np.int32)
+    by_blanks = data.terms_are_items if isinstance(data, QueryLog) else True
+    n, wanted = combinations.height, combinations["text"]
+    if by_blanks:
+        wanted = _as_items(wanted)
     if taxonomy is not None and not isinstance(data, QueryLog):
         wanted = _as_nodes(wanted, taxonomy)
     tokens = tokenize(pl.concat([wanted.rename(""), texts.rename("")]), by_blanks=by_blanks)
@@ -255,30 +233,24 @@ class _Index:
     """The queries that hold each term, and the rows of each query."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self._row_query, (self._query_ptr, self._terms) = tokens.row_query, tokens.query_terms
-        self.term_ptr, self._queries = tokens.query_terms.transpose(tokens.n_terms)
-        self._row_ptr, self._rows = group(tokens.row_query, len(tokens.queries))
+        self._tokens = tokens
+        self.queries_of = tokens.query_terms.transpose(tokens.n_terms)
+        self._rows_of = group(tokens.row_query, len(tokens.queries))
 
     def queries_with(self, terms: Int32s | Int64s) -> Int32s:
         """Return the distinct queries that hold all of some terms; none if there are no terms."""
-        lists = (self._queries[self.term_ptr[term] : self.term_ptr[term + 1]] for term in terms.tolist())
-        shortest, *others = sorted(lists, key=len) or [self._queries[:0]]
-        found = np.unique(shortest)
-        for queries in others:
-            found = found[np.isin(found, queries)]
-        return found
+        return _scoring.holders_of_all(self.queries_of, terms[:, None])
 
     def rows_like(self, row: int) -> Int64s:
         """Return the rows that hold all terms of a row."""
-        query, ptr = self._row_query[row], self._row_ptr
-        queries = self.queries_with(np.unique(self._terms[self._query_ptr[query] : self._query_ptr[query + 1]]))
-        return np.concatenate([self._rows[:0], *(self._rows[ptr[each] : ptr[each + 1]] for each in queries)])
+        terms = self._tokens.query_terms.row(int(self._tokens.row_query[row]))
+        return self._rows_of.take(self.queries_with(terms)).values
 
 
-def _in_groups(combinations: Combinations, groups: Groups) -> Int64s:
+def _in_groups(texts: pl.Series, groups: Groups) -> Int64s:
     """Return how many members may have all of each combination: of each group as many as have its rarest term there."""
     held = _scoring.group_holders(groups).with_columns(pl.col("n").round().cast(pl.Int64))
-    words = _as_items(combinations.texts).str.split(" ").list.unique()
+    words = _as_items(texts).str.split(" ").list.unique()
     wanted = pl.DataFrame({"place": np.arange(len(words)), "size": words.list.len(), "term": words}).explode("term")
     together = wanted.join(held, on="term").group_by("place", "size", "group").agg(n=pl.col("n").min(), found=pl.len())
     whole = together.filter(pl.col("found") == pl.col("size")).group_by("place").agg(pl.col("n").sum())
@@ -287,9 +259,9 @@ def _in_groups(combinations: Combinations, groups: Groups) -> Int64s:
     return seen
 
 
-def _as_whole_queries(combinations: Combinations, counted: pl.DataFrame) -> Int64s:
+def _as_whole_queries(texts: pl.Series, counted: pl.DataFrame) -> Int64s:
     """Look the queries up, whole and in normal form, in a frame of query and count."""
-    wanted = pl.DataFrame({"query": normalise(combinations.texts)})
+    wanted = pl.DataFrame({"query": normalise(texts)})
     known = counted.select(pl.col("query"), pl.col("count").cast(pl.Int64))
     found = wanted.join(known, on="query", how="left", maintain_order="left")["count"]
     return np.asarray(found.fill_null(0).to_numpy(), np.int64)
@@ -302,30 +274,17 @@ def _as_items(texts: pl.Series) -> pl.Series:
 
 def _n_distinct(tokens: Tokens) -> Int64s:
     """Count the distinct terms of each query."""
-    return n_distinct(*tokens.query_terms)
+    return tokens.query_terms.to_series().list.n_unique().to_numpy()
 
 
-@njit(cache=True, nogil=True)
-def n_distinct(ptr: Int64s, values: Int32s) -> Int64s:
-    """Count the distinct values of each of some short rows."""
-    n = np.zeros(len(ptr) - 1, np.int64)
-    for row in range(len(n)):
-        for i in range(ptr[row], ptr[row + 1]):
-            is_new = True
-            for j in range(ptr[row], i):
-                is_new = is_new and values[j] != values[i]
-            n[row] += is_new
-    return n
-
-
-def planted(log: QueryLog, *, combinations: Combinations, n_each: int, rng: np.random.Generator) -> QueryLog:
+def planted(log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.random.Generator) -> QueryLog:
     """Return the log with `n_each` invented users for each combination, who ask it once.
 
     Their rows are like the row of the combination in all else: its time, its URL, and what other columns there are.
     """
-    more = combinations.take(np.repeat(np.arange(len(combinations.rows)), n_each))
-    users = _new_ids(log.frame["user"], n=len(more.rows), rng=rng)
-    new = log.frame[pl.Series(more.rows)].with_columns(user=users, query=more.texts.cast(pl.String))
+    more = combinations[np.repeat(np.arange(combinations.height), n_each)]
+    users = _new_ids(log.frame["user"], n=more.height, rng=rng)
+    new = log.frame[more["row"]].with_columns(user=users, query=more["text"])
     return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
-from queryveil.data import Bools, Float32s, Int32s, Int64s
+from queryveil.data import Float32s, Int32s, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
+from queryveil.settings import setting
 from queryveil.text.tokens import Tokens, encode, hash_tokens, tokenize
 
 _FURTHEST = 5
@@ -22,11 +23,10 @@ _BANDS = tuple(2**i for i in range(13))
 _PEOPLE_AT_ONCE = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class TokenCounts:
-    """The most used terms of a log, and how many people use each in which way.
+    """The most used terms of a log, and how many people use each in which way; `user` numbers the user of each row.
 
-    - `terms`: the terms.
+    - `terms`: the `n_terms` most used terms; ties are drawn.
     - `n_people`: the number of people.
     - `uses`: the people who use each at all, alone, with one, two or more others, in the first and in the last place.
     - `bands`: the people who use each beside a term of each band.
@@ -34,77 +34,53 @@ class TokenCounts:
     - `apart`: the people who use any two in different queries.
     """
 
-    terms: pl.Series
-    n_people: int
-    uses: Float32s
-    bands: Float32s
-    together: Float32s
-    apart: Float32s
-
-    @classmethod
-    def of(cls, tokens: Tokens, *, user: Int32s, n_terms: int, rng: np.random.Generator) -> "TokenCounts":
-        """Count the `n_terms` most used terms of a log; `user` numbers the user of each row. Ties are drawn."""
-        occurrences = _Occurrences(tokens, user)
-        vocabulary = occurrences.vocabulary
-        holders = np.unique(occurrences.user * max(1, len(vocabulary)) + occurrences.term)
-        holder, term = holders // max(1, len(vocabulary)), holders % max(1, len(vocabulary))
-        support = np.bincount(term, minlength=len(vocabulary))
+    def __init__(self, tokens: Tokens, *, user: Int32s, n_terms: int, rng: np.random.Generator) -> None:
+        found, vocabulary = _occurrences(tokens, user), tokens.vocabulary
+        holders = found.select("user", "term").unique().sort("user")
+        support = np.bincount(holders["term"].to_numpy(), minlength=len(vocabulary))
         order = np.lexsort((rng.random(len(vocabulary)), -support))
         rank = np.empty(len(vocabulary), np.int64)
         rank[order] = np.arange(len(vocabulary))
+        found = found.with_columns(rank=rank[found["term"].to_numpy()])
         n = min(n_terms, len(vocabulary))
-        bands, together = _neighbours(occurrences, rank, support, n=n)
-        among = _in_histories(holder, rank[term], n_people=occurrences.n_people, n=n)
-        return cls(
-            terms=vocabulary.gather(order[:n]),
-            n_people=occurrences.n_people,
-            uses=_uses(occurrences, rank, n=n),
-            bands=bands,
-            together=together,
-            apart=np.maximum(0, among - together),
-        )
+        self.terms, self.n_people = vocabulary.gather(order[:n]), int(user.max(initial=-1)) + 1
+        self.uses = _uses(found, n=n)
+        self.bands, self.together = _neighbours(found, support, n=n)
+        people, ranks = holders["user"].to_numpy(), rank[holders["term"].to_numpy()]
+        self.apart = np.maximum(0, _in_histories(people, ranks, n_people=self.n_people, n=n) - self.together)
 
 
-class _Occurrences:
-    """Every term of every query, a query once for each person who asked it."""
-
-    def __init__(self, tokens: Tokens, user: Int32s) -> None:
-        n_queries = max(1, len(tokens.queries))
-        asked = np.unique(user.astype(np.int64) * n_queries + tokens.row_query)
-        query = asked % n_queries
-        terms = tokens.query_terms.take(query)
-        self.vocabulary, self.n_people = tokens.vocabulary, int(user.max(initial=-1)) + 1
-        self.asked, self.place = terms.row_of_entry, terms.place_in_row
-        self.length: Int64s = terms.lengths[self.asked]
-        self.user: Int64s = (asked // n_queries)[self.asked]
-        self.term: Int64s = terms.values.astype(np.int64)
+def _occurrences(tokens: Tokens, user: Int32s) -> pl.DataFrame:
+    """Return every `term` of every query, a query once for each `user` who `asked` it, its `place` and the `length`."""
+    n_queries = max(1, len(tokens.queries))
+    asked = np.unique(user.astype(np.int64) * n_queries + tokens.row_query)
+    asker, query = np.divmod(asked, n_queries)
+    terms = tokens.query_terms.take(query)
+    row, place = terms.row_of_entry, terms.place_in_row
+    columns = {"user": asker[row], "asked": row, "place": place, "length": terms.lengths[row], "term": terms.values}
+    return pl.DataFrame(columns)
 
 
-def _uses(occurrences: _Occurrences, rank: Int64s, *, n: int) -> Float32s:
-    place, length = occurrences.place, occurrences.length
-    is_top = rank[occurrences.term] < n
-    longer = length > 1
-    kinds = (length > 0, length == 1, length == 2, length == 3, length > 3, longer & (place == 0))
-    columns = [_people(occurrences, rank, is_top & kind, n=n) for kind in (*kinds, longer & (place == length - 1))]
-    return np.stack(columns, axis=1).astype(np.float32)
+def _uses(found: pl.DataFrame, *, n: int) -> Float32s:
+    """Count the people behind the occurrences of each of the first terms, in each of the ways to use it."""
+    place, length, longer = pl.col("place"), pl.col("length"), pl.col("length") > 1
+    by_length = (length > 0, length == 1, length == 2, length == 3, length > 3)
+    kinds = enumerate((*by_length, longer & (place == 0), longer & (place == length - 1)))
+    top = found.filter(pl.col("rank") < n).group_by("rank")
+    people = top.agg(pl.col("user").filter(kind).n_unique().alias(str(i)) for i, kind in kinds)
+    return people.sort("rank").drop("rank").to_numpy().astype(np.float32)
 
 
-def _people(occurrences: _Occurrences, rank: Int64s, chosen: Bools, *, n: int) -> Int64s:
-    """Count the people behind some occurrences of each term."""
-    pairs = np.unique(occurrences.user[chosen] * max(1, n) + rank[occurrences.term[chosen]])
-    return np.bincount(pairs % max(1, n), minlength=n)
-
-
-def _neighbours(occurrences: _Occurrences, rank: Int64s, support: Int64s, *, n: int) -> tuple[Float32s, Float32s]:
+def _neighbours(found: pl.DataFrame, support: Int64s, *, n: int) -> tuple[Float32s, Float32s]:
     """Count the people who use each term beside one of each band, and beside each other."""
-    n_terms = max(1, len(rank))
-    parts = []
+    n_terms, parts = max(1, len(support)), []
+    user, asked, rank = (found[name].to_numpy() for name in ("user", "asked", "rank"))
     for distance in range(1, _FURTHEST + 1):
-        left = np.flatnonzero(occurrences.asked[:-distance] == occurrences.asked[distance:])
+        left = np.flatnonzero(asked[:-distance] == asked[distance:])
         for one, other in ((left, left + distance), (left + distance, left)):
-            top, beside = rank[occurrences.term[one]], rank[occurrences.term[other]]
+            top, beside = rank[one], rank[other]
             chosen = (top < n) & (top != beside)
-            parts.append((occurrences.user[one[chosen]] * max(1, n) + top[chosen]) * n_terms + beside[chosen])
+            parts.append((user[one[chosen]] * max(1, n) + top[chosen]) * n_terms + beside[chosen])
     pairs = np.unique(np.concatenate(parts))
     top, beside = pairs // n_terms % max(1, n), pairs % n_terms
     # What one person alone uses is a band of its own, whatever its rank.
@@ -230,7 +206,10 @@ class TokenInversion(Seeker):
     ('token_inversion', 'token_rank')
     """
 
-    n_targets: int = 500
+    knows = "a log of the same kind by other people"
+    what = "hashed terms"
+
+    n_targets: int = setting(500, at_least=1, help="The number of hashes.")
     only_rank: bool = False
 
     @property
@@ -247,11 +226,10 @@ class TokenInversion(Seeker):
         return None
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Match hashes with public terms, and count the targets that are matched rightly."""
         log, key = auxiliary.public or pair.log, auxiliary.key or b""
         rng = generator(self.seed)
-        hashed = TokenCounts.of(pair.release_tokens, user=pair.candidate, n_terms=self.n_targets, rng=rng)
-        public = TokenCounts.of(
+        hashed = TokenCounts(pair.release_tokens, user=pair.candidate, n_terms=self.n_targets, rng=rng)
+        public = TokenCounts(
             tokenize(log.frame["query"], by_blanks=log.terms_are_items),
             user=encode(log.frame["user"])[0],
             n_terms=round(_MORE_PUBLIC * self.n_targets),
@@ -266,11 +244,4 @@ class TokenInversion(Seeker):
         top = public.terms.head(len(hashed.terms))
         # The same term for every hash is right once, if any of them is that term.
         n_by_chance = int(top.is_in(true.drop_nulls().implode()).any())
-        return Exposure(
-            attacker=self.name,
-            knows="a log of the same kind by other people",
-            what="hashed terms",
-            n_targets=len(hashed.terms),
-            n_found=int(right.sum()),
-            n_by_chance=n_by_chance,
-        )
+        return self.exposure(n_targets=len(hashed.terms), n_found=int(right.sum()), n_by_chance=n_by_chance)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker, Surest
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker
 from queryveil.data import Bools, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -124,20 +124,14 @@ class Vanity(Seeker):
         return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Look up each person of the directory, and count those who are found."""
-        directory = self._directory(pair, auxiliary)
+        people = _found(self._directory(pair, auxiliary), pair)
         source = "a directory of people" if auxiliary.people else "a phone book"
-        people = _found(directory, pair)
-        found = people["chance"].to_numpy()
-        return Exposure(
-            attacker=self.name,
-            knows=f"{source}: names and towns",
-            what="people",
-            n_targets=people.height,
-            n_found=round(float(found.sum())),
+        return self.people_found(
+            people["chance"].to_numpy(),
+            confidence=people["is_named"].cast(pl.Float64).to_numpy(),
             # Anybody may be in the directory.
             n_by_chance=_scoring.found_by_chance(pair, users=people["user"].to_numpy()),
-            surest=Surest.of(found, confidence=people["is_named"].cast(pl.Float64).to_numpy()),
+            knows=f"{source}: names and towns",
         )
 
     def _directory(self, pair: Pair, auxiliary: AuxiliaryData) -> Sequence[Entry]:

@@ -1,56 +1,18 @@
 """Check that the manifest of a dp release is consistent, matches the release, and reveals nothing else."""
 
-import json
 import re
 from collections.abc import Iterator
 from math import isclose
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
-
+from queryveil.checks._statements import n_odd_settings, n_overlooked
 from queryveil.checks.verdict import Witness, in_units
 from queryveil.data import Layout, QueryLog, Tallies
 from queryveil.formats import extension
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.release import DataFile, Ids, Manifest, TimeDetail
 
-
-class _Keyed(list[tuple[str, Any]]):
-    """The keys and values of an object, each as often as it stands there."""
-
-
-def n_overlooked(text: bytes, manifest: Manifest) -> int:
-    """Count the keys in the text of a manifest that were not read, and those that stand there twice."""
-    try:
-        said = json.loads(text, object_pairs_hook=_Keyed)
-    except (ValueError, RecursionError):
-        # The manifest itself was read, so it is in something else that Python finds no sense.
-        return 1
-    return _n_more(said, msgspec.to_builtins(manifest))
-
-
-def _n_more(said: Any, read: Any) -> int:
-    """Count what stands in JSON beyond what was read of it.
-
-    >>> _n_more(_Keyed([("k", 2), ("who", "me"), ("k", 3)]), {"k": 3})
-    2
-    """
-    if isinstance(said, _Keyed) and isinstance(read, dict):
-        known = [(key, value) for key, value in said if key in read]
-        twice = len(known) - len(dict(known))
-        return len(said) - len(known) + twice + sum(_n_more(value, read[key]) for key, value in known)
-    if isinstance(said, list) and isinstance(read, list | tuple):
-        # Of a list that stands there twice only the last was read.
-        return sum(_n_more(one, other) for one, other in zip(said, read, strict=False))
-    return 0
-
-
-_SETTINGS = frozenset(
-    ("epsilon", "delta", "max_queries", "mechanism", "rounds", "choose", "clicks", "max_clicks", "bot_threshold")
-)
-_MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
-_CHOICES = ("random", "frequent")
-_MOST_ITEMS, _ROUNDING = 1000, 1e-9
+_ROUNDING = 1e-9
 _MADE_UP = "synthesized"
 _VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp", "pyspark"))
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc)\d{1,3})?(\.post\d{1,3})?(\.dev\d{1,4})?(\+[a-z0-9.]{0,20})?")
@@ -96,34 +58,19 @@ def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
         columns.time is not TimeDetail.DROP,
     ]
     odd += [name not in _VERSIONED or not _VERSION.fullmatch(text) for name, text in manifest.versions.items()]
-    n_unheard_of = len([*_odd_settings(manifest, data), *_odd_files(manifest, data)])
-    return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd_warnings + sum(odd) + n_unheard_of
+    odd += [isinstance(data, Tallies) and _MADE_UP in manifest.parameters, *_odd_files(manifest, data)]
+    n_odd = n_odd_warnings + n_odd_settings(manifest) + sum(odd)
+    return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd
 
 
-def _odd_settings(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[str]:
-    known = _SETTINGS if isinstance(data, Tallies) else _SETTINGS | {_MADE_UP}
-    for name, value in manifest.parameters.items():
-        is_number = value is None or isinstance(value, int | float)
-        is_usual = {
-            "mechanism": value in _MECHANISMS,
-            "choose": value in _CHOICES,
-            _MADE_UP: value is True,
-            "clicks": type(value) in (int, float) and 0 <= value < 1,  # type: ignore[operator]
-            "max_clicks": type(value) is int and 1 <= value <= _MOST_ITEMS,
-            "bot_threshold": value is None or (type(value) is int and value >= 1),
-        }
-        if name not in known or not is_usual.get(name, is_number):
-            yield name
-
-
-def _odd_files(manifest: Manifest, data: Tallies | QueryLog) -> Iterator[str]:
-    """Files are named and described as all of their kind are; made-up rows have none for clicks."""
-    made_up = isinstance(data, QueryLog)
-    names = {role: role for role in data.columns} if made_up else {}
-    if manifest.data is not None and manifest.data != _usual(manifest.data, "log" if made_up else "queries", names):
-        yield "data"
-    if manifest.clicks is not None and (made_up or manifest.clicks != _usual(manifest.clicks, "clicks", {})):
-        yield "clicks"
+def _odd_files(manifest: Manifest, data: Tallies | QueryLog) -> tuple[bool, bool]:
+    """Return whether the files are not named and described as all of their kind are; made-up rows have no clicks."""
+    file, clicks, is_made_up = manifest.data, manifest.clicks, isinstance(data, QueryLog)
+    names = {role: role for role in data.columns} if is_made_up else {}
+    return (
+        file is not None and file != _usual(file, "log" if is_made_up else "queries", names),
+        clicks is not None and (is_made_up or clicks != _usual(clicks, "clicks", {})),
+    )
 
 
 def _usual(file: DataFile, kind: Literal["log", "queries", "clicks"], names: dict[str, str]) -> DataFile:

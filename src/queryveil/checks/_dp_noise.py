@@ -5,6 +5,7 @@ leaves with a chance q. The others are there either way, and one higher with the
 large that the noise is seen as it is. The delta at an epsilon is the largest over all j, and over who is the likelier.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,7 @@ class Gaussian:
             return 0.0
         if self.scale > _LARGE:
             return _normal_above((value - 0.5) / self.scale)
-        return float(_gaussian(self.scale, 1).at(_upwards(value, self.scale)).sum())
+        return float(_gaussian_chances(_upwards(value, self.scale), scale=self.scale, n=1).sum())
 
     def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
         """Return the delta of n counts at an epsilon; by symmetry it is the same either way.
@@ -66,7 +67,7 @@ class Gaussian:
             return _normal_above(away - apart / 2) - exp(min(epsilon, 700.0)) * _normal_above(away + apart / 2)
         sums = _upwards(first, reach)
         loss = (2 * sums + n) / (2 * self.scale**2)
-        chances = _gaussian(self.scale, n).at(sums)
+        chances = _gaussian_chances(sums, scale=self.scale, n=n)
         return float((chances * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
 
 
@@ -79,35 +80,23 @@ def _upwards(first: int, reach: float) -> Floats:
     return np.arange(first, max(first, 0) + int(_FAR * reach) + 40, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Density:
-    """Chances of whole numbers: a table around 0, or where there is none, the density of a normal distribution."""
-
-    scale: float
-    table: Floats | None
-
-    def at(self, values: Floats) -> Floats:
-        if self.table is None:
-            found: Floats = np.exp(-(values**2) / (2 * self.scale**2)) / (self.scale * sqrt(2 * pi))
-            return found
-        places = values.astype(np.int64) + self.table.size // 2
-        inside = (places >= 0) & (places < self.table.size)
-        return np.where(inside, self.table[np.clip(places, 0, self.table.size - 1)], 0.0)
-
-
-def _gaussian(scale: float, n: int) -> _Density:
-    """Return the chances of a sum of n discrete Gaussians."""
+def _gaussian_chances(values: Floats, *, scale: float, n: int) -> Floats:
+    """Return the chances that the sum of n discrete Gaussians is each of these whole numbers."""
+    reach = scale * sqrt(n)
     if scale >= _SMOOTH:
-        return _Density(scale=scale * sqrt(n), table=None)
-    reach = int(2 * _FAR * scale) + 40
-    one = np.exp(-(np.arange(-reach, reach + 1, dtype=np.float64) ** 2) / (2 * scale**2))
-    one /= one.sum()
-    table, power, left = np.ones(1), one, n
+        density: Floats = np.exp(-(values**2) / (2 * reach**2)) / (reach * sqrt(2 * pi))
+        return density
+    far = int(2 * _FAR * scale) + 40
+    power = np.exp(-(np.arange(-far, far + 1, dtype=np.float64) ** 2) / (2 * scale**2))
+    power /= power.sum()
+    table, left = np.ones(1), n
     while left:
         if left % 2:
-            table = _trimmed(np.convolve(table, power), reach=2 * _FAR * scale * sqrt(n) + 40)
-        power, left = _trimmed(np.convolve(power, power), reach=2 * _FAR * scale * sqrt(n) + 40), left // 2
-    return _Density(scale=scale, table=table)
+            table = _trimmed(np.convolve(table, power), reach=2 * _FAR * reach + 40)
+        power, left = _trimmed(np.convolve(power, power), reach=2 * _FAR * reach + 40), left // 2
+    places = values.astype(np.int64) + table.size // 2
+    inside = (places >= 0) & (places < table.size)
+    return np.where(inside, table[np.clip(places, 0, table.size - 1)], 0.0)
 
 
 def _trimmed(table: Floats, *, reach: float) -> Floats:
@@ -231,8 +220,10 @@ def is_known(noise: Noise) -> bool:
     )
 
 
-def delta_of(noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
-    """Return the smallest delta that the noise keeps at an epsilon.
+def delta_of(
+    noise: Noise, *, epsilon: float, stated: float | None = None, bare: Gaussian | Geometric | None = None
+) -> float:
+    """Return the smallest delta that the noise keeps at an epsilon; `bare` is the noise by itself, if it is known.
 
     Where one is `stated` it need only be known whether that is exceeded: what is given is then no more than the delta,
     and above the stated one if and only if the delta is.
@@ -242,11 +233,7 @@ def delta_of(noise: Noise, *, epsilon: float, stated: float | None = None) -> fl
     >>> f"{delta_of(laplace, epsilon=1.0):.3g}"
     '4.49e-06'
     """
-    return largest_delta(bare_noise(noise), noise, epsilon=epsilon, stated=stated)
-
-
-def largest_delta(bare: Gaussian | Geometric, noise: Noise, *, epsilon: float, stated: float | None = None) -> float:
-    """Return `delta_of` for noise that by itself is `bare`."""
+    bare = bare or bare_noise(noise)
     new = bare.at_least(noise.threshold - noise.least)
     if new >= 1:
         return 1.0
@@ -279,13 +266,10 @@ def _largest(bound: Callable[[int, int], float], first: int, last: int, *, found
 
 def most_of(noise: Noise) -> int:
     """Return the largest value that the noise can be expected to have in any release: its top, or 1 in 1e12."""
-    bare, low, high = bare_noise(noise), 0, ceil(_FARTHEST * noise.scale) + 1
     if noise.top is not None:
         return noise.top
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if bare.at_least(middle) >= _NEVER else (low, middle)
-    return low
+    bare, values = bare_noise(noise), range(ceil(_FARTHEST * noise.scale) + 1)
+    return bisect_left(values, True, key=lambda value: bare.at_least(value) < _NEVER) - 1
 
 
 def bare_noise(noise: Noise) -> Gaussian | Geometric:

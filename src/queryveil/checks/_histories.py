@@ -83,43 +83,43 @@ class Histories:
     word_of_item: Ints
     history_of_row: Ints
 
-    @property
-    def n_not_empty(self) -> int:
-        """The number of histories with at least one term."""
-        return int(np.count_nonzero(np.diff(self.starts) > 1))
-
     def witness(self, items: Sequence[int], *, place: int, support: int, needed: int, kind: Kind) -> Witness:
         """Return a witness with the first rows in which the user of the history around `place` has the items."""
         history = np.searchsorted(self.starts, place, side="right") - 1
-        missing = {str(self.words[int(self.word_of_item[item])]) for item in items}
+        numbers = {int(self.word_of_item[item]) for item in items}
+        missing = {str(self.words[number]) for number in numbers if number < len(self.words)}
         found: list[tuple[int, int]] = []
-        for row in np.flatnonzero(self.history_of_row == history):
+        rows_of_user = np.flatnonzero(self.history_of_row == history)
+        if len(missing) < len(items):
+            moments = np.unique(self.log.frame["time"].drop_nulls().to_physical().to_numpy())
+            held = self.log.frame["time"].to_physical().gather(rows_of_user)
+            for number in sorted(numbers)[len(missing) :]:
+                found.append((int(rows_of_user[held.index_of(moments[number - len(self.words)]) or 0]) + 1, 0))
+        for row in rows_of_user:
+            if not missing:
+                break
             terms = terms_of(self.log.frame["query"][int(row)], items=self.by_blanks)
             for position, term in enumerate(terms, start=1):
                 if term in missing:
                     missing.remove(term)
                     found.append((int(row) + 1, position))
-            if not missing:
-                break
-        rows, positions = zip(*found, strict=True)
+        rows, positions = zip(*sorted(found), strict=True)
         return Witness(kind=kind, size=len(items), support=support, needed=needed, rows=rows, positions=positions)
 
 
-def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False) -> Histories:
-    """Return the histories of each user, or of each user and window."""
+def read_histories(
+    log: QueryLog, *, windows: pl.Series | None = None, by_blanks: bool = False, with_times: bool = False
+) -> Histories:
+    """Return the histories of each user, or of each user and window; with times, these are items as terms are."""
     queries, (history_of_row, window) = number(log.frame["query"]), _owners(log, windows)
     tokens = tokenise(queries.distinct, items=by_blanks)
     n_words = len(tokens.words)
-    starts, terms = gather_histories(
-        history_of_row.astype(np.uint32),
-        queries.codes.astype(np.uint32),
-        tokens.starts,
-        tokens.terms,
-        window.size,
-        n_words,
-    )
+    owner, query = history_of_row.astype(np.uint32), queries.codes.astype(np.uint32)
+    starts, terms = gather_histories(owner, query, tokens.starts, tokens.terms, window.size, n_words)
+    if with_times:
+        starts, terms = _with_times(starts, terms, history_of_row, log.frame["time"], n_words=n_words)
     if windows is None:
-        items, word_of_item = terms, np.arange(n_words)
+        items, word_of_item = terms, np.arange(max(n_words, int(terms.max(initial=-1)) + 1))
     else:
         keys = np.repeat(window, np.diff(starts)) * n_words + terms
         distinct, items = np.unique(keys, return_inverse=True)
@@ -146,6 +146,20 @@ def read_histories(log: QueryLog, *, windows: pl.Series | None = None, by_blanks
         word_of_item=word_of_item[rare_first],
         history_of_row=history_of_row,
     )
+
+
+def _with_times(
+    starts: Ints, terms: Ints, history_of_row: Ints, times: pl.Series, *, n_words: int
+) -> tuple[Ints, Ints]:
+    """Return the histories with the distinct times of their rows, numbered behind the words; no time is no item."""
+    there = times.is_not_null().to_numpy()
+    _, number_of_time = np.unique(times.drop_nulls().to_physical().to_numpy(), return_inverse=True)
+    n_items = n_words + int(number_of_time.max(initial=-1)) + 1
+    timed = np.unique(history_of_row[there] * n_items + n_words + number_of_time)
+    owner = np.concatenate([np.repeat(np.arange(starts.size - 1), np.diff(starts)), timed // max(1, n_items)])
+    items = np.concatenate([terms, timed % max(1, n_items)])
+    order = np.argsort(owner, kind="stable")
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=starts.size - 1))]), items[order]
 
 
 def _owners(log: QueryLog, windows: pl.Series | None) -> tuple[Ints, Ints]:

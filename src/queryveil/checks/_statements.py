@@ -5,6 +5,7 @@ whose rules are stricter. Of a method that is not one of ours, names of settings
 its own.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 
 from queryveil import guarantees
+from queryveil.checks.verdict import count
 from queryveil.data import ROLES, Format
 from queryveil.errors import printable
 from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
@@ -33,18 +35,28 @@ def _one_of(*values: object) -> _Fits:
     return lambda value: any(value == each and type(value) is type(each) for each in values)
 
 
-_YES_OR_NO = _one_of(True, False)
+def _is_number_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _yes_or_no(*names: str) -> dict[str, _Fits]:
+    return dict.fromkeys(names, _one_of(True, False))
+
+
 _BOTS = {"bot_threshold": _whole(1, or_none=True)}
 _UNIT = {"unit": _one_of("user", "query")}
-_SOURCE = _one_of("wordnet", "own")
+_TAXONOMY = {"taxonomy": _one_of("wordnet", "own")}
+_WINDOW: dict[str, _Fits] = {"window": lambda value: value is None or isinstance(value, str)}
+_TARGETS = ("log_size", "users", "bid", "clicks", "impressions", "revenue", "random", "fis")
+_MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
     "km": {
         "k": _whole(2),
         "m": _whole(1, or_none=True),
-        "target": _one_of("log_size", "users", "bid", "clicks", "impressions", "revenue", "random", "fis"),
-        "restore": _YES_OR_NO,
+        "target": _one_of(*_TARGETS),
         "taxonomy": _one_of(None, "wordnet", "own"),
-        "window": lambda value: value is None or isinstance(value, str),
+        **_yes_or_no("restore"),
+        **_WINDOW,
         **_BOTS,
     },
     "kdelta": {
@@ -52,49 +64,48 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "delta": _number(0, 1),
         "mode": _one_of("exact", "paper"),
         "max_distance": lambda value: _number(0, 1)(value) and value < 1,
-        "additions": _YES_OR_NO,
-        "same_texts": _YES_OR_NO,
         "centroids": _one_of("best", "paper"),
-        "min_cluster_users": _whole(1),
-        "min_query_users": _whole(1),
+        **dict.fromkeys(("min_cluster_users", "min_query_users"), _whole(1)),
+        **_yes_or_no("additions", "same_texts"),
         **_BOTS,
     },
     "plink": {
         "p": _number(0, 1),
         "a": _whole(0, 3),
-        "strict": _YES_OR_NO,
         "weights": _one_of("binary", "count", "tfidf", "given"),
         "representative": _one_of("centroid", "union"),
         "aversion": _number(0, 100),
-        "taxonomy": _SOURCE,
         "items": _one_of(True),
+        **_yes_or_no("strict"),
+        **_TAXONOMY,
         **_BOTS,
     },
-    "clump": {
-        "k": _whole(2),
-        "r": _whole(1),
-        "distinct": _YES_OR_NO,
-        "dedupe": _YES_OR_NO,
-        "paper": _YES_OR_NO,
-        "taxonomy": _SOURCE,
-        **_UNIT,
-    },
-    "partition": {"k": _whole(2), "taxonomy": _SOURCE, **_UNIT},
+    "clump": {"k": _whole(2), "r": _whole(1), **_yes_or_no("distinct", "dedupe", "paper"), **_TAXONOMY, **_UNIT},
+    "partition": {"k": _whole(2), **_TAXONOMY, **_UNIT},
     "swap": {
-        "k": _whole(2),
-        "l": _whole(2),
+        **dict.fromkeys(("k", "l"), _whole(2)),
         "growth": _number(1),
-        "max_pool": _whole(1),
+        **dict.fromkeys(("max_pool", "min_query_users"), _whole(1)),
         "repeats": _one_of("once", "all"),
-        "min_query_users": _whole(1),
-        "window": lambda value: value is None or isinstance(value, str),
-        "first_window": _whole(0),
-        "last_window": _whole(0),
+        **_yes_or_no("shrink"),
+        "max_wait": lambda value: value is None or isinstance(value, str),
+        **dict.fromkeys(("first_window", "last_window"), _whole(0)),
         "drain": _one_of("suppress", "release"),
         "unclassified": _one_of("pool", "drop"),
         "order": _one_of("time", "file"),
         "times": _one_of("of release"),
         "classifier": _one_of("evidence", "paper", "own tables"),
+        **_WINDOW,
+    },
+    "dp": {
+        # Whether these agree with the promise and the noise is checked in `checks._dp_manifest`.
+        **dict.fromkeys(("epsilon", "delta", "max_queries", "rounds"), _is_number_or_none),
+        "mechanism": _one_of(*_MECHANISMS),
+        "choose": _one_of("random", "frequent"),
+        "clicks": lambda value: _number(0, 1)(value) and value < 1,
+        "max_clicks": _whole(1, 1000),
+        "synthesized": _one_of(True),
+        **_BOTS,
     },
 }
 """The settings of each method, and whether a value is one that they can have."""
@@ -171,12 +182,46 @@ def _method(manifest: Manifest) -> Iterator[str]:
     expected = _PROMISES.get(manifest.method, type(manifest.promise))
     if not manifest.method or expected is not type(manifest.promise):
         yield f"{MANIFEST} names a method that makes another promise"
-    known = _SETTINGS.get(manifest.method)
-    if known is not None:
-        odd = [name for name, value in manifest.parameters.items() if name not in known or not known[name](value)]
-        if odd:
-            count = f"{len(odd)} setting{'' if len(odd) == 1 else 's'}"
-            yield f"{MANIFEST} has {count} that {manifest.method} does not have, or not with such a value"
+    if n_odd := n_odd_settings(manifest):
+        yield f"{MANIFEST} has {count(n_odd, 'setting')} that {manifest.method} does not have, or not with such a value"
+
+
+def n_odd_settings(manifest: Manifest) -> int:
+    """Count the settings that a method of ours does not have, or not with such a value."""
+    if manifest.method not in _SETTINGS:
+        return 0
+    known = _SETTINGS[manifest.method]
+    return sum(name not in known or not known[name](value) for name, value in manifest.parameters.items())
+
+
+class _Keyed(list[tuple[str, Any]]):
+    """The keys and values of an object, each as often as it stands there."""
+
+
+def n_overlooked(text: bytes, manifest: Manifest) -> int:
+    """Count the keys in the text of a manifest that were not read, and those that stand there twice."""
+    try:
+        said = json.loads(text, object_pairs_hook=_Keyed)
+    except (ValueError, RecursionError):
+        # The manifest itself was read, so it is in something else that Python finds no sense.
+        return 1
+    return _n_more(said, msgspec.to_builtins(manifest))
+
+
+def _n_more(said: Any, read: Any) -> int:
+    """Count what stands in JSON beyond what was read of it.
+
+    >>> _n_more(_Keyed([("k", 2), ("who", "me"), ("k", 3)]), {"k": 3})
+    2
+    """
+    if isinstance(said, _Keyed) and isinstance(read, dict):
+        known = [(key, value) for key, value in said if key in read]
+        twice = len(known) - len(dict(known))
+        return len(said) - len(known) + twice + sum(_n_more(value, read[key]) for key, value in known)
+    if isinstance(said, list) and isinstance(read, list | tuple):
+        # Of a list that stands there twice only the last was read.
+        return sum(_n_more(one, other) for one, other in zip(said, read, strict=False))
+    return 0
 
 
 def _amounts(manifest: Manifest) -> Iterator[str]:

@@ -81,11 +81,11 @@ def latest_arrivals(released: QueryLog, *, original: Arrivals) -> Ints:
     latest = np.full(released.n_rows, last, np.int64)
     if has_times(released, original=original) and original.time_unit is not None:
         unit = max(original.time_unit, FINEST)
-        came = original.frame.select(pl.col("time").dt.truncate(unit)).with_row_index("arrival")
-        came = came.drop_nulls("time").sort("time").with_columns(pl.col("arrival").cast(pl.Int64).cum_max())
-        left = released.frame.select(pl.col("time").dt.truncate(unit))["time"]
+        came = original.frame.select(step=_steps(original.frame["time"], unit)).with_row_index("arrival")
+        came = came.drop_nulls("step").sort("step").with_columns(pl.col("arrival").cast(pl.Int64).cum_max())
+        left = _steps(released.frame["time"], unit)
         known = left.is_not_null().to_numpy()
-        place = np.searchsorted(_micros(came["time"]), _micros(left.drop_nulls()), side="right")
+        place = np.searchsorted(came["step"].to_numpy(), left.drop_nulls().to_numpy(), side="right")
         latest[known] = np.concatenate([[-1], came["arrival"].to_numpy()])[place]
     return np.ascontiguousarray(np.minimum.accumulate(latest[::-1])[::-1]) if original.in_order else latest
 
@@ -97,8 +97,9 @@ def has_times(released: QueryLog, *, original: Arrivals) -> bool:
     return bool(released.frame["time"].is_not_null().any())
 
 
-def _micros(times: pl.Series) -> Ints:
-    return times.cast(pl.Datetime("us")).to_physical().to_numpy().astype(np.int64)
+def _steps(times: pl.Series, unit: timedelta) -> pl.Series:
+    """Return how many whole units of time lie between 1970 and each time."""
+    return times.cast(pl.Datetime("us")).to_physical() // (unit // timedelta(microseconds=1))
 
 
 _ID_LENGTH = 32
@@ -113,47 +114,38 @@ def arrivals_of(
     Events are ordered by time, those without one last, unless the parameter `order` says that file order was used. A
     log without times was shuffled first; then its release has no times either, and no order can be verified.
     """
-    manifest = release.manifest
-    parameters, columns = manifest.parameters, manifest.columns
-    chosen = classifier or _classifier(parameters.get("classifier"))
+    parameters, columns, rows = release.manifest.parameters, release.manifest.columns, release.log
+    # Rows of a stream are in the order of release; those of a file are shuffled.
+    is_stream = isinstance(release.promise, SwapAnonymity) and release.promise.remembered is not None
+    is_by_time = parameters.get("order", "file" if is_stream else "time") == "time"
+    kind = parameters.get("classifier")
+    if classifier is None and kind not in ("evidence", "paper"):
+        own = "--frequencies, --recommendations, --categories"
+        raise BadInput(f"this release was made with tables of your own: give them too ({own})")
     names = _check_ids(columns.ids, key)
     frame = log.frame.select(name for name in ("user", "query", "time") if name in log.columns)
-    if "time" in frame.columns and _is_by_time(release):
+    if "time" in frame.columns and is_by_time:
         frame = frame.sort("time", nulls_last=True, maintain_order=True)
     step("categories")
+    chosen = classifier or Classifier(kind=str(kind))
     frame = _events(frame, chosen, drops_unclassified=parameters.get("unclassified") == "drop")
-    rows = release.log
     if names is not None:
         frame = frame.with_columns(_keyed(frame["user"], names))
         rows = rows.with_frame(rows.frame.with_columns(_people(release, frame, names)))
-        _check_key(frame["user"], released=rows.frame["user"])
+        if rows.n_rows and not rows.frame["user"].is_in(frame["user"].unique().implode()).any():
+            raise BadInput(
+                "with this key no user of the release is found in the original; give the key it was made with"
+            )
     max_pool = parameters.get("max_pool")
     # A service dates rows by its own clock, which may be behind that of the events; and where events did not come by
     # time, the times of rows in no order do not say which left first.
-    tells_when = parameters.get("times") != "of release" and (_is_stream(release) or _is_by_time(release))
+    tells_when = parameters.get("times") != "of release" and (is_stream or is_by_time)
     return Arrivals(
         frame=frame,
-        time_unit=columns.time.unit if tells_when else None,
+        time_unit=release.time_step if tells_when else None,
         max_pool=max_pool if isinstance(max_pool, int) else None,
-        in_order=_is_stream(release),
+        in_order=is_stream,
         rows=rows,
-    )
-
-
-def _is_stream(release: Release) -> bool:
-    """Return whether rows are in the order of release, as on a stream; those of a file are shuffled."""
-    return isinstance(release.promise, SwapAnonymity) and release.promise.remembered is not None
-
-
-def _is_by_time(release: Release) -> bool:
-    return release.manifest.parameters.get("order", "file" if _is_stream(release) else "time") == "time"
-
-
-def _classifier(name: object) -> Classifier:
-    if name in ("evidence", "paper"):
-        return Classifier(kind=str(name))
-    raise BadInput(
-        "this release was made with tables of your own: give them too (--frequencies, --recommendations, --categories)"
     )
 
 
@@ -221,12 +213,6 @@ def _windows(release: Release, came: pl.DataFrame, *, length: int) -> pl.DataFra
     if "time" not in came.columns:
         return came.select("user", window=pl.lit(-1))
     return came.select("user", window=(pl.col("time").cast(pl.Datetime("us")).to_physical() // length).fill_null(-1))
-
-
-def _check_key(users: pl.Series, *, released: pl.Series) -> None:
-    """Raise if no user of the release is found under this key: it is another key, or another log."""
-    if len(released) and not released.is_in(users.unique().implode()).any():
-        raise BadInput("with this key no user of the release is found in the original; give the key it was made with")
 
 
 SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY, REPEATED_QUERY = 0, 1, 2, 3, 4

@@ -66,7 +66,7 @@ _FLAG = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now or not w
 _SAME = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now is wanted, allowed="yes or no")
 _WINDOW = _Key(read=_window, is_enough=_covers, allowed="12h, 1d, 7d, 2w or none", enough=" or a part of it")
 _KEYS: Mapping[str, Mapping[str, _Key]] = {
-    "km": {"k": _AT_LEAST, "m": _COUNT, "window": _WINDOW, "items": _SAME},
+    "km": {"k": _AT_LEAST, "m": _COUNT, "window": _WINDOW, "time_unit": _WINDOW, "items": _SAME},
     "transactions": {"k": _AT_LEAST},
     "kdelta": {
         "k": _AT_LEAST,

@@ -118,7 +118,7 @@ def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonom
     before, known = _counted(original, window=promise.window, by_blanks=by_blanks)
     totals = [(after.starts.size - 1, before.starts.size - 1), (log.n_rows, original.n_rows)]
     found = [Witness(kind="invented", support=now, needed=then) for now, then in totals if now > then]
-    more = _more(released, known)
+    n_totals, more = len(found), _more(released, known)
     if more.height and not by_blanks:
         # A sign that this Python does not know may be a separator to the method, so both readings must agree.
         _, other = _counted(without_unknown(original), window=promise.window, by_blanks=False)
@@ -127,8 +127,12 @@ def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonom
         more = more.filter(~accounted_for(more, before=before, tree=taxonomy))
     elif promise.items:
         more = more.filter(~(pl.col("term").str.starts_with("<") & pl.col("term").str.ends_with(">")))
-    terms = [_term_witness(row, after) for row in more.head(Verdict.N_KEPT).iter_rows(named=True)]
-    return len(found) + more.height, found + terms
+    for row in more.head(Verdict.N_KEPT).iter_rows(named=True):
+        what = "n_users" if row["n_users"] > row["n_users_before"] else "n_occurrences"
+        item, support, needed = row["item"], row[what], row[f"{what}_before"]
+        place = int(np.argmax(after.line == item))
+        found.append(after.witness([item], place=place, support=support, needed=needed, kind="invented"))
+    return n_totals + more.height, found
 
 
 def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
@@ -163,9 +167,3 @@ def _counted(log: QueryLog, *, window: str | None, by_blanks: bool) -> tuple[His
     item[histories.word_of_item] = np.arange(histories.support.size)
     columns = {"term": histories.words, "n_users": n_users, "n_occurrences": histories.n_occurrences, "item": item}
     return histories, pl.DataFrame(columns)
-
-
-def _term_witness(row: dict[str, int], histories: Histories) -> Witness:
-    what = "n_users" if row["n_users"] > row["n_users_before"] else "n_occurrences"
-    place, needed = int(np.argmax(histories.line == row["item"])), row[f"{what}_before"]
-    return histories.witness([row["item"]], place=place, support=row[what], needed=needed, kind="invented")

@@ -62,7 +62,7 @@ def verify(
     release = release if isinstance(release, Release) else read_release(release)
     faults = whole.faults_of(release) + ([] if expected is None else expected.faults(release.manifest))
     if signed_by is not None:
-        faults += _unsigned(release, signed_by)
+        faults += _signature_faults(release, signed_by)
     try:
         before = _read_original(original, release.promise)
         faults += _other_before(release, before)
@@ -92,21 +92,18 @@ def _read_original(original: Original | None, promise: guarantees.Guarantee) -> 
 
 def _other_before(release: Release, original: _Read | None) -> list[str]:
     """Return where the manifest states other sizes of the original than it has."""
-    if release.contents is None or release.promise.is_noisy or release.promise.promises_nothing:
+    promises_sizes = not (release.promise.is_noisy or release.promise.promises_nothing)
+    if release.contents is None or not promises_sizes or not isinstance(original, QueryLog | Profiles):
         return []
-    manifest = release.manifest
-    if isinstance(original, QueryLog):
-        # Of profiles that were made from this log only the people are the same.
-        n_rows = None if manifest.parameters.get("weights") == "given" else original.n_rows
-        n_others = None if n_rows is None else sum(name not in ROLES for name in original.columns)
-        return list(other_before(manifest, n_rows=n_rows, n_users=original.n_users, n_others=n_others))
-    if isinstance(original, Profiles):
-        n_rows = original.n_users if manifest.parameters.get("weights") == "given" else None
-        return list(other_before(manifest, n_rows=n_rows, n_users=original.n_users, n_others=None))
-    return []
+    # Of profiles and the log that they were made from only the people are the same.
+    is_same_kind = isinstance(original, Profiles) is (release.manifest.parameters.get("weights") == "given")
+    n_rows, n_others = (original.n_rows if is_same_kind else None), None
+    if is_same_kind and isinstance(original, QueryLog):
+        n_others = sum(name not in ROLES for name in original.columns)
+    return list(other_before(release.manifest, n_rows=n_rows, n_users=original.n_users, n_others=n_others))
 
 
-def _unsigned(release: Release, public: Path | str) -> list[str]:
+def _signature_faults(release: Release, public: Path | str) -> list[str]:
     if release.contents is None:
         raise BadInput("only a release that was read from its folder can be signed; save it, and sign the folder")
     from queryveil.release.signing import signature_fault  # noqa: PLC0415 - loads cryptography only where it is used
@@ -140,9 +137,8 @@ def _judged(
             verdict = plink.verify_linkability(release.groups, promise, original=original)
             if membership is None:
                 return verdict
-            n_other, others = plink.recounted(release.groups, _as_membership(membership), original=original)
-            notes = () if original is not None else (_NOT_RECOUNTED,)
-            return verdict.joined(witnesses=others, n_violations=n_other, notes=notes)
+            others = plink.recounted(release.groups, _as_membership(membership), original=original)
+            return verdict.joined(others, notes=() if original is not None else (_NOT_RECOUNTED,))
         case guarantees.SwapAnonymity() as promise:
             log = _as_log(original)
             if log is None:
@@ -182,7 +178,7 @@ def _verify_dp(release: Release, promise: guarantees.DifferentialPrivacy, *, ori
     told = claims_broken(manifest, data, text=None if release.contents is None else release.contents.manifest)
     notes = (SEEDED_NOISE,) if SEEDED_NOISE in manifest.warnings else ()
     verdict = dp.verify_dp(data, promise, noise=manifest.noise, original=original)
-    return verdict.joined(witnesses=told, n_violations=len(told), notes=notes)
+    return verdict.joined((len(told), told), notes=notes)
 
 
 def _verify_km(
@@ -195,9 +191,9 @@ def _verify_km(
     verdict = km.verify_km(data, promise, time_unit=unit)
     if original is None:
         return verdict
-    n_invented, witnesses = invented(release.log, original=original, promise=promise, taxonomy=taxonomy)
+    found = invented(release.log, original=original, promise=promise, taxonomy=taxonomy)
     has_nodes = promise.items and taxonomy is None and release.log.frame["query"].str.contains(_NODE).any()
-    return verdict.joined(witnesses=witnesses, n_violations=n_invented, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
+    return verdict.joined(found, notes=(_NODES_NOT_JUDGED,) if has_nodes else ())
 
 
 def judge(

@@ -1,14 +1,13 @@
 """Verify k-delta-anonymity of a log: equal shares of k users, and clusters of queries no wider than delta."""
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.checks.tokens import Floats, Ints, folded_all, number
+from queryveil.checks.tokens import Floats, Ints, folded_all, number, starts_of
 from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
@@ -41,11 +40,11 @@ def _counted(log: QueryLog) -> pl.DataFrame:
 
 @njit(cache=True)
 def far_pairs(
-    order: Ints, cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
+    cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Return per cluster the first two sets that are too far apart, and how many elements they share.
 
-    Cluster c has the sets `order[cluster_starts[c] : cluster_starts[c + 1]]`, ascending; set s has the elements
+    Cluster c has the sets from `cluster_starts[c]` up to `cluster_starts[c + 1]`; set s has the elements
     `elements[starts[s] : starts[s + 1]]`. Two sets with a union of u elements may differ in `allowed[u]` of them; two
     empty sets are too far apart. The first pair is the one with the smallest first set, then the smallest second
     one; -1 stands for a cluster that has none.
@@ -56,26 +55,22 @@ def far_pairs(
     sizes = np.diff(starts)
     marks, tally = np.full(n_elements, -1, np.int64), np.zeros(n_elements, np.int64)
     for cluster in range(n_clusters):
-        sets = order[cluster_starts[cluster] : cluster_starts[cluster + 1]]
-        if sets.size < 2:
-            continue
-        n_common = _n_in_all(sets, starts, elements, tally)
-        if _always_near(_two_largest(sizes, sets), n_common, allowed):
-            continue
-        a, b, shared = _first_far(sets, sizes, starts, elements, n_common, allowed, marks)
-        first[cluster], second[cluster], n_shared[cluster] = a, b, shared
+        begin, end = cluster_starts[cluster], cluster_starts[cluster + 1]
+        n_common = _n_in_all(elements[starts[begin] : starts[end]], end - begin, tally)
+        if not _always_near(2 * sizes[begin:end].max(), n_common, allowed):
+            found = _first_far(begin, end, sizes, starts, elements, n_common, allowed, marks)
+            first[cluster], second[cluster], n_shared[cluster] = found
     return first, second, n_shared
 
 
 @njit(cache=True)
 def _first_far(
-    sets: Ints, sizes: Ints, starts: Ints, elements: Ints, n_common: int, allowed: Ints, marks: Ints
+    begin: int, end: int, sizes: Ints, starts: Ints, elements: Ints, n_common: int, allowed: Ints, marks: Ints
 ) -> tuple[int, int, int]:
-    for i in range(sets.size - 1):
-        a = sets[i]
+    for a in range(begin, end - 1):
         for element in elements[starts[a] : starts[a + 1]]:
             marks[element] = a
-        for b in sets[i + 1 :]:
+        for b in range(a + 1, end):
             both = sizes[a] + sizes[b]
             if _always_near(both, n_common, allowed):
                 continue
@@ -98,31 +93,14 @@ def _always_near(both: int, n_common: int, allowed: Ints) -> bool:
 
 
 @njit(cache=True)
-def _n_in_all(sets: Ints, starts: Ints, elements: Ints, tally: Ints) -> int:
-    """Return the number of elements in every set; `tally` is all zero before and after."""
+def _n_in_all(elements: Ints, n_sets: int, tally: Ints) -> int:
+    """Return the number of elements that every set has; `tally` is all zero before and after."""
     n = 0
-    for one in sets:
-        for element in elements[starts[one] : starts[one + 1]]:
-            tally[element] += 1
-            if tally[element] == sets.size:
-                n += 1
-    for one in sets:
-        for element in elements[starts[one] : starts[one + 1]]:
-            tally[element] = 0
+    for element in elements:
+        tally[element] += 1
+        n += tally[element] == n_sets
+    tally[elements] = 0
     return n
-
-
-@njit(cache=True)
-def _two_largest(sizes: Ints, sets: Ints) -> int:
-    """Return the sum of the sizes of the two largest sets."""
-    largest, next_largest = 0, 0
-    for one in sets:
-        size = sizes[one]
-        if size > largest:
-            largest, next_largest = size, largest
-        elif size > next_largest:
-            next_largest = size
-    return largest + next_largest
 
 
 _TOLERANCE = Fraction(1, 10**12)
@@ -167,104 +145,63 @@ def urls_of(log: QueryLog) -> pl.Series:
     return urls.select(pl.when(pl.col("url").str.strip_chars() == "").then(pl.lit("")).otherwise("url")).to_series()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Objects:
-    """The rows of a log as numbers; users and queries are numbered by first appearance.
+def _numbered(log: QueryLog, *, clusters: str | None, with_times: bool) -> pl.DataFrame:
+    """Return the rows of a log (`row`, from 1) as numbers: `user`, `query` with its `cluster`, `url` and `time`.
 
-    - `user`, `query`, `url`: per row the number of its user, query and URL; URL 0 is no click.
-    - `n_urls`: the number of URLs, with that of no click.
-    - `time`: per row the number of its time, if users are promised the same days; 0 for all rows otherwise.
-    - `cluster_of`: the cluster of each query.
-    - `first_row`: the first row of each query, counted from 1.
+    Users and queries are numbered by first appearance. URL 0 is no click; all times are 0 unless users are promised the
+    same days.
     """
-
-    user: Ints
-    query: Ints
-    url: Ints
-    time: Ints
-    n_urls: int
-    cluster_of: Ints
-    first_row: Ints
-
-
-def _read_objects(log: QueryLog, *, clusters: str | None, with_times: bool) -> _Objects:
-    """Return the rows of a log with users, queries, URLs and clusters numbered, and times if they count."""
     queries = number(log.frame["query"])
     numbers = cluster_numbers(clusters, n_queries=len(queries.distinct))
     cluster_of = np.empty(len(numbers), np.int64)
     # Polars sorts by UTF-8 bytes, which is the order of code points.
     cluster_of[queries.distinct.arg_sort().to_numpy()] = number(pl.Series(numbers, dtype=pl.String)).codes
-    urls = number(pl.concat([pl.Series("url", [""]), urls_of(log).rename("url")]))
-    return _Objects(
-        user=number(log.frame["user"]).codes,
-        query=queries.codes,
-        url=urls.codes[1:],
-        time=_times_of(log) if with_times and "time" in log.columns else np.zeros(log.n_rows, np.int64),
-        n_urls=len(urls.distinct),
-        cluster_of=cluster_of,
-        first_row=first_rows(queries.codes),
-    )
+    has_times = with_times and "time" in log.columns
+    columns = {
+        "user": number(log.frame["user"]).codes,
+        "query": queries.codes,
+        "cluster": cluster_of[queries.codes],
+        "url": number(pl.concat([pl.Series("url", [""]), urls_of(log).rename("url")])).codes[1:],
+        "time": number(log.frame["time"]).codes if has_times else np.zeros(log.n_rows, np.int64),
+    }
+    return pl.DataFrame(columns).with_row_index("row", offset=1)
 
 
-def _times_of(log: QueryLog) -> Ints:
-    """Return a number for the time of each row, rows without one having one of their own."""
-    times = log.frame["time"].dt.epoch("us")
-    return np.unique(times.fill_null(np.iinfo(np.int64).min).to_numpy(), return_inverse=True)[1]
-
-
-def first_rows(codes: Ints) -> Ints:
-    """Return the first row, counted from 1, of each number; numbers are in order of first appearance.
-
-    >>> first_rows(np.array([0, 0, 1, 0, 2])).tolist()
-    [1, 3, 5]
-    """
-    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1)) + 1
-
-
-def _wide_clusters(objects: _Objects, *, delta: float) -> Found:
+def _wide_clusters(rows: pl.DataFrame, *, delta: float) -> Found:
     """Return the number and witnesses of clusters with two queries further apart than `delta`."""
-    limit = widest_allowed(delta)
-    n_queries = objects.cluster_of.size
-    if limit >= 1 or n_queries == 0:
+    limit, sets = widest_allowed(delta), _url_sets(rows)
+    if limit >= 1 or sets.height == 0:
         return 0, []
-    clicks = pl.Series(objects.query * objects.n_urls + objects.url).filter(pl.Series(objects.url > 0))
-    keys = clicks.unique().sort().to_numpy()
-    starts = np.searchsorted(keys, np.arange(n_queries + 1) * objects.n_urls)
-    n_in = np.bincount(objects.cluster_of)
-    most = 2 * int(np.diff(starts).max())
-    urls = keys % objects.n_urls
-    queries = _distinct(objects.cluster_of, starts, urls)
+    sizes = sets["urls"].list.len().fill_null(0).cast(pl.Int64).to_numpy()
     first, second, n_shared = far_pairs(
-        queries[np.argsort(objects.cluster_of[queries], kind="stable")],
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(objects.cluster_of[queries]))]),
-        starts,
-        urls,
-        objects.n_urls,
-        np.array([limit.numerator * n // limit.denominator for n in range(most + 1)], np.int64),
+        starts_of(sets["cluster"].rle().struct.field("len").to_numpy()),
+        starts_of(sizes),
+        sets["urls"].explode().drop_nulls().to_numpy(),
+        int(rows["url"].to_numpy().max()) + 1,
+        np.array([limit.numerator * n // limit.denominator for n in range(2 * int(sizes.max()) + 1)], np.int64),
     )
-    wide = np.flatnonzero(first >= 0)
-    first, second, n_shared = first[wide], second[wide], n_shared[wide]
-    sizes = np.diff(starts)
-    kept = np.lexsort((objects.first_row[first], n_shared, n_in[wide]))[: Verdict.N_KEPT]
-    return wide.size, [
-        Witness(
-            kind="wide_cluster",
-            size=int(n_in[wide[i]]),
-            support=int(n_shared[i]),
-            needed=int(sizes[first[i]] + sizes[second[i]] - n_shared[i]),
-            rows=(int(objects.first_row[first[i]]), int(objects.first_row[second[i]])),
-        )
-        for i in kept
-    ]
+    is_wide = first >= 0
+    first, second, n_shared = first[is_wide], second[is_wide], n_shared[is_wide]
+    wide = sets[first].select("size", "row", other_row=sets["row"][second])
+    counts = {"support": pl.Series(n_shared), "needed": pl.Series(sizes[first] + sizes[second] - n_shared)}
+    wide = wide.with_columns(rows=pl.concat_list("row", "other_row"), **counts)
+    return found_in(wide, kind="wide_cluster", by=["size", "support", "row"])
 
 
-def _distinct(cluster_of: Ints, starts: Ints, urls: Ints) -> Ints:
-    """Return the queries without those whose URLs an earlier query of the cluster has; all without URLs stay."""
-    sets = pl.Series(pa.LargeListArray.from_arrays(pa.array(starts), pa.array(urls)))
-    frame = pl.DataFrame({"cluster": cluster_of, "urls": sets}).with_row_index("query")
-    is_empty = pl.col("urls").list.len() == 0
-    distinct = frame.filter(~is_empty).unique(["cluster", "urls"], keep="first")["query"]
-    return pl.concat([distinct, frame.filter(is_empty)["query"]]).sort().to_numpy().astype(np.int64)
+def _url_sets(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the sets of URLs clicked for queries (`urls`, null for none), by `cluster` and first `row`.
+
+    Of the queries of a cluster with the same URLs the first stands for all; those without URLs all stay. `size` is the
+    number of queries of the cluster; those of one query are left out.
+    """
+    queries = rows.unique("query", keep="first", maintain_order=True).select("query", "cluster", "row")
+    queries = queries.with_columns(size=pl.len().over("cluster")).filter(pl.col("size") > 1)
+    clicks = rows.filter(pl.col("url") > 0).select("query", "url").join(queries, on="query", how="semi").unique()
+    urls = clicks.sort("query", "url").group_by("query", maintain_order=True).agg(urls="url")
+    queries = queries.join(urls, on="query", how="left", maintain_order="left")
+    is_empty = pl.col("urls").is_null()
+    distinct = queries.filter(~is_empty).unique(["cluster", "urls"], keep="first", maintain_order=True)
+    return pl.concat([distinct, queries.filter(is_empty)]).sort("cluster", "row")
 
 
 def verify_kdelta(
@@ -289,24 +226,21 @@ def verify_kdelta(
     'shares over 1 pair of cluster and URL are those of 1 user, 2 are needed (row 1)'
     """
     step("clusters")
-    objects = _read_objects(log, clusters=None if promise.same_texts else clusters, with_times=promise.same_days)
-    n_wide, wide = _wide_clusters(objects, delta=promise.delta)
+    rows = _numbered(log, clusters=None if promise.same_texts else clusters, with_times=promise.same_days)
+    found = [_wide_clusters(rows, delta=promise.delta)]
     step("shares")
-    n_rare, rare = _rare_shares(objects, k=promise.k, max_distance=promise.max_distance)
-    n_users = int(objects.user.max(initial=-1)) + 1
-    verdict = Verdict(promise=promise, n_users=n_users, n_checked_users=n_users)
-    verdict = verdict.joined(witnesses=[*wide, *rare], n_violations=n_wide + n_rare)
-    if original is None:
-        return verdict
-    step("original")
-    n_invented, invented = _invented_pairs(log, original=original, additions=additions)
-    return verdict.joined(witnesses=invented, n_violations=n_invented)
+    found.append(_rare_shares(rows, k=promise.k, max_distance=promise.max_distance))
+    if original is not None:
+        step("original")
+        found.append(_invented_pairs(log, original=original, additions=additions))
+    return Verdict(promise=promise, n_users=log.n_users, n_checked_users=log.n_users).joined(*found)
 
 
-def _rare_shares(objects: _Objects, *, k: int, max_distance: float) -> Found:
+def _rare_shares(rows: pl.DataFrame, *, k: int, max_distance: float) -> Found:
     """Return the number and witnesses of the distinct vectors of shares that fewer than k users have, or are near."""
     distinct = (
-        pl.DataFrame({"shares": _shares(objects), "row": first_rows(objects.user)})
+        rows.unique("user", keep="first", maintain_order=True)
+        .select("row", shares=_shares(rows))
         .group_by("shares")
         .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len().cast(pl.Int64))
     )
@@ -323,11 +257,11 @@ def _rare_shares(objects: _Objects, *, k: int, max_distance: float) -> Found:
 def _near_users(shares: pl.Series, n_users: Ints, *, k: int, max_distance: float) -> Ints:
     """Return how many users are at most `max_distance` from each vector, if those who have it are fewer than k."""
     pairs = shares.explode(empty_as_null=False).to_numpy().reshape(-1, 2)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(shares.list.len().to_numpy().astype(np.int64) // 2)])
+    starts = starts_of(shares.list.len().to_numpy() // 2)
     cells = np.unique(pairs[:, 0], return_inverse=True)[1]
     part = pairs[:, 1] / np.repeat(np.add.reduceat(pairs[:, 1], starts[:-1]), np.diff(starts))
     by_cell = np.argsort(cells, kind="stable")
-    cell_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(cells))])
+    cell_starts = starts_of(np.bincount(cells))
     owner = np.repeat(np.arange(shares.len()), np.diff(starts))
     limit = 1 - float(widest_allowed(max_distance))
     return count_near(starts, cells, part, n_users, k, cell_starts, owner[by_cell], part[by_cell], limit)
@@ -364,23 +298,23 @@ def count_near(
     return found
 
 
-def _shares(objects: _Objects) -> pl.Series:
+def _shares(rows: pl.DataFrame) -> pl.Series:
     """Return per user a list of cells, ascending, each followed by the number of the user's rows in it.
 
     Where days count, a cell on two days is two. The numbers are divided by their greatest common divisor: then they are
     equal if and only if the shares are.
     """
-    cell = objects.cluster_of[objects.query] * objects.n_urls + objects.url
-    cell = np.unique(cell, return_inverse=True)[1] * (int(objects.time.max(initial=0)) + 1) + objects.time
+    cluster, url, time = (rows[name].to_numpy() for name in ("cluster", "url", "time"))
+    cell = np.unique(cluster * (url.max(initial=0) + 1) + url, return_inverse=True)[1]
     counted = (
-        pl.DataFrame({"user": objects.user, "cell": cell})
+        rows.select("user", cell=pl.Series(cell * (time.max(initial=0) + 1) + time))
         .group_by("user", "cell")
         .agg(pl.len().cast(pl.Int64).alias("n"))
         .sort("user", "cell")
     )
     n = counted["n"].to_numpy()
     n_cells = np.bincount(counted["user"].to_numpy())
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_cells)])
+    starts = starts_of(n_cells)
     divisors = np.gcd.reduceat(n, starts[:-1]) if n.size else n
     pairs = np.column_stack([counted["cell"].to_numpy(), n // np.repeat(divisors, n_cells)]).ravel()
     return pl.Series(pa.LargeListArray.from_arrays(pa.array(2 * starts), pa.array(pairs)))

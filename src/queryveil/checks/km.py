@@ -10,7 +10,7 @@ import polars as pl
 
 from queryveil.checks._histories import Histories, read_histories
 from queryveil.checks.combinations import rare_combinations
-from queryveil.checks.tokens import Ints
+from queryveil.checks.tokens import Ints, starts_of
 from queryveil.checks.verdict import Found, Kind, Verdict, found_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
@@ -78,20 +78,19 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
     step("histories")
     blur = why_windows_blur(log, promise, time_unit=time_unit)
     windows = window_column(log, promise.window) if promise.window and not blur else None
-    histories = read_histories(log, windows=windows, by_blanks=promise.items)
+    with_times = promise.time_unit is not None and "time" in log.columns
+    histories = read_histories(log, windows=windows, by_blanks=promise.items, with_times=with_times)
     kind: Kind = "history" if promise.m is None else "combination"
     find = _rare_histories if promise.m is None else _smallest_rare
     n_rare, rarest = find(histories, promise)
-    verdict = Verdict(promise=promise, n_users=log.n_users, n_checked_users=histories.n_not_empty)
+    n_with_terms = int(np.count_nonzero(np.diff(histories.starts) > 1))
+    verdict = Verdict(promise=promise, n_users=log.n_users, n_checked_users=n_with_terms)
     witnesses = [
         histories.witness(items, place=place, support=support, needed=promise.k, kind=kind)
         for support, items, place in rarest
     ]
-    verdict = verdict.joined(witnesses=witnesses, n_violations=n_rare, notes=(blur,) if blur else ())
-    if windows is None:
-        return verdict
-    n_linked, linked = _linked_windows(log, windows)
-    return verdict.joined(witnesses=linked, n_violations=n_linked)
+    linked = [] if windows is None else [_linked_windows(log, windows)]
+    return verdict.joined((n_rare, witnesses), *linked, notes=(blur,) if blur else ())
 
 
 _Rare = tuple[int, tuple[int, ...], int]
@@ -103,11 +102,15 @@ _AllRare = tuple[int, list[_Rare]]
 def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _AllRare:
     """Return the combinations with fewer than k users, of the smallest size that has any."""
     longest = int(np.diff(histories.starts).max(initial=1)) - 1
-    found = _rare_items(histories, k=promise.k)
-    if found[0] or longest < 2:
+    support, line = histories.support, histories.line
+    n = int(np.count_nonzero(support < promise.k))
+    # Items are numbered by rising support, so the rarest come first.
+    rarest = range(min(n, Verdict.N_KEPT))
+    found: _AllRare = n, [(int(support[item]), (item,), int(np.argmax(line == item))) for item in rarest]
+    if n or longest < 2:
         return found
     # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
-    tails = np.argsort(histories.line, kind="stable")[histories.starts.size - 1 :] + 1
+    tails = np.argsort(line, kind="stable")[histories.starts.size - 1 :] + 1
     for size in range(2, min(promise.m or longest, longest) + 1):
         found = _rare_combinations(histories, tails, size=size, k=promise.k)
         if found[0]:
@@ -115,15 +118,8 @@ def _smallest_rare(histories: Histories, promise: KmAnonymity) -> _AllRare:
     return found
 
 
-def _rare_items(histories: Histories, *, k: int) -> _AllRare:
-    """Return the items with fewer than k users; items are numbered by rising support, so the rarest come first."""
-    n = int(np.count_nonzero(histories.support < k))
-    rarest = range(min(n, Verdict.N_KEPT))
-    return n, [(int(histories.support[item]), (item,), int(np.argmax(histories.line == item))) for item in rarest]
-
-
 def _rare_combinations(histories: Histories, tails: Ints, *, size: int, k: int) -> _AllRare:
-    tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(histories.support)])
+    tail_starts = starts_of(histories.support)
     n_steps = _N_STEPS if histories.line.size > _SMALL else 1
     n, rarest = 0, list[_Rare]()
     for i in range(n_steps):

@@ -1,7 +1,8 @@
 """Verify p-linkability of groups of profiles, as in the paper or strictly for every term."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -24,16 +25,26 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
     at_least = pl.col("holders").fill_null(1).clip(lower_bound=1) if strict else pl.lit(1)
     by_term = terms.with_columns(support=at_least.cast(pl.Int128)).group_by("term", maintain_order=True)
     released = by_term.agg(pl.col("support").sum(), pl.first("row", "position"))
-    more = _more(released, _holders(original))
-    if more.height and isinstance(original, QueryLog):
-        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
-        other = _more(released, _holders(without_unknown(original)))
-        more = more.join(other.select("term"), on="term", how="semi")
+    more = _in_both_readings(partial(_more, released), original, on=["term"])
     n, found = found_in(more, kind="invented_term", by=["support", "row", "position"])
     n_members = sum(groups.frame["members"].to_list())
     if n_members <= original.n_users:
         return n, found
     return n + 1, [Witness(kind="invented_members", support=n_members, needed=original.n_users), *found]
+
+
+def _in_both_readings(
+    find: Callable[[QueryLog | Profiles], pl.DataFrame], original: QueryLog | Profiles, *, on: list[str]
+) -> pl.DataFrame:
+    """Return what is found beside the original, however signs of a log are read that this Python does not know.
+
+    They may be separators to the method.
+    """
+    found = find(original)
+    if found.height and isinstance(original, QueryLog):
+        other = find(without_unknown(original))
+        return found.join(other.select(on), on=on, how="semi", nulls_equal=True)
+    return found
 
 
 def _numbered(groups: Groups) -> pl.DataFrame:
@@ -57,18 +68,17 @@ def _folded(terms: pl.DataFrame, *, any_case: bool) -> pl.DataFrame:
     return terms.with_columns(pl.col("term").map_elements(folded, return_dtype=pl.String)) if any_case else terms
 
 
-def _holders(original: QueryLog | Profiles) -> pl.DataFrame:
-    """Return for each `term` of the original the number of its holders (`needed`)."""
+def _more(released: pl.DataFrame, original: QueryLog | Profiles) -> pl.DataFrame:
+    """Return the terms with more holders (`support`) than in the original (`needed`)."""
     if isinstance(original, Profiles):
-        return _pairs(original).group_by("term").agg(needed=pl.len().cast(pl.Int128))
-    histories = read_histories(original, by_blanks=original.terms_are_items)
-    n_users = np.zeros(len(histories.words), np.int64)
-    n_users[histories.word_of_item] = histories.support
-    return pl.DataFrame({"term": histories.words, "needed": pl.Series(n_users).cast(pl.Int128)})
-
-
-def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    joined = released.join(before, on="term", how="left").with_columns(pl.col("needed").fill_null(0))
+        before = _pairs(original).group_by("term").agg(needed=pl.len())
+    else:
+        histories = read_histories(original, by_blanks=original.terms_are_items)
+        n_users = np.zeros(len(histories.words), np.int64)
+        n_users[histories.word_of_item] = histories.support
+        before = pl.DataFrame({"term": histories.words, "needed": n_users})
+    joined = released.join(before, on="term", how="left")
+    joined = joined.with_columns(pl.col("needed").cast(pl.Int128).fill_null(0))
     return joined.filter(pl.col("support") > pl.col("needed"))
 
 
@@ -92,16 +102,16 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
     frame, p = _numbered(groups), Fraction(str(promise.p))
     found = [_contradictions(frame, strict=promise.strict)]
     if promise.strict:
-        found += [_unproven(frame), _linked_terms(frame, p=p), _other_weights(frame)]
+        unproven = frame.filter(pl.col("holders").is_null())
+        found.append(_groups(unproven, kind="missing_holders", support=pl.lit(0), needed=pl.col("n_terms")))
+        found += [_linked_terms(frame, p=p), _other_weights(frame)]
     else:
         found.append(_linked_groups(frame, p=p))
     if original is not None:
         found.append(invented_terms(groups, original=original, strict=promise.strict))
     n_checked = sum(frame.filter(pl.col("n_terms") > 0)["members"].to_list())
     verdict = Verdict(promise=promise, n_users=sum(frame["members"].to_list()), n_checked_users=n_checked)
-    for n, witnesses in found:
-        verdict = verdict.joined(witnesses=witnesses, n_violations=n)
-    return verdict
+    return verdict.joined(*found)
 
 
 _MILLION = 1_000_000
@@ -139,7 +149,7 @@ def odd_weights(groups: Groups, parameters: Mapping[str, object]) -> pl.Series:
     weights, is_union = parameters.get("weights"), parameters.get("representative") == "union"
     rows = groups.frame.select("members", "size", "weights", "holders").iter_rows()
     if weights not in ("binary", "count") or parameters.get("strict"):
-        return pl.Series([False]).new_from_index(0, groups.n_groups)
+        return pl.repeat(False, groups.n_groups, eager=True)
     is_binary = weights == "binary"
     return pl.Series([_is_odd(*row, is_union=is_union, is_binary=is_binary) for row in rows], dtype=pl.Boolean)
 
@@ -160,10 +170,8 @@ def _is_odd(
     if any(weight > 1 + slack for weight in weights):
         return True
     # A share is that of a whole number of members, as far as six digits tell.
-    parts = [weight * members for weight in weights]
-    is_whole = all(
-        abs(part - round(part)) <= slack * members and part > 0.5 for part in parts if slack * members < 0.25
-    )
+    parts = [weight * members for weight in weights] if slack * members < 0.25 else []
+    is_whole = all(abs(part - round(part)) <= slack * members and part > 0.5 for part in parts)
     return not is_whole or abs(total - size) > n_all
 
 
@@ -177,45 +185,28 @@ def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | 
         raise BadInput("the membership file names a user twice; it is not the one of this release")
     counted = membership.group_by("group").agg(counted=pl.len().cast(pl.Int64))
     frame = _numbered(groups)
-    both = frame.join(counted, on="group", how="left").with_columns(pl.col("counted").fill_null(0))
-    found = [
-        Witness(kind="other_members", size=1, support=said, needed=there, rows=(row,))
-        for row, said, there in both.filter(pl.col("members") != pl.col("counted"))
-        .select("row", "members", "counted")
-        .iter_rows()
-    ]
+    both = frame.join(counted, on="group", how="left").with_columns(needed=pl.col("counted").fill_null(0))
+    other = both.filter(pl.col("members") != pl.col("needed")).select("row", "needed", support="members")
+    n, found = found_in(other, kind="other_members", by=["support", "row"])
     n_strangers = counted.join(frame, on="group", how="anti").height
     if n_strangers:
-        found.append(Witness(kind="other_members", support=0, needed=n_strangers))
+        n, found = n + 1, [*found, Witness(kind="other_members", support=0, needed=n_strangers)]
     if original is None:
-        return len(found), found
-    held = _holders_by_group(frame, membership, original)
-    if isinstance(original, QueryLog) and held:
-        # A sign that this Python does not know may be a separator to the method, so both readings must agree.
-        places = {
-            (each.rows, each.positions) for each in _holders_by_group(frame, membership, without_unknown(original))
-        }
-        held = [each for each in held if (each.rows, each.positions) in places]
-    return len(found) + len(held), [*found, *held]
+        return n, found
+    holders = _in_both_readings(partial(_other_holders, frame, membership), original, on=["row", "position"])
+    n_other, others = found_in(holders, kind="other_holders", by=["size", "support", "row", "position"])
+    return n + n_other, [*found, *others]
 
 
-def _holders_by_group(frame: pl.DataFrame, membership: pl.DataFrame, original: QueryLog | Profiles) -> list[Witness]:
-    """Return the terms, or groups, that state another number of holders than their members make."""
+def _other_holders(frame: pl.DataFrame, membership: pl.DataFrame, original: QueryLog | Profiles) -> pl.DataFrame:
+    """Return the terms that state another number of holders than their group has, and groups another size."""
     said = _by_term(frame, any_case=isinstance(original, Profiles))
-    held = _pairs(original).join(membership, on="user").group_by("group", "term").agg(n=pl.len().cast(pl.Int64))
-    both = said.join(held, on=["group", "term"], how="left").with_columns(pl.col("n").fill_null(0))
-    terms = both.filter(pl.col("holders") != pl.col("n")).sort("row", "position")
-    sums = both.filter(pl.col("holders").is_null()).group_by("row").agg(pl.col("size").first(), pl.col("n").sum())
-    return [
-        Witness(kind="other_holders", size=1, support=holders, needed=n, rows=(row,), positions=(position,))
-        for row, position, holders, n in terms.select("row", "position", "holders", "n").iter_rows()
-    ] + [
-        Witness(kind="other_holders", support=size, needed=n, rows=(row,))
-        for row, size, n in sums.filter(pl.col("size") != pl.col("n"))
-        .sort("row")
-        .select("row", "size", "n")
-        .iter_rows()
-    ]
+    held = _pairs(original).join(membership, on="user").group_by("group", "term").agg(needed=pl.len().cast(pl.Int64))
+    both = said.join(held, on=["group", "term"], how="left").with_columns(pl.col("needed").fill_null(0))
+    terms = both.select("row", "position", "needed", support="holders", size=pl.lit(1))
+    unstated = both.filter(pl.col("holders").is_null()).group_by("row")
+    sizes = unstated.agg(pl.col("needed").sum(), support=pl.col("size").first()).with_columns(size=pl.lit(0))
+    return pl.concat([terms, sizes], how="diagonal").filter(pl.col("support") != pl.col("needed"))
 
 
 def _pairs(original: QueryLog | Profiles) -> pl.DataFrame:
@@ -239,12 +230,6 @@ def _contradictions(frame: pl.DataFrame, *, strict: bool) -> Found:
         in_range = (holders.list.min() >= 1) & (holders.list.max() <= members)
         is_wrong |= ~(adds_up & in_range.fill_null(True)).fill_null(True)
     return _groups(frame.filter(is_wrong), kind="contradiction", support=pl.col("size"), needed=pl.col("n_terms"))
-
-
-def _unproven(frame: pl.DataFrame) -> Found:
-    """Return the groups that do not state how many members hold each term."""
-    unproven = frame.filter(pl.col("holders").is_null())
-    return _groups(unproven, kind="missing_holders", support=pl.lit(0), needed=pl.col("n_terms"))
 
 
 def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:

@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.checks import arrivals
 from queryveil.checks.arrivals import Arrivals
-from queryveil.checks.tokens import Codes, Ints, Numbered, folded_all, number
+from queryveil.checks.tokens import Codes, Ints, folded_all, number
 from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
@@ -30,13 +30,12 @@ def full_pools(n_left_over: Iterable[int], *, max_pool: int | None) -> tuple[str
     return (f"full pools have lost at least {events} had stayed",)
 
 
-def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Ints, remembered: int | None) -> Found:
+def own_queries(pairs: pl.Series, *, earliest: Ints, latest: Ints, remembered: int | None) -> Found:
     """Return rows whose user issued the query: ever, or certainly among the last `remembered` events before release.
 
-    `users` and `texts` number those of the arrivals, and then those of the rows.
+    `pairs` numbers the user and query of each arrival, and then of each row.
     """
-    n_came = users.codes.size - earliest.size
-    pairs = _pairs(users, _queries(texts))
+    n_came = len(pairs) - earliest.size
     issued = pl.DataFrame({"pair": pairs[:n_came], "arrival": np.arange(n_came)})
     rows = pl.DataFrame({"pair": pairs[n_came:], "earliest": earliest, "latest": latest})
     rows = rows.with_row_index("row", offset=1)
@@ -46,15 +45,6 @@ def own_queries(users: Numbered, texts: Numbered, *, earliest: Ints, latest: Int
         own = _certain(own, issued=issued, remembered=remembered)
     counted = own.join(issued.group_by("pair").agg(support=pl.len(), needed=pl.lit(0)), on="pair")
     return found_in(counted, kind="own_query", by=["support", "row"])
-
-
-def _queries(texts: Numbered) -> Ints:
-    """Return the numbers of texts, the same for texts that differ in how they are typed."""
-    return number(folded_all(texts.distinct)).codes[texts.codes]
-
-
-def _pairs(users: Numbered, queries: Ints) -> pl.Series:
-    return pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
 
 
 def repeats(pairs: pl.Series, *, remembered: int | None) -> np.ndarray:
@@ -135,9 +125,8 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
     already has as many rows of this category as queries of it; the text was released as often as it arrived, or the
     query, however typed, as often as it arrived without repeats and after enough others; or the user issued the query,
-    possibly with other
-    blanks, case or accents. On a stream the last counts only if it is certain: wherever between its earliest and latest
-    arrival the row was released, the query was among the remembered events.
+    however typed. On a stream the last counts only if it is certain: wherever between its earliest and latest arrival
+    the row was released, the query was among the remembered events.
 
     Which events were suppressed is not known. They are treated as if they had stayed, so no false violation is
     reported, but a pool that was full and lost events may have been smaller than it seems.
@@ -161,7 +150,7 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
         latest,
         numbers.n_pools,
         int(max(numbers.came[1].max(initial=-1), numbers.left[1].max(initial=-1))) + 1,
-        len(numbers.texts.distinct),
+        numbers.n_texts,
         promise.k,
         promise.l,
     )
@@ -170,23 +159,22 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     place = np.argsort(order)
     earliest, latest = earliest[place], latest[place]
     step("own queries")
-    users, texts, remembered = numbers.users, numbers.texts, promise.remembered
-    n_own, own = own_queries(users, texts, earliest=earliest, latest=latest, remembered=remembered)
+    own = own_queries(numbers.pairs, earliest=earliest, latest=latest, remembered=promise.remembered)
     verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=released.n_users)
     notes = _notes(released, original, numbers)
-    return verdict.joined(witnesses=[*_witnesses(broken), *own], n_violations=len(broken) + n_own, notes=notes)
+    return verdict.joined((len(broken), _witnesses(broken)), own, notes=notes)
 
 
 class _Numbers(NamedTuple):
-    """Arrivals and rows as the kernel takes them; `users` and `texts` number the arrivals, then the rows.
+    """Arrivals and rows as the kernel takes them; `pairs` numbers the user and query of both.
 
     Arrivals that never waited are in no pool, and of no member of one.
     """
 
     came: Codes
     left: Codes
-    users: Numbered
-    texts: Numbered
+    pairs: pl.Series
+    n_texts: int
     n_pools: int
 
 
@@ -201,27 +189,27 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     pool_of[texts.codes[:n_came][::-1]] = pools.codes[::-1]
     pool = np.concatenate([pools.codes, pool_of[texts.codes[n_came:]]])
     members = number(pl.Series(users.codes * (n_pools + 1) + pool + 1)).codes
-    queries = _queries(texts)
+    # Texts that differ in how they are typed are one query.
+    queries = number(folded_all(texts.distinct)).codes[texts.codes]
     both = np.vstack([pool, members, texts.codes, queries]).astype(np.int32)
     came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
-    pairs = _pairs(users, queries)[:n_came]
+    pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
     if promise.once:
-        came_codes[:2, repeats(pairs, remembered=promise.remembered)] = -1
-    is_rare = people_so_far(pairs, queries[:n_came]) < promise.fewest
+        came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
+    is_rare = people_so_far(pairs[:n_came], queries[:n_came]) < promise.fewest
     # Where the order of arrivals is not known, any of a text's askers may have waited.
     came_codes[0 if original.is_ordered else 3, is_rare] = -1
     came_codes[1, is_rare & original.is_ordered] = -1
-    return _Numbers(came_codes, left_codes, users, texts, n_pools)
+    return _Numbers(came_codes, left_codes, pairs, len(texts.distinct), n_pools)
 
 
 def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
     """Return notes on what could not be verified."""
     without_times = released.n_rows > 0 and not arrivals.has_times(released, original=original)
-    n_came, n_left = (
-        np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in (numbers.came[0], numbers.left[0])
-    )
-    n_over = n_came - n_left
-    return (*((NO_TIMES,) if without_times else ()), *full_pools(n_over.tolist(), max_pool=original.max_pool))
+    pools = (numbers.came[0], numbers.left[0])
+    n_came, n_left = (np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in pools)
+    lost = full_pools((n_came - n_left).tolist(), max_pool=original.max_pool)
+    return (NO_TIMES, *lost) if without_times else lost
 
 
 def _witnesses(broken: Ints) -> list[Witness]:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +96,11 @@ def number(values: pl.Series) -> Numbered:
     distinct = frame.unique(maintain_order=True).with_row_index("code")
     codes = frame.join(distinct, on="value", how="left", nulls_equal=True, maintain_order="left")["code"]
     return Numbered(codes=codes.to_numpy().astype(np.int64), distinct=distinct["value"])
+
+
+def starts_of(lengths: npt.NDArray[Any]) -> Ints:
+    """Return where each list begins if all stand one after another, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def _term_lists(queries: pl.Series, *, items: bool) -> Iterator[pl.Series]:

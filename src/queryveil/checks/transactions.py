@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil.checks.invented import Tree, counts_below, nodes_named, nodes_of
-from queryveil.checks.tokens import Bools, Ints, number
+from queryveil.checks.tokens import Ints, number, starts_of
 from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
 from queryveil.data import Transactions
 from queryveil.guarantees import TransactionAnonymity
@@ -62,9 +62,12 @@ def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> 
     then = _below(nodes_of(before["item"], tree=tree), before["n"].to_numpy(), tree=tree)
     at = inside.unique("node", keep="first", maintain_order=True)
     places = at["node"].to_numpy()
-    over = at.with_columns(support=pl.Series(now[places]), needed=pl.Series(then[places])).filter(
-        pl.Series(_lowest(now > then, tree=tree)[places])
-    )
+    is_over = now > then
+    # Of these the lowest, without a child that is one: each has an item of the release at itself.
+    above = tree.parent[np.flatnonzero(is_over)]
+    is_over[above[above >= 0]] = False
+    counts = at.with_columns(support=pl.Series(now[places]), needed=pl.Series(then[places]))
+    over = counts.filter(pl.Series(is_over[places]))
     columns = ["support", "needed", "row", "position"]
     return pl.concat([outside.select(columns), over.select(columns)])
 
@@ -73,14 +76,6 @@ def _below(nodes: Ints, n: Ints, *, tree: Tree) -> Ints:
     at = np.zeros(len(tree.parent), np.int64)
     np.add.at(at, nodes[nodes >= 0], n[nodes >= 0])
     return counts_below(at, tree=tree)
-
-
-def _lowest(is_over: Bools, *, tree: Tree) -> Bools:
-    """Keep the marked nodes without a marked child; each of them has an item of the release at itself."""
-    lowest = is_over.copy()
-    children = np.flatnonzero(is_over)
-    lowest[tree.parent[children[children > 0]]] = False
-    return lowest
 
 
 def verify_transactions(
@@ -108,14 +103,13 @@ def verify_transactions(
         .filter(pl.col("support") < promise.k)
         .select("rows", "support", size=pl.col("bag").list.len(), needed=pl.lit(promise.k))
     )
-    n_rare, witnesses = found_in(rare, kind="transaction", by=["size", "support", pl.col("rows").list.first()])
+    found = found_in(rare, kind="transaction", by=["size", "support", pl.col("rows").list.first()])
     n_checked = int((transactions.frame["items"].list.len() > 0).sum())
     verdict = Verdict(promise=promise, n_users=transactions.n_transactions, n_checked_users=n_checked)
-    verdict = verdict.joined(witnesses=witnesses, n_violations=n_rare)
     if original is None:
-        return verdict
-    n_more, more = ungrounded(transactions, original=original, taxonomy=taxonomy)
-    return verdict.joined(witnesses=more, n_violations=n_more, notes=(_NO_TAXONOMY,) if taxonomy is None else ())
+        return verdict.joined(found)
+    more = ungrounded(transactions, original=original, taxonomy=taxonomy)
+    return verdict.joined(found, more, notes=(_NO_TAXONOMY,) if taxonomy is None else ())
 
 
 def _bags(transactions: Transactions) -> pl.Series:
@@ -123,7 +117,7 @@ def _bags(transactions: Transactions) -> pl.Series:
     items = transactions.frame["items"]
     numbered = number(items.explode(empty_as_null=False))
     n_distinct = max(1, len(numbered.distinct))
-    starts = np.concatenate([[0], np.cumsum(items.list.len().to_numpy().astype(np.int64))])
+    starts = starts_of(items.list.len().to_numpy())
     # Sorted by row and then by item at once: Polars would sort every list for itself, which takes much longer.
     keys = np.repeat(np.arange(len(items)), np.diff(starts)) * n_distinct + numbered.codes
     keys.sort()

@@ -1,6 +1,6 @@
 """The result of verification: a verdict with witnesses that contain no text of the log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -56,7 +56,7 @@ class Witness:
     - `needed`: how many there must be, may be at most, or are in the original.
     - `rows`: data rows, counted from 1: for each term the first of the user's rows that holds it; the first row of each
       of two queries, or of each user; of groups of profiles the group; of noise the number of the part.
-    - `positions`: which term of each row is meant, counted from 1.
+    - `positions`: which term of each row is meant, counted from 1; 0 is its time.
 
     Where a manifest states noise, epsilons and deltas are in units of 1e-15.
     """
@@ -74,77 +74,85 @@ class Witness:
         >>> Witness(kind="small_count", size=1, support=3, needed=12, rows=(7,)).in_words()
         'a query left with a count of 3, and 12 is the least that may (row 7)'
         """
-        n, needed, row = self.support, self.needed, self.rows[0] if self.rows else 0
-        rows = f"row {row}" if len(set(self.rows)) == 1 else f"rows {_listed(self.rows)}"
+        shown = ", ".join(map(str, self.rows[:5])) + (", ..." if len(self.rows) > 5 else "")
+        rows = f"row {self.rows[0]}" if len(set(self.rows)) == 1 else f"rows {shown}"
         if not self.rows:
             rows = "counted on a cluster, which does not tell the rows"
-        are_needed = f"{needed} are needed ({rows})"
-        terms, members = count(self.size, "term"), count(self.size, "member")
-        members_stated, members_needed = count(n, "member"), count(needed, "member")
-        invented = f"a term ({rows})" if self.rows else "the log as a whole"
-        whole, now, before = "the release as a whole", f"{count(n, 'row')} of the release", f"{needed} in the original"
-        item = f"an item and what is below it ({rows})" if self.rows else whole
-        shared = f"share {n} of the {count(needed, 'URL')} clicked for them"
-        cells = f"{self.size:,} {'pair' if self.size == 1 else 'pairs'} of cluster and URL"
-        is_or_are = "is" if needed == 1 else "are"
-        behind = f"by {count(n, 'user')} of the original, {needed:,} {is_or_are} needed (row {row})"
-        least, most = f"{needed:,} is the least that may (row {row})", f"noise gives at most {needed:,} (row {row})"
-        there, allowed = f"{n * UNIT:.4g}", f"{needed * UNIT:.4g}"
-        clicks = f"no clicks, and the release has {count(n, 'count')} of such"
-        if needed:
-            clicks = "clicks, and the release has no counts of any"
-        sentences: dict[Kind, str] = {
-            "combination": f"a combination of {terms} is shared by {count(n, 'user')}, {are_needed}",
-            "history": f"a whole history of {terms} is shared by {count(n, 'user')}, {are_needed}",
-            "linked_windows": f"one user id stands in {count(n, 'window')} ({rows})",
-            "invented": f"{invented} has {n} users or rows in the release, the original {needed}",
-            "transaction": f"a bag of {count(self.size, 'item')} is held by {count(n, 'transaction')}, {are_needed}",
-            "invented_items": f"{item} has {count(n, 'item')}, the original {needed}",
-            "invented_transactions": f"{item} has {count(n, 'transaction')}, the original {needed}",
-            "wide_cluster": f"two queries of a cluster of {self.size:,} {shared} ({rows})",
-            "shares": f"shares over {cells} are those of {count(n, 'user')}, {are_needed}",
-            "near_shares": f"shares over {cells} are near those of {count(n, 'user')}, {are_needed}",
-            "invented_pair": f"a query with its URL stands in {now}, in {needed} before ({rows})",
-            "linked_group": f"the members of a group ({self.size:,}) bring in {count(n, 'term')}, {are_needed}",
-            "linked_term": f"a term of a group is held by {n} of its members, {needed} {is_or_are} allowed ({rows})",
-            "missing_holders": f"a group of {members} does not say how many hold each term ({rows})",
-            "other_weight": f"the weight of a term is not the share of its holders, {n} of {members_needed} ({rows})",
-            "contradiction": f"the counts of a group of {members} cannot all be true ({rows})",
-            "invented_members": f"{whole} has {count(n, 'member')}, the original {count(needed, 'user')}",
-            "invented_term": f"a term has at least {count(n, 'holder')} in the release, {before} ({rows})",
-            "other_members": f"a group states {members_stated}, {needed:,} in the membership file ({rows})",
-            "other_holders": f"a group states {count(n, 'holder')}, {needed:,} in the membership file ({rows})",
-            "own_query": f"a user was given a query of their own ({rows})",
-            "small_pool": f"a query left when at most {count(n, 'event')} waited, {are_needed}",
-            "few_users": f"a query left when at most {count(n, 'user')} waited, {are_needed}",
-            "surplus_row": f"a user was given {count(n, 'row')} of a category and had asked {needed} by then ({rows})",
-            "surplus_query": f"a text was released {count(n, 'time')} and issued {needed} by then ({rows})",
-            "repeated_query": f"a query was released {count(n, 'time')}, {needed} may be without repeats ({rows})",
-            "no_noise": "counts leave, and the manifest does not say what noise was added to them",
-            "odd_noise": f"part {row} of the noise has values that its mechanism cannot have",
-            "weak_noise": f"part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",
-            "parts_epsilon": f"the epsilons of all noise make {there}, and {allowed} is promised",
-            "parts_delta": f"the deltas of all noise make {there}, and {allowed} is promised",
-            "exact_count": f"the manifest tells of the log itself, without noise, in {count(n, 'place')}",
-            "small_count": f"a query left with a count of {n:,}, and {least}",
-            "small_click": f"a click left with a count of {n:,}, and {least}",
-            "untidy_query": f"a query is not in lower case with single blanks, which may mark a person (row {row})",
-            "stray_click": f"a click belongs to no query of the release (row {row})",
-            "unasked_query": f"a query was asked {behind}",
-            "unmade_click": f"a click was made {behind}",
-            "large_count": f"a query left with a count of {n:,}, and {most}",
-            "large_click": f"a click left with a count of {n:,}, and {most}",
-            "more_columns": f"rows of made-up users have {count(n, 'column')} that no count is about",
-            "odd_id": f"{count(n, 'id')} of made-up users are none of the numbers from 1 on",
-            "not_made_up": f"{count(n, 'row')} of users left, and the manifest does not say that all are made up",
-            "other_promise": f"the settings have {there} where {allowed} is promised",
-            "other_parts": f"the noise has {count(n, 'part')}, and the settings ask for {needed:,}",
-            "other_items": f"part {row} of the noise is for {count(n, 'count')} a person, not for {needed:,}",
-            "other_size": f"the manifest says {n:,} where the release has {needed:,} queries, rows or users",
-            "other_clicks": f"the settings ask for {clicks}",
-            "other_order": f"rows are not by count and text, in {count(n, 'place')}, which may tell of the log",
-        }
-        return sentences[self.kind]
+        clicks = f"no clicks, and the release has {count(self.support, 'count')} of such"
+        return _SENTENCES[self.kind].format(
+            size=_Number(self.size),
+            n=_Number(self.support),
+            needed=_Number(self.needed),
+            row=self.rows[0] if self.rows else 0,
+            rows=rows,
+            are_needed=f"{self.needed} are needed ({rows})",
+            term=f"a term ({rows})" if self.rows else "the log as a whole",
+            item=f"an item and what is below it ({rows})" if self.rows else "the release as a whole",
+            are="is" if self.needed == 1 else "are",
+            there=f"{self.support * UNIT:.4g}",
+            allowed=f"{self.needed * UNIT:.4g}",
+            clicks="clicks, and the release has no counts of any" if self.needed else clicks,
+        )
+
+
+class _Number(int):
+    """A number in a sentence: `{n:user}` is "1 user" or "1,000 users"."""
+
+    def __format__(self, spec: str) -> str:
+        return count(self, spec) if spec.isalpha() else super().__format__(spec)
+
+
+_SENTENCES: Mapping[Kind, str] = {
+    "combination": "a combination of {size:term} is shared by {n:user}, {are_needed}",
+    "history": "a whole history of {size:term} is shared by {n:user}, {are_needed}",
+    "linked_windows": "one user id stands in {n:window} ({rows})",
+    "invented": "{term} has {n} users or rows in the release, the original {needed}",
+    "transaction": "a bag of {size:item} is held by {n:transaction}, {are_needed}",
+    "invented_items": "{item} has {n:item}, the original {needed}",
+    "invented_transactions": "{item} has {n:transaction}, the original {needed}",
+    "wide_cluster": "two queries of a cluster of {size:,} share {n} of the {needed:URL} clicked for them ({rows})",
+    "shares": "shares over {size:pair} of cluster and URL are those of {n:user}, {are_needed}",
+    "near_shares": "shares over {size:pair} of cluster and URL are near those of {n:user}, {are_needed}",
+    "invented_pair": "a query with its URL stands in {n:row} of the release, in {needed} before ({rows})",
+    "linked_group": "the members of a group ({size:,}) bring in {n:term}, {are_needed}",
+    "linked_term": "a term of a group is held by {n} of its members, {needed} {are} allowed ({rows})",
+    "missing_holders": "a group of {size:member} does not say how many hold each term ({rows})",
+    "other_weight": "the weight of a term is not the share of its holders, {n} of {needed:member} ({rows})",
+    "contradiction": "the counts of a group of {size:member} cannot all be true ({rows})",
+    "invented_members": "the release as a whole has {n:member}, the original {needed:user}",
+    "invented_term": "a term has at least {n:holder} in the release, {needed} in the original ({rows})",
+    "other_members": "a group states {n:member}, {needed:,} in the membership file ({rows})",
+    "other_holders": "a group states {n:holder}, {needed:,} in the membership file ({rows})",
+    "own_query": "a user was given a query of their own ({rows})",
+    "small_pool": "a query left when at most {n:event} waited, {are_needed}",
+    "few_users": "a query left when at most {n:user} waited, {are_needed}",
+    "surplus_row": "a user was given {n:row} of a category and had asked {needed} by then ({rows})",
+    "surplus_query": "a text was released {n:time} and issued {needed} by then ({rows})",
+    "repeated_query": "a query was released {n:time}, {needed} may be without repeats ({rows})",
+    "no_noise": "counts leave, and the manifest does not say what noise was added to them",
+    "odd_noise": "part {row} of the noise has values that its mechanism cannot have",
+    "weak_noise": "part {row} of the noise has a delta of {there} at its epsilon, and {allowed} is stated",
+    "parts_epsilon": "the epsilons of all noise make {there}, and {allowed} is promised",
+    "parts_delta": "the deltas of all noise make {there}, and {allowed} is promised",
+    "exact_count": "the manifest tells of the log itself, without noise, in {n:place}",
+    "small_count": "a query left with a count of {n:,}, and {needed:,} is the least that may (row {row})",
+    "small_click": "a click left with a count of {n:,}, and {needed:,} is the least that may (row {row})",
+    "untidy_query": "a query is not in lower case with single blanks, which may mark a person (row {row})",
+    "stray_click": "a click belongs to no query of the release (row {row})",
+    "unasked_query": "a query was asked by {n:user} of the original, {needed:,} {are} needed (row {row})",
+    "unmade_click": "a click was made by {n:user} of the original, {needed:,} {are} needed (row {row})",
+    "large_count": "a query left with a count of {n:,}, and noise gives at most {needed:,} (row {row})",
+    "large_click": "a click left with a count of {n:,}, and noise gives at most {needed:,} (row {row})",
+    "more_columns": "rows of made-up users have {n:column} that no count is about",
+    "odd_id": "{n:id} of made-up users are none of the numbers from 1 on",
+    "not_made_up": "{n:row} of users left, and the manifest does not say that all are made up",
+    "other_promise": "the settings have {there} where {allowed} is promised",
+    "other_parts": "the noise has {n:part}, and the settings ask for {needed:,}",
+    "other_items": "part {row} of the noise is for {n:count} a person, not for {needed:,}",
+    "other_size": "the manifest says {n:,} where the release has {needed:,} queries, rows or users",
+    "other_clicks": "the settings ask for {clicks}",
+    "other_order": "rows are not by count and text, in {n:place}, which may tell of the log",
+}
 
 
 Found = tuple[int, list[Witness]]
@@ -188,12 +196,14 @@ class Verdict:
         found = (*self.faults, *faults)
         return replace(self, holds=self.holds and not found, faults=found, notes=(*self.notes, *notes))
 
-    def joined(self, *, witnesses: Iterable[Witness], n_violations: int, notes: Iterable[str] = ()) -> Self:
+    def joined(self, *found: Found, notes: Iterable[str] = ()) -> Self:
         """Return this verdict with further violations."""
+        n_violations = sum(n for n, _ in found)
+        witnesses = [*self.witnesses, *(witness for _, some in found for witness in some)]
         return replace(
             self,
             holds=self.holds and not n_violations,
-            witnesses=tuple(sorted([*self.witnesses, *witnesses])[: self.N_KEPT]),
+            witnesses=tuple(sorted(witnesses)[: self.N_KEPT]),
             n_violations=self.n_violations + n_violations,
             notes=(*self.notes, *notes),
         )
@@ -251,19 +261,19 @@ class Verdict:
             return [clicks[name][witness.rows[0] - 1] for name in ("query", "url")]
         if witness.kind in _ABOUT_QUERIES:
             return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
-        if witness.kind == "transaction":
-            return sorted(_terms_in(data, witness.rows[0], items=True))
         items = isinstance(self.promise, KmAnonymity) and self.promise.items
-        places = zip(witness.rows, witness.positions, strict=False)
-        return [_terms_in(data, row, items=items)[position - 1] for row, position in places]
 
+        def terms_in(row: int) -> list[str]:
+            if isinstance(data, QueryLog):
+                return terms_of(data.frame["query"][row - 1], items=items)
+            return list(data.frame["items" if isinstance(data, Transactions) else "terms"][row - 1])
 
-def _terms_in(data: QueryLog | Transactions | Groups | Tallies, row: int, *, items: bool) -> list[str]:
-    if not isinstance(data, QueryLog):
-        column = "items" if isinstance(data, Transactions) else "terms"
-        found: list[str] = data.frame[column][row - 1].to_list()
-        return found
-    return terms_of(data.frame["query"][row - 1], items=items)
+        if witness.kind == "transaction":
+            return sorted(terms_in(witness.rows[0]))
+        return [
+            terms_in(row)[place - 1] if place else str(data.frame["time"][row - 1])
+            for row, place in zip(witness.rows, witness.positions, strict=False)
+        ]
 
 
 def count(n: int, noun: str) -> str:
@@ -284,12 +294,7 @@ def found_in(frame: pl.DataFrame, *, kind: Kind, by: Sequence[str | pl.Expr]) ->
             support=each["support"],
             needed=each["needed"],
             rows=tuple(each["rows"]) if "rows" in each else (each["row"],),
-            positions=(each["position"],) if "position" in each else (),
+            positions=(each["position"],) if each.get("position") else (),
         )
         for each in first.iter_rows(named=True)
     ]
-
-
-def _listed(rows: tuple[int, ...]) -> str:
-    shown = ", ".join(str(row) for row in rows[:5])
-    return f"{shown}, ..." if len(rows) > 5 else shown

@@ -7,14 +7,13 @@ text or an id of a user.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import msgspec
 import polars as pl
 
-from queryveil.checks._dp_manifest import n_overlooked
-from queryveil.checks._statements import statements
+from queryveil.checks._statements import n_overlooked, statements
 from queryveil.checks.plink import odd_weights
 from queryveil.checks.texts import faults_of_texts
 from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
@@ -46,14 +45,19 @@ _METHODS: dict[str, tuple[str, ...]] = {
 
 def faults_of(release: Release) -> list[str]:
     """Return what is wrong with the release beside its promise; nothing is looked at of one that was not read."""
-    if release.contents is None or release.manifest.data is None:
+    data = release.manifest.data
+    if release.contents is None or data is None:
         return []
-    rules: tuple[Callable[[Release, DataFile], Iterator[str]], ...] = (_columns,)
-    if not isinstance(release.promise, DifferentialPrivacy):
+    found = [*faults_beside(release.contents, release.manifest), *_columns(release, data)]
+    if isinstance(release.promise, DifferentialPrivacy):
         # Noise has its own rules for the rest, which are stricter.
-        rules += (_times, _ids, _counts, _texts, _text_counts, _weights)
-    found = faults_beside(release.contents, release.manifest)
-    return found + [fault for rule in rules for fault in rule(release, release.manifest.data)]
+        return found
+    found += [fault for rule in (_times, _ids, _counts, _texts) for fault in rule(release, data)]
+    found += faults_of_texts(release.data, release.manifest)
+    if isinstance(release.data, Groups):
+        is_odd = odd_weights(release.data, release.manifest.parameters)
+        found += _rows(is_odd, f"{data.name}: weights do not agree with holders, members and size in")
+    return found
 
 
 def faults_beside(contents: Contents, manifest: Manifest) -> list[str]:
@@ -102,7 +106,11 @@ def _columns(release: Release, file: DataFile) -> Iterator[str]:
     if isinstance(release.data, QueryLog):
         frame = release.data.frame
         said, extra = faults_of_columns(release.contents, release.manifest, frame.columns, has_rows=frame.height > 0)
-        yield from [*said, *(_other_header(release.contents, release.manifest) if frame.height else ())]
+        yield from said
+        shape = release.contents.shapes.get(file.name)
+        # An AOL file need not have a header.
+        if frame.height and file.format is Format.AOL and shape and bool(shape.columns) is not file.has_header:
+            yield f"{MANIFEST} says of {_named(file.name)} that it has {'a' if file.has_header else 'no'} header"
         for name in extra:
             yield from _rows(frame[name].is_not_null(), f"{file.name}: column {name} should be empty, and is not in")
         return
@@ -128,9 +136,8 @@ def faults_of_columns(
     there = {name for name in columns if name in ROLES}
     if manifest.data.format in _FIXED:
         absent = sorted({*roles, *kept} - {*columns, "time"}) if has_rows else []
-        return [f"{file} has no column {_named(name)}, which {MANIFEST} states" for name in absent], sorted(
-            there - roles
-        )
+        said = [f"{file} has no column {_named(name)}, which {MANIFEST} states" for name in absent]
+        return said, sorted(there - roles)
     absent = sorted(role for role in contents.absent if role not in roles)
     # A file without rows need not tell its columns.
     compared = _compared(file, Counter(there), Counter(roles if has_rows else roles & there))
@@ -139,15 +146,6 @@ def faults_of_columns(
     named = Counter(_plain_name(name) for name in kept if name not in ROLES)
     more = _compared(file, others, named if has_rows else named & others)
     return [*(f"{file} has no column {name}, which {MANIFEST} names" for name in absent), *compared, *more], []
-
-
-def _other_header(contents: Contents, manifest: Manifest) -> Iterator[str]:
-    """Compare what is said of the header of an AOL file, which need not have one, with the file."""
-    data = manifest.data
-    if data is None or data.format is not Format.AOL or data.name not in contents.shapes:
-        return
-    if bool(contents.shapes[data.name].columns) is not data.has_header:
-        yield f"{MANIFEST} says of {_named(data.name)} that it has {'a' if data.has_header else 'no'} header"
 
 
 def _compared(file: str, there: Counter[str], expected: Counter[str]) -> Iterator[str]:
@@ -171,7 +169,7 @@ def finer_than(times: pl.Series, detail: TimeDetail, *, window: str | None = Non
     """
     seconds = {TimeDetail.DAY: 86_400, TimeDetail.SHARED: 86_400, TimeDetail.HOUR: 3_600}.get(detail)
     if seconds is None:
-        return pl.Series([False]).new_from_index(0, len(times))
+        return pl.repeat(False, len(times), eager=True)
     if detail is TimeDetail.SHARED and window is not None:
         seconds = parse_window(window) // timedelta(seconds=1)
     return (times.dt.epoch("us") % (seconds * 1_000_000) != 0).fill_null(value=False)
@@ -181,7 +179,8 @@ def _times(release: Release, file: DataFile) -> Iterator[str]:
     detail = release.manifest.columns.time
     if isinstance(release.data, QueryLog) and "time" in release.data.columns:
         said = f"{file.name}: times are finer than {MANIFEST} says ({detail}) in"
-        yield from _rows(finer_than(release.data.frame["time"], detail, window=release.promise.window), said)
+        window = release.promise.time_unit or release.promise.window
+        yield from _rows(finer_than(release.data.frame["time"], detail, window=window), said)
 
 
 def odd_ids(ids: pl.Series, kind: Ids, *, n_ids: int | None = None) -> pl.Series:
@@ -193,13 +192,11 @@ def odd_ids(ids: pl.Series, kind: Ids, *, n_ids: int | None = None) -> pl.Series
     [False, False, True, True]
     """
     if kind is Ids.KEEP:
-        return pl.Series([False]).new_from_index(0, len(ids))
+        return pl.repeat(False, len(ids), eager=True)
     if kind is Ids.KEYED:
         return ~ids.str.contains(_KEYED)
-    numbers = ids.cast(pl.Int64, strict=False)
-    is_number = (
-        (numbers.cast(pl.String) == ids) & (numbers >= 1) & (numbers <= (ids.n_unique() if n_ids is None else n_ids))
-    )
+    numbers, most = ids.cast(pl.Int64, strict=False), ids.n_unique() if n_ids is None else n_ids
+    is_number = (numbers.cast(pl.String) == ids) & numbers.is_between(1, most)
     return ~is_number.fill_null(value=False)
 
 
@@ -207,9 +204,8 @@ def _ids(release: Release, file: DataFile) -> Iterator[str]:
     data, kind = release.data, release.manifest.columns.ids
     if isinstance(data, QueryLog) and file.format is not Format.TRANSACTIONS:
         # A plain file of items has no ids but the numbers of its lines.
-        yield from _rows(
-            odd_ids(data.frame["user"], kind), f"{file.name}: user ids are not as {MANIFEST} says ({kind}) in"
-        )
+        said = f"{file.name}: user ids are not as {MANIFEST} says ({kind}) in"
+        yield from _rows(odd_ids(data.frame["user"], kind), said)
     elif isinstance(data, Transactions | Groups):
         ids = data.frame["id" if isinstance(data, Transactions) else "group"].cast(pl.String)
         is_odd = odd_ids(ids, Ids.FRESH) | ids.is_duplicated()
@@ -229,8 +225,7 @@ def _counts(release: Release, _: DataFile) -> Iterator[str]:
         n, n_said = data.n_transactions, manifest.counts.n_users_after
         n_users = min(n, n_said) if manifest.parameters.get("unit") == "query" else n
         yield from other_sizes(manifest, transaction=n, user=n_users)
-        n_items = int(data.frame["items"].list.len().sum())
-        yield from _other_measure(manifest, "average_length", n_items / max(1, n))
+        yield from _other_measure(manifest, "average_length", data.n_items / max(1, n))
 
 
 _ROUNDED = 0.001
@@ -261,14 +256,14 @@ def _settings(manifest: Manifest) -> Iterator[str]:
         return
     required = _METHODS.get(manifest.method, ())
     for name, promised in fields.items():
-        if name in parameters or name in required:
+        if name in parameters or name in required or (name == "window" and promised):
             said = parameters.get(name, "nothing")
             if name == "delta" and fields.get("same_texts") is True:
                 # Each text is a cluster of its own then, whatever was asked for.
                 said = 0.0
             if said != promised or isinstance(said, bool) is not isinstance(promised, bool):
                 yield f"{MANIFEST} promises {name}={promised}, and its settings say {_named(str(said))}"
-    is_of_days = isinstance(promise, KdeltaAnonymity) and promise.same_days
+    is_of_days = bool(promise.time_unit) or (isinstance(promise, KdeltaAnonymity) and promise.same_days)
     time = manifest.columns.time
     if (time is TimeDetail.SHARED and not (is_of_days or promise.window)) or (is_of_days and not time.is_covered):
         yield f"{MANIFEST} says of times that they are {time}, and promises something else of them"
@@ -281,7 +276,7 @@ def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
 
     By Python's tables of letters and by those of Polars: each may know letters that the other does not.
     """
-    nothing = pl.Series([False]).new_from_index(0, len(texts))
+    nothing = pl.repeat(False, len(texts), eager=True)
     if method == "token_hash":
         return ~texts.str.contains(_HASHES)
     if isinstance(promise, KmAnonymity):
@@ -304,24 +299,12 @@ def _texts(release: Release, file: DataFile) -> Iterator[str]:
         texts = number(data.frame["query"])
         yield from _rows(untidy(texts.distinct, promise, method=method).gather(texts.codes), said)
     elif isinstance(data, Groups) and release.manifest.parameters.get("items") is not True:
-        terms = data.frame["terms"].explode(empty_as_null=False)
-        rows = pl.int_range(0, data.n_groups, eager=True)
-        lists = pl.DataFrame({"row": rows, "n": data.frame["terms"].list.len()}).select(pl.col("row").repeat_by("n"))
-        group = lists["row"].explode(empty_as_null=False)
+        groups = data.frame.select("terms").with_row_index("row")
+        terms = groups.explode("terms", empty_as_null=False)
         # Written in two ways a term would be two, each held by half of those who have it.
-        is_double = pl.DataFrame({"row": group, "term": folded_all(terms)}).is_duplicated()
-        odd = group.filter(is_double | untidy(terms, promise, method=method))
-        yield from _rows(rows.is_in(odd.unique().implode()), said)
-
-
-def _text_counts(release: Release, _: DataFile) -> Iterator[str]:
-    yield from faults_of_texts(release.data, release.manifest)
-
-
-def _weights(release: Release, file: DataFile) -> Iterator[str]:
-    if isinstance(release.data, Groups):
-        is_odd = odd_weights(release.data, release.manifest.parameters)
-        yield from _rows(is_odd, f"{file.name}: weights do not agree with holders, members and size in")
+        is_double = terms.with_columns(folded_all(terms["terms"]).alias("terms")).is_duplicated()
+        odd = terms["row"].filter(is_double | untidy(terms["terms"], promise, method=method))
+        yield from _rows(groups["row"].is_in(odd.unique().implode()), said)
 
 
 def _rows(is_wrong: pl.Series, said: str) -> Iterator[str]:

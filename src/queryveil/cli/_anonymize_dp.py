@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from queryveil.cli import options
 from queryveil.cli._releases import print_manifest
@@ -80,9 +78,7 @@ def dp(
     output: options.Output,
     *,
     method: DpSettings,
-    synthesize: Annotated[
-        int | None, typer.Option(metavar="N", help="Release N made-up users by these counts.")
-    ] = None,
+    synthesize: int | None = setting(None, metavar="N", help="Release N made-up users by these counts."),
     paid: Budget,
     force: options.Force = False,
     reading: options.Reading,

@@ -100,8 +100,7 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
         }
         | ({"columns dropped": ", ".join(dropped)} if dropped else {})
     )
-    for warning in manifest.warnings:
-        echo(f"warning: {warning}", err=True)
+    echo(*(f"warning: {warning}" for warning in manifest.warnings), err=True)
     check = "" if manifest.promise.promises_nothing else f"; check it with: queryveil verify {folder}"
     if "://" in folder:
         # Only Spark reaches such a place.
@@ -113,10 +112,8 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
 
 def _noise(manifest: Manifest) -> dict[str, str]:
     """Return the noise of each round, and from which counts on queries were released."""
-    found = {}
-    for number, part in enumerate(manifest.noise, start=1):
-        spent = f"epsilon {part.epsilon:.4g}, delta {part.delta:.4g}"
-        found[f"noise {number}, {part.what}"] = (
-            f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} and more leave ({spent})"
-        )
-    return found
+    return {
+        f"noise {number}, {part.what}": f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} "
+        f"and more leave (epsilon {part.epsilon:.4g}, delta {part.delta:.4g})"
+        for number, part in enumerate(manifest.noise, start=1)
+    }

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -116,13 +116,8 @@ def plink(
     output: options.Output,
     *,
     method: settings.PlinkSettings,
-    membership: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write who is in which group here; private.")
-    ] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Texts to search: a folder or JSONL file."),
-    ] = None,
+    membership: Path | None = setting(None, metavar="FILE", help="Write who is in which group here; private."),
+    corpus: Path | None = setting(None, metavar="PATH", help="Texts to search: a folder or JSONL file."),
     force: options.Force = False,
     reading: options.PeopleReading,
     engine: options.Engine,

@@ -30,8 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(experiments.demo)
-app.command("synth")(logs.synth)
+app.command("demo")(with_options(experiments.demo))
+app.command("synth")(with_options(logs.synth))
 app.command("inspect")(with_options(logs.inspect))
 app.command("classify")(with_options(logs.classify))
 app.add_typer(anonymize.app, name="anonymize")

@@ -51,14 +51,12 @@ def compare(
     log: options.Log,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for figures; no release.")],
     *,
-    methods: Annotated[
-        str | None, typer.Option(metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given.")
-    ] = None,
-    plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Runs as TOML, in place of --methods.")] = None,
+    methods: str | None = setting(None, metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given."),
+    plan: Path | None = setting(None, metavar="FILE", help="Runs as TOML, in place of --methods."),
     judging: Judging,
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time; one per core.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a comparison.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Do again what DIR has already.")] = False,
+    jobs: int | None = setting(None, help="Runs at a time; one per core."),
+    seed: int | None = setting(None, help="Repeat a comparison."),
+    force: bool = setting(False, help="Do again what DIR has already."),
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
@@ -66,12 +64,9 @@ def compare(
     chosen = _plan(methods, plan)
     if jobs is not None and jobs < 1:
         raise BadParameter("jobs", jobs, allowed="1 or more")
-    n_jobs = jobs or os.cpu_count() or 1
     with progress_bar():
-        arguments = judging.read(reading)
-        found = queryveil.compare(
-            reading.read(log), chosen, folder=output, jobs=n_jobs, seed=seed, again=force, **arguments
-        )
+        arguments = judging.read(reading) | {"jobs": jobs or os.cpu_count() or 1, "seed": seed}
+        found = queryveil.compare(reading.read(log), chosen, folder=output, again=force, **arguments)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -95,26 +90,19 @@ def _plan(methods: str | None, plan: Path | None) -> Plan | None:
 
 def _print_comparison(found: Comparison, folder: Path) -> None:
     print_table(*found.table())
-    echo("", found.in_words())
-    for caution in found.cautions():
-        echo(caution)
+    echo("", found.in_words(), *found.cautions())
     if found.picked is not None:
         echo("", f"    {found.picked.command}", "")
-    for note in found.notes():
-        echo(f"note: {note}", err=True)
+    echo(*(f"note: {note}" for note in found.notes()), err=True)
     echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
-
-
-def _echo_text(text: str) -> None:
-    echo(*text.split("\n"))
 
 
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")] = Path(
         "queryveil-demo"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier demo left in DIR.")] = False,
-    users: Annotated[int, typer.Option(help="How many made-up users.")] = 4000,
+    force: bool = setting(False, help="Replace what an earlier demo left in DIR."),
+    users: int = setting(4000, help="How many made-up users."),
     as_json: options.Json = False,
 ) -> None:
     """Take a made-up log through everything, in two minutes."""
@@ -133,29 +121,29 @@ def _print_demo(done: Demo, folder: Path) -> None:
     before, after, promise = done.before, done.after, done.manifest.promise
     size = max(before.alone)
     counts = done.manifest.counts
-    _echo_text(
-        f"A made-up search log: {before.n_rows:,} queries of {before.n_users:,} people.\n"
-        f"\n"
+    echo(
+        f"A made-up search log: {before.n_rows:,} queries of {before.n_users:,} people.",
+        "",
         f"Before  {before.alone[size]:,} of {before.n_users:,} people stood alone: "
-        f"{size} of their own search terms were enough to pick them out.\n"
-        f"        {done.n_found_before} of {done.n_planted} people whose name and town we know were found.\n"
-        f"After   {after.alone[size]:,} of {after.n_users:,} people stand alone.\n"
-        f"        {done.n_found_after} of {done.n_planted} people whose name and town we know were found.\n"
-        f"\n"
-        f"Promise {promise.in_words()}\n"
-        f"Verdict {done.verdict.in_words()} (checked on the written files)\n"
+        f"{size} of their own search terms were enough to pick them out.",
+        f"        {done.n_found_before} of {done.n_planted} people whose name and town we know were found.",
+        f"After   {after.alone[size]:,} of {after.n_users:,} people stand alone.",
+        f"        {done.n_found_after} of {done.n_planted} people whose name and town we know were found.",
+        "",
+        f"Promise {promise.in_words()}",
+        f"Verdict {done.verdict.in_words()} (checked on the written files)",
         f"Cost    {counts.n_rows_after:,} of {counts.n_rows_before:,} queries and "
-        f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.\n"
-        f"\n"
-        f"All methods side by side: what each keeps, and how many people are found by 4 of their terms\n"
+        f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.",
+        "",
+        "All methods side by side: what each keeps, and how many people are found by 4 of their terms",
+        "",
     )
     print_table(*done.comparison.table())
-    _echo_text(
-        "\n".join(["", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out]) + "\n"
-        f"\n"
-        f"Look    {folder / 'release' / 'report.html'} (the report on the release)\n"
-        f"        {folder / 'comparison' / 'compare.html'} (the frontier between the methods)\n"
-        f"Next    queryveil inspect YOUR_LOG, then queryveil compare YOUR_LOG -o DIR"
+    echo("", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out, "")
+    echo(
+        f"Look    {folder / 'release' / 'report.html'} (the report on the release)",
+        f"        {folder / 'comparison' / 'compare.html'} (the frontier between the methods)",
+        "Next    queryveil inspect YOUR_LOG, then queryveil compare YOUR_LOG -o DIR",
     )
 
 
@@ -173,17 +161,15 @@ def reproduce(
         str | None, typer.Argument(metavar="[LOG]", help="Left out: a made-up log of the paper's shape.")
     ] = None,
     *,
-    users: Annotated[int | None, typer.Option(help="Users of the made-up log; left out: as many as the paper.")] = None,
-    values: Annotated[Path | None, typer.Option(metavar="FILE", help="Term values of LOG; left out: made up.")] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="What the plink figures search: a folder of .txt files, or JSON lines with text; left out: WordNet's "
-            "glosses.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 0,
+    users: int | None = setting(None, help="Users of the made-up log; left out: as many as the paper."),
+    values: Any = setting(None, metavar="FILE", help="Term values of LOG; left out: made up."),
+    corpus: Path | None = setting(
+        None,
+        metavar="PATH",
+        help="What the plink figures search: a folder of .txt files, or JSON lines with text; left out: WordNet's "
+        "glosses.",
+    ),
+    seed: int = setting(0, help="The same seed gives the same figures."),
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
@@ -195,7 +181,7 @@ def reproduce(
             name,
             reading.read(log) if log is not None else None,
             users=users,
-            values=options.read_values(values) if values else None,
+            values=values,
             corpus=read_corpus(corpus) if corpus else None,
             seed=seed,
         )
@@ -203,8 +189,7 @@ def reproduce(
         print_json(table)
         return
     print_table(table.columns, table.rows, title=table.title)
-    for note in table.notes:
-        echo(f"- {note}")
+    echo(*(f"- {note}" for note in table.notes))
 
 
 def warm_up(as_json: options.Json = False) -> None:

@@ -22,39 +22,23 @@ if TYPE_CHECKING:
 def verify(
     place: options.Place,
     *,
-    original: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The log or profiles it was made from: nothing may be invented.")
-    ] = None,
-    taxonomy: Annotated[
-        str | None, typer.Option(metavar="wordnet|FILE", help="The taxonomy it was made with, for --original.")
-    ] = None,
+    original: str | None = setting(
+        None, metavar="FILE", help="The log or profiles it was made from: nothing may be invented."
+    ),
+    taxonomy: str | None = setting(None, metavar="wordnet|FILE", help="The taxonomy it was made with, for --original."),
     key: options.Key = None,
     membership: options.Membership = None,
-    expect: Annotated[
-        str | None, typer.Option(metavar="PROMISE", help="Fail a weaker promise, or another: 'km k=5 m=2'.")
-    ] = None,
-    signed_by: Annotated[
-        str | None, typer.Option(metavar="PUBLIC", help="Fail what the owner of this key did not sign.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the terms or queries of what breaks the promise.")] = False,
+    expect: str | None = setting(None, metavar="PROMISE", help="Fail a weaker promise, or another: 'km k=5 m=2'."),
+    signed_by: str | None = setting(None, metavar="PUBLIC", help="Fail what the owner of this key did not sign."),
+    show: bool = setting(False, help="Show the terms or queries of what breaks the promise."),
     tables: options.SwapTables,
     reading: options.OriginalReading,
     engine: options.Engine,
     as_json: options.Json = False,
 ) -> None:
     """Judge a release, its promise and all that lies in its folder: exit 0 if it holds, 1 if anything is wrong."""
-    from queryveil.formats.aggregates import read_membership
-
-    is_other = tables.classifier_kind != "evidence"
-    engine.refuse(
-        show=show,
-        key=key,
-        taxonomy=taxonomy,
-        membership=membership,
-        signed_by=signed_by,
-        classifier=is_other,
-        **tables.files,
-    )
+    unread = {"show": show, "key": key, "taxonomy": taxonomy, "membership": membership, "signed_by": signed_by}
+    engine.refuse(**unread, classifier=tables.classifier_kind != "evidence", **tables.files)
     spark, texts = engine.start(), None
     with progress_bar():
         if spark is not None:
@@ -65,12 +49,10 @@ def verify(
             verdict = queryveil.verify(
                 release,
                 original=None if original is None else reading.read_original(original, release),
-                taxonomy=options.load_taxonomy(taxonomy),
-                key=options.key_of(release, key),
                 classifier=tables.own_classifier(),
-                membership=read_membership(membership, release=release.folder) if membership else None,
                 expect=expect,
                 signed_by=signed_by,
+                **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             )
             texts = verdict.show(release.data) if show else None
     if as_json:
@@ -78,10 +60,8 @@ def verify(
     else:
         # Where the first of the faults is all there is, the sentence has told it.
         faults = verdict.faults if verdict.n_violations or len(verdict.faults) > 1 else ()
-        for line in (verdict.in_words(), *(f"fault: {fault}" for fault in faults), *(texts or [])):
-            echo(line)
-        for note in verdict.notes:
-            echo(f"note: {note}", err=True)
+        echo(verdict.in_words(), *(f"fault: {fault}" for fault in faults), *(texts or []))
+        echo(*(f"note: {note}" for note in verdict.notes), err=True)
     raise typer.Exit(0 if verdict.holds else 1)
 
 
@@ -139,23 +119,19 @@ def attack(
     key: options.Key = None,
     taxonomy: options.OwnTaxonomy = None,
     membership: options.Membership = None,
-    only: Annotated[str | None, typer.Option(metavar="NAME,..", help="Run these attackers only.")] = None,
+    only: str | None = setting(None, metavar="NAME,..", help="Run these attackers only."),
     attackers: Attackers,
     reading: options.OriginalReading,
     as_json: options.Json = False,
 ) -> None:
     """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
-    from queryveil.formats.aggregates import read_membership
-
     with progress_bar():
         release = queryveil.read_release(folder)
         found = queryveil.attack(
             reading.read_original(log, release),
             release,
-            key=options.key_of(release, key),
-            taxonomy=options.load_taxonomy(taxonomy),
-            membership=read_membership(membership, release=release.folder) if membership else None,
             only=options.parse_list(only),
+            **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             **attackers.read(reading, release),
         )
     if as_json:
@@ -167,19 +143,14 @@ def attack(
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 
-    rows = [
-        (
-            _label(attempt.after),
-            attempt.after.what,
-            "-" if attempt.before is None else _percent(attempt.before.share),
-            _percent(attempt.after.share),
-            f"{_percent(attempt.after.interval[0])} to {_percent(attempt.after.interval[1])}",
-            _percent(attempt.after.chance_share),
-            "-" if attempt.after.surest is None else _percent(attempt.after.surest.share),
-            "-" if attempt.after.surest is None else f"{attempt.after.surest.n_certain:,}",
-        )
-        for attempt in found.attempts
-    ]
+    rows = []
+    for attempt in found.attempts:
+        after, surest = attempt.after, attempt.after.surest
+        before = None if attempt.before is None else _percent(attempt.before.share)
+        interval = " to ".join(map(_percent, after.interval))
+        sure = (None, None) if surest is None else (_percent(surest.share), surest.n_certain)
+        found_by = (before, _percent(after.share), interval, _percent(after.chance_share), *sure)
+        rows.append((_label(after), after.what, *found_by))
     if rows:
         columns = ("attacker", "finds", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
         print_table(columns, rows)
@@ -220,8 +191,6 @@ def measure(
     as_json: options.Json = False,
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
-    from queryveil.formats.aggregates import read_membership
-
     engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership)
     spark = engine.start()
     with progress_bar():
@@ -232,10 +201,8 @@ def measure(
             found = queryveil.measure(
                 reading.read_original(log, release),
                 release,
-                key=options.key_of(release, key),
                 values=options.read_values(values) if values else None,
-                taxonomy=options.load_taxonomy(taxonomy),
-                membership=read_membership(membership, release=release.folder) if membership else None,
+                **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             )
     if as_json:
         print_json(found.to_dict())
@@ -246,32 +213,27 @@ def measure(
         rows += [(f"  {score.title}", score.written, f"{score.better} is better") for score in scores]
     if rows:
         print_table(("measure", "value", ""), rows)
-    for text in found.notes:
-        echo(f"note: {text}", err=True)
+    echo(*(f"note: {note}" for note in found.notes), err=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportReading(options.Reading):
     """How the original is read, where `--format` is that of the report."""
 
-    file_format: str | None = setting(
-        None, option="original_format", help="As --format of verify.", panel="How to read the log"
-    )
+    file_format: str | None = options.reading_option(option="original_format", help="As --format of verify.")
 
 
 def report(
     folder: options.Folder,
     *,
-    original: Annotated[
-        str | None, typer.Option(metavar="LOG", help="What it was made from: to attack and measure it.")
-    ] = None,
+    original: str | None = setting(None, metavar="LOG", help="What it was made from: to attack and measure it."),
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="If not DIR/report.html; - is stdout.")
     ] = None,
-    report_format: Annotated[str, typer.Option("--format", help="html, md or json.")] = "html",
+    report_format: str = setting("html", option="format", help="html, md or json."),
     key: options.Key = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the release's most frequent queries.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    show: bool = setting(False, help="Show the release's most frequent queries."),
+    force: bool = setting(False, help="Replace FILE."),
     taxonomy: options.OwnTaxonomy = None,
     values: options.Values = None,
     membership: options.Membership = None,
@@ -283,7 +245,6 @@ def report(
     """Write what is promised, if it holds, what attackers find and what it cost: exit 1 if the promise is broken."""
     from queryveil import reports
     from queryveil.checks.whole import REPORTS
-    from queryveil.formats.aggregates import read_membership
     from queryveil.release import MANIFEST
 
     kind = reports.report_format("json" if as_json else report_format)
@@ -307,12 +268,10 @@ def report(
         made = queryveil.report(
             release,
             original=None if original is None else reading.read_original(original, release),
-            key=options.key_of(release, key),
-            taxonomy=options.load_taxonomy(taxonomy),
             classifier=tables.own_classifier(),
             values=options.read_values(values) if values else None,
-            membership=read_membership(membership, release=release.folder) if membership else None,
             show=show,
+            **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             **attackers.read(reading, release),
         )
         text = reports.render(made, format=kind)

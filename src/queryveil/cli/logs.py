@@ -10,6 +10,7 @@ import typer
 import queryveil
 from queryveil.cli import options
 from queryveil.cli.output import print_facts, print_json, print_table, progress_bar, share
+from queryveil.settings import setting
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 def synth(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The file to make; its ending names the format.")],
-    users: Annotated[int | None, typer.Option(help="How many users; left out: as many as the shape has.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same log.")] = 0,
-    like: Annotated[str, typer.Option(help="web, altavista (2002) or aol (2006).")] = "web",
-    values: Annotated[bool, typer.Option("--values", help="Also write made-up term values to OUT.values.csv.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
+    users: int | None = setting(None, help="How many users; left out: as many as the shape has."),
+    seed: int = setting(0, help="The same seed gives the same log."),
+    like: str = setting("web", help="web, altavista (2002) or aol (2006)."),
+    values: bool = setting(False, help="Also write made-up term values to OUT.values.csv."),
+    force: bool = setting(False, help="Replace OUT."),
     as_json: options.Json = False,
 ) -> None:
     """Make up a realistic log of any size, with planted secrets listed in OUT.secrets.jsonl."""
@@ -43,8 +44,8 @@ def synth(
 def inspect(
     log: options.Log,
     *,
-    k: Annotated[int, typer.Option(help="A user stands alone with terms that fewer than k users share.")] = 2,
-    m: Annotated[int, typer.Option(help="Look at up to m terms, 1 to 3.")] = 3,
+    k: int = setting(2, help="A user stands alone with terms that fewer than k users share."),
+    m: int = setting(3, help="Look at up to m terms, 1 to 3."),
     reading: options.Reading,
     engine: options.Engine,
     as_json: options.Json = False,
@@ -85,9 +86,7 @@ def inspect(
 def classify(
     log: options.Log,
     *,
-    classifier: Annotated[
-        str, typer.Option(help="evidence: by all of a query; paper: by its rarest unit alone.")
-    ] = "evidence",
+    classifier: str = setting("evidence", help="evidence: by all of a query; paper: by its rarest unit alone."),
     tables: options.TableFiles,
     reading: options.Reading,
     as_json: options.Json = False,
@@ -99,14 +98,9 @@ def classify(
     cleaned = remove_identifiers(reading.read(log).frame["query"])
     found = chosen.classify(cleaned.queries)
     rows = found.names.to_frame().with_columns(found.main_unit, cleaned.removed.alias("removed"))
-    if as_json:
-        _print_lines(rows)
-    else:
+    if not as_json:
         _print_tables(rows, is_empty=cleaned.queries == "", counts=cleaned.counts, n_emptied=cleaned.n_emptied)
-
-
-def _print_lines(rows: pl.DataFrame) -> None:
-    """Print a line of JSON for each row, and a last one with the share of each category."""
+        return
     for i, (category, main_unit, removed) in enumerate(rows.iter_rows(), start=1):
         print_json({"row": i, "category": category, "main_unit": main_unit, "removed": removed or []}, indent=0)
     print_json({"n_rows": len(rows), "shares": _shares(rows)}, indent=0)

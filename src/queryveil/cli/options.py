@@ -1,6 +1,7 @@
 """Options that several commands share, commands made from settings, and the files and keys that options name.
 
-A parameter of a command whose type is a dataclass of settings becomes the options of its fields.
+A parameter of a command whose default is a setting becomes an option; one whose type is a dataclass of settings becomes
+the options of its fields.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import Field, dataclass, is_dataclass
 from enum import StrEnum
+from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -18,7 +20,7 @@ import typer
 
 import queryveil
 from queryveil.errors import BadFile, BadInput, BadParameter, NotYet
-from queryveil.settings import Setting, setting, settings_of
+from queryveil.settings import Setting, setting, setting_of, settings_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,20 +84,18 @@ def key_of(release: queryveil.Release, key: Path | None) -> bytes | None:
 
 _READING = "How to read the log"
 _LOGS = "aol, excite, csv, tsv, jsonl, parquet, ubi"
+reading_option = partial(setting, None, panel=_READING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """How a log is read."""
 
-    file_format: str | None = setting(None, option="format", help=f"{_LOGS} or transactions.", panel=_READING)
-    columns: str | None = setting(
-        None, metavar="ROLE=NAME,..", help="Which column is which: user=uid,query=q.", panel=_READING
-    )
+    file_format: str | None = reading_option(option="format", help=f"{_LOGS} or transactions.")
+    columns: str | None = reading_option(metavar="ROLE=NAME,..", help="Which column is which: user=uid,query=q.")
     bad_rows: str = setting("fail", help="fail, or skip and count them.", panel=_READING)
 
     def read(self, source: str | list[str]) -> queryveil.QueryLog:
-        """Read a log."""
         if self._are_profiles(source):
             raise BadInput("these are profiles, not a log; anonymize plink is for them")
         return queryveil.read_log(source, **self._how)
@@ -111,7 +111,6 @@ class Reading:
         return self.read_people(source) if release.promise.is_of_profiles else self.read(source)
 
     def read_on(self, spark: Spark, source: str | list[str]) -> SparkLog:
-        """Read a log on a cluster."""
         return spark.read_log(source, **self._how)
 
     @property
@@ -128,15 +127,15 @@ class Reading:
 class OriginalReading(Reading):
     """How the log or the profiles are read that a release was made from."""
 
-    file_format: str | None = setting(None, option="format", help=f"{_LOGS}, transactions or profiles.", panel=_READING)
+    file_format: str | None = reading_option(option="format", help=f"{_LOGS}, transactions or profiles.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleReading(Reading):
     """How profiles or a log are read."""
 
-    file_format: str | None = setting(
-        None, option="format", help="profiles, aol, excite, csv, tsv, jsonl, parquet or ubi.", panel=_READING
+    file_format: str | None = reading_option(
+        option="format", help="profiles, aol, excite, csv, tsv, jsonl, parquet or ubi."
     )
 
 
@@ -180,7 +179,6 @@ class TableFiles:
         return {name: getattr(self, name) for name in ("frequencies", "recommendations", "categories")}
 
     def classifier(self, kind: str) -> Classifier:
-        """Return the classifier with these tables."""
         from queryveil.text.classifier import Classifier
 
         return Classifier.from_tables(**self.files, kind=kind)
@@ -256,10 +254,10 @@ class Engine:
 
 
 def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., None]:
-    """Return the command with an option for each setting of the parameters that are dataclasses.
+    """Return the command with an option for each parameter that is a setting, and for each setting of a dataclass.
 
-    `groups` says so where the function does not: a dataclass, an instance of it for other defaults, or None if the
-    command has no such options. The settings stay with the command, by option, as its attribute `settings`.
+    `groups` names the dataclass where the function does not: a class, an instance of it for other defaults, or None if
+    the command has no such options. The settings stay with the command, by option, as its attribute `settings`.
     """
     hints = get_type_hints(function, include_extras=True)
     made: dict[str, tuple[type[Any], dict[str, Setting]]] = {}
@@ -270,23 +268,27 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
             continue
         group = groups.get(name, hints[name] if parameter.default is Parameter.empty else parameter.default)
         kind = group if isinstance(group, type) else type(group)
-        if not is_dataclass(kind):
+        if isinstance(group, Field):
+            settings = [setting_of(group, name=name, annotation=parameter.annotation)]
+        elif is_dataclass(kind):
+            settings = list(settings_of(kind).values())
+        else:
             taken.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
             continue
-        words = {about.flag.removeprefix("--").replace("-", "_"): about for about in settings_of(kind).values()}
+        words = {about.flag.removeprefix("--").replace("-", "_"): about for about in settings}
         made[name] = kind, words
         for word, about in words.items():
-            chosen = about.default if isinstance(group, type) else getattr(group, about.name)
+            chosen = about.default if isinstance(group, type | Field) else getattr(group, about.name)
             hint, shown = _typed(about, chosen)
             taken.append(Parameter(word, Parameter.KEYWORD_ONLY, default=shown, annotation=hint))
 
     def command(**typed: Any) -> None:
-        # An option may be called as a group is: --columns, and the columns that leave.
-        groups = {
-            name: kind(**{about.name: meant(about, typed.pop(word)) for word, about in settings.items()})
-            for name, (kind, settings) in made.items()
-        }
-        function(**typed, **groups, **absent)
+        # Options first: one may be called as a group is, --columns and the columns that leave.
+        given = {}
+        for name, (kind, words) in made.items():
+            values = {about.name: meant(about, typed.pop(word)) for word, about in words.items()}
+            given[name] = values[name] if kind is Field else kind(**values)
+        function(**typed, **given, **absent)
 
     command.__doc__ = function.__doc__
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
@@ -328,6 +330,19 @@ def meant(about: Setting, typed: Any) -> Any:
             raise BadParameter(about.name, typed, allowed=about.range) from None
     reader = _READERS.get(about.name)
     return reader(typed) if reader is not None and about.kind is object and typed is not None else typed
+
+
+def release_files(
+    release: queryveil.Release, *, key: Path | None, taxonomy: str | None, membership: Path | None
+) -> dict[str, Any]:
+    """Read the files that a release is judged with: its key, its taxonomy, and who is in which group."""
+    from queryveil.formats.aggregates import read_membership
+
+    return {
+        "key": key_of(release, key),
+        "taxonomy": load_taxonomy(taxonomy),
+        "membership": read_membership(membership, release=release.folder) if membership else None,
+    }
 
 
 def load_taxonomy(name: str | None) -> Taxonomy | None:

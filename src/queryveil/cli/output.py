@@ -49,7 +49,6 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
-    """Print a table."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -18,15 +18,14 @@ from queryveil.cli.output import echo, print_facts, print_json, print_table, sha
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.settings import LineSettings, LiveSettings
 from queryveil.service.http.limits import HttpLimits
-from queryveil.settings import setting, settings_of, values_of
+from queryveil.settings import setting, values_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from queryveil.service.http.addresses import Address
-    from queryveil.service.ports import Stats
+    from queryveil.service.ports import Stats, Store
     from queryveil.service.settings import StreamSettings
-    from queryveil.service.stores import MemoryStore, SqlStore
     from queryveil.service.stores.profiles import ProfileComparison, ProfileDatabase
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
@@ -41,7 +40,7 @@ class LiveColumns(options.Columns):
     time: str = setting("drop", help="drop; of release: day, hour, keep.", panel=_LEAVES)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_LEAVES)
 
-    def live_policy(self, *, store: str, kept: SqlStore | MemoryStore) -> tuple[queryveil.ColumnPolicy, list[str]]:
+    def live_policy(self, *, store: str, kept: Store) -> tuple[queryveil.ColumnPolicy, list[str]]:
         """Return the policy, and what there is to say about its key; keyed ids without a key get one by the store."""
         from queryveil.service.settings import new_key, read_or_make_key
 
@@ -78,11 +77,6 @@ class Access(HttpLimits):
     tls_cert: Path | None = setting(None, metavar="FILE", help="Certificate in PEM, for https.", panel=_RUNNING)
     tls_key: Path | None = setting(None, metavar="FILE", help="Its key, which others cannot read.", panel=_RUNNING)
 
-    @property
-    def limits(self) -> HttpLimits:
-        """What a client may take."""
-        return HttpLimits(**{name: getattr(self, name) for name in settings_of(HttpLimits)})
-
     def address(self, host: str, port: int) -> Address:
         """Return an address to listen at; raise if it would need a token, or if the certificate is wrong."""
         from queryveil.service.http.addresses import Address, TlsFiles, find_token
@@ -93,25 +87,21 @@ class Access(HttpLimits):
             tls.context()
         elif self.tls_cert is not None or self.tls_key is not None:
             raise BadParameter("tls", "one of --tls-cert and --tls-key", allowed="named by both, or by none")
-        found = Address(host=host, port=port, token=find_token(self.token), tls=tls, limits=self.limits)
+        found = Address(host=host, port=port, token=find_token(self.token), tls=tls, limits=self)
         found.check_has_token()
         return found
 
 
 def stream(
-    source: Annotated[str, typer.Option(metavar="URL", help="FILE, -, redis:, kafka:, http:, @FILE.")] = "-",
-    sink: Annotated[str, typer.Option(metavar="URL", help="The same, or DIR/.")] = "-",
+    source: str = setting("-", metavar="URL", help="FILE, -, redis:, kafka:, http:, @FILE."),
+    sink: str = setting("-", metavar="URL", help="The same, or DIR/."),
     *,
     live: LineSettings,
     tables: options.TableFiles,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for more of FILE.", rich_help_panel=_RUNNING)] = False,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics, /readyz.", rich_help_panel=_RUNNING)
-    ] = None,
+    follow: bool = setting(False, help="Wait for more of FILE.", panel=_RUNNING),
+    metrics: str | None = setting(None, metavar="HOST:PORT", help="Serve /metrics, /readyz.", panel=_RUNNING),
     columns: LiveColumns,
-    file_format: Annotated[
-        str | None, typer.Option("--format", help="aol, excite, csv, tsv, jsonl.", rich_help_panel=_READING)
-    ] = None,
+    file_format: str | None = setting(None, option="format", help="aol, excite, csv, tsv, jsonl.", panel=_READING),
     running: Running,
     access: Access,
 ) -> None:
@@ -131,9 +121,8 @@ def stream(
     file_format = file_format or ("jsonl" if is_server else None)
     settings = _settings(live, tables, running, file_format=file_format, is_finite=is_finite)
     urls.check_apart(source, sink)
-    limits = access.limits
-    opened = urls.open_source(source, follow=follow, tell=say, limits=limits)
-    outlet = urls.open_sink(sink, limits=limits)
+    opened = urls.open_source(source, follow=follow, tell=say, limits=access)
+    outlet = urls.open_sink(sink, limits=access)
     ends = {"source": opened, "sink": outlet}
     names = {"source_name": urls.name_of(source, opened), "sink_name": urls.name_of(sink, outlet)}
     # JSON about a run goes not among the lines it released.
@@ -142,8 +131,8 @@ def stream(
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.")] = 8080,
-    host: Annotated[str, typer.Option(help="Others than this machine need a token.")] = "127.0.0.1",
+    port: int = setting(8080, help="Where to listen; 0: any free port."),
+    host: str = setting("127.0.0.1", help="Others than this machine need a token."),
     *,
     access: Access,
     live: LiveSettings,
@@ -179,9 +168,9 @@ def _settings(
     )
 
 
-def say(line: str) -> None:
-    """Say something to people."""
-    echo(f"queryveil: {line}", err=True)
+def say(*lines: str) -> None:
+    """Print a line for people, with the name of the program before it."""
+    echo(*(f"queryveil: {line}" for line in lines), err=True)
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -205,7 +194,7 @@ def _run(
     watched_at: Address | None = None,
     json_to: Any = None,
 ) -> None:
-    """Run a service between two ends until the source is finished or the process is told to stop; say how it went."""
+    """Run a service until its source is finished or the process is told to stop, and print its counts."""
     from queryveil.service.pipeline.service import Service
     from queryveil.service.pipeline.urls import open_store
 
@@ -226,25 +215,21 @@ def _run(
         # Whoever asks twice means it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    def greet() -> None:
-        for note in notes:
-            say(note)
-
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     with watched:
-        stats = service.run(when_begun=greet)
-    if json_to is not None:
-        import msgspec
-
-        json_to.write(msgspec.json.encode(stats).decode() + "\n")
-        json_to.flush()
-    else:
+        stats = service.run(when_begun=lambda: say(*notes))
+    if json_to is None:
         say(in_words(stats))
+        return
+    import msgspec
+
+    json_to.write(msgspec.json.encode(stats).decode() + "\n")
+    json_to.flush()
 
 
 def in_words(stats: Stats) -> str:
-    """Say in one line what became of the lines."""
+    """Return in one line how many events were read and released, and why the others were not."""
     lost = {
         "cannot be read": stats.n_bad,
         "without text": stats.n_empty,
@@ -266,30 +251,23 @@ _COMPARING = "Beside the log that went in"
 def profiles(
     store: Annotated[str, typer.Argument(metavar="STORE", help="A file, sqlite:FILE or postgresql://.")],
     *,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="Show one profile, by its released name.")] = None,
-    export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A row a user, to .parquet, .csv or .jsonl.")
-    ] = None,
-    compare: Annotated[
-        str | None, typer.Option(metavar="LOG", help="Compare with profiles of a log.", rich_help_panel=_COMPARING)
-    ] = None,
-    ids: Annotated[str, typer.Option(help="keyed or keep.", rich_help_panel=_COMPARING)] = "keyed",
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Secret; if none, STORE.key.", rich_help_panel=_COMPARING)
-    ] = None,
-    unclassified: Annotated[str, typer.Option(help="pool or drop.")] = "pool",
-    classifier: Annotated[str, typer.Option(help="evidence or paper.")] = "evidence",
+    user: str | None = setting(None, metavar="NAME", help="Show one profile, by its released name."),
+    export: Path | None = setting(None, metavar="FILE", help="A row a user, to .parquet, .csv or .jsonl."),
+    compare: str | None = setting(None, metavar="LOG", help="Compare with profiles of a log.", panel=_COMPARING),
+    ids: str = setting("keyed", help="keyed or keep.", panel=_COMPARING),
+    key: Path | None = setting(None, metavar="FILE", help="Secret; if none, STORE.key.", panel=_COMPARING),
+    unclassified: str = setting("pool", help="pool or drop."),
+    classifier: str = setting("evidence", help="evidence or paper."),
     tables: options.TableFiles,
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
     """Read the profiles of a stream, also while it runs."""
+    from queryveil.service.pipeline.urls import find_address
     from queryveil.service.stores.profiles import ProfileDatabase, compare_profiles, profiles_of_log
 
     if sum(option is not None for option in (user, export, compare)) > 1:
         raise BadParameter("profiles", "several", allowed="asked for one of --user, --export and --compare")
-    from queryveil.service.pipeline.urls import find_address
-
     store = find_address(store, what="store")
     database = ProfileDatabase(store)
     if user is not None:

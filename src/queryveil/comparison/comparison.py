@@ -93,8 +93,8 @@ class Row:
     """One run: its `exposure` and `utility` by the chosen figures, or None and the reason in `missing`."""
 
     judged: Judged
-    exposure: Exposure | None
-    utility: Score | None
+    exposure: Exposure | None = None
+    utility: Score | None = None
     missing: str = ""
     is_on_frontier: bool = False
     is_picked: bool = False
@@ -177,7 +177,7 @@ class Comparison:
     def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> "Comparison":
         """Put results side by side as the plan asks."""
         plain = cls(
-            rows=tuple(Row(judged=judged, exposure=None, utility=None) for judged in found),
+            rows=tuple(Row(judged=judged) for judged in found),
             original=original,
             exposure=plan.exposure,
             utility=plan.utility,

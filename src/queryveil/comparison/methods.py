@@ -68,9 +68,8 @@ def build_method(
     for each in settings:
         if each not in known:
             raise BadParameter(f"a setting of {name}", each, allowed=f"one of {', '.join(known)}")
-    given = {each: _value(known[each], value) for each, value in settings.items()}
-    policy = {each: given.pop(each) for each in _COLUMNS if each in given}
-    taken: dict[str, Any] = dict(given)
+    taken = {each: _value(known[each], value) for each, value in settings.items()}
+    policy = {each: taken.pop(each) for each in _COLUMNS if each in taken}
     names = {field.name for field in fields(kind)}
     if "seed" in names:
         taken["seed"] = seed
@@ -80,7 +79,7 @@ def build_method(
         taken["key"] = secrets.token_bytes(_KEY_BYTES)
     if "columns" in names:
         # A window gives people a new id in each: there, who is who is estimated.
-        ids = Ids.FRESH if given.get("window") else Ids.KEEP
+        ids = Ids.FRESH if taken.get("window") else Ids.KEEP
         taken["columns"] = replace(kind().columns, ids=ids, **policy)
     method: Method = kind(**taken)
     return method
@@ -114,22 +113,20 @@ def method_of(manifest: Manifest) -> Method | str:
     name, parameters = manifest.method, dict(manifest.parameters)
     if name not in METHODS:
         return "it was made by a method that is not known here"
-    if getattr(manifest.promise, "remembered", None) is not None:
-        return "it was made of a stream"
-    if parameters.get("taxonomy") == "own":
-        return "it was made with a taxonomy of your own"
-    if parameters.get("classifier") == "own tables":
-        return "it was made with a classifier of your own"
-    if parameters.get("target") in _PRICED:
-        return "it was made with a table of term values"
-    if parameters.get("weights") == "given":
-        return "it was made of profiles, not of a log"
+    obstacles = {
+        "of a stream": getattr(manifest.promise, "remembered", None) is not None,
+        "with a taxonomy of your own": parameters.get("taxonomy") == "own",
+        "with a classifier of your own": parameters.get("classifier") == "own tables",
+        "with a table of term values": parameters.get("target") in _PRICED,
+        "of profiles, not of a log": parameters.get("weights") == "given",
+    }
+    for how, applies in obstacles.items():
+        if applies:
+            return f"it was made {how}"
     known = settings_of(name)
     # Counts tell all that sessions made up from them do; that terms are items is a matter of the log.
-    for name_of_data in ("synthesized", "items"):
-        parameters.pop(name_of_data, None)
-    if parameters.get("taxonomy") is None:
-        parameters.pop("taxonomy", None)
+    left_out = ("synthesized", "items", *(["taxonomy"] if parameters.get("taxonomy") is None else []))
+    parameters = {each: value for each, value in parameters.items() if each not in left_out}
     if "time" in known:
         parameters |= {"time": str(manifest.columns.time), "keep": list(manifest.columns.kept)}  # type: ignore[dict-item]
     try:

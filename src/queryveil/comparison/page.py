@@ -59,28 +59,29 @@ def _lead(comparison: Comparison) -> list[Html]:
 
 def _frontier(comparison: Comparison) -> Html:
     title = comparison.utility.replace("_", " ")
-    points = {row.name: (row.utility, row.exposure) for row in comparison.rows}
-    known = {name: (x.value, y.share) for name, (x, y) in points.items() if x is not None and y is not None}
+    dots = [
+        Dot(
+            label=row.name,
+            x=row.utility.value,
+            y=row.exposure.share,
+            kind=_KINDS.get(row.judged.standing, "other"),
+            picked=row.is_picked,
+        )
+        for row in comparison.rows
+        if row.utility is not None and row.exposure is not None
+    ]
+    places = {dot.label: (dot.x, dot.y) for dot in dots}
+    scores = [row.utility for row in comparison.rows if row.name in places]
     chart = dot_chart(
         title="What each run keeps, and what it exposes",
         description=f"Each dot is a run: across, {title}; up, the share of targets {_found_by(comparison)}. "
         "The line joins the runs that no other beats.",
         x_label=title,
         y_label=_found_by(comparison),
-        dots=[
-            Dot(
-                label=row.name,
-                x=known[row.name][0],
-                y=known[row.name][1],
-                kind=_KINDS.get(row.judged.standing, "other"),
-                picked=row.is_picked,
-            )
-            for row in comparison.rows
-            if row.name in known
-        ],
-        path=[known[row.name] for row in comparison.frontier],
+        dots=dots,
+        path=[places[row.name] for row in comparison.frontier],
         limit=comparison.limit,
-        x_is_share=all(x.is_share for x, y in points.values() if x is not None and y is not None),
+        x_is_share=all(score is not None and score.is_share for score in scores),
     )
     return section("The frontier", body=[chart], name="frontier")
 

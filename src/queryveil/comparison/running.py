@@ -94,8 +94,7 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
             name = f"attack {label(one)}"
             plain |= {name: one.share, f"{name} low": low, f"{name} high": high}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], infer_schema_length=None)
+    return pl.concat([pl.DataFrame([row]) for row in rows], how="diagonal_relaxed")
 
 
 def compare(
@@ -158,10 +157,8 @@ def judge_all(
     """Return the result of each run, in their order; those that a folder has are read from there."""
     results: dict[str, Judged] = {}
     if home is not None and not again:
-        for run in runs:
-            kept = home.result_of(run, fingerprint=ground.fingerprint_of(run))
-            if kept is not None:
-                results[kept.name] = kept
+        kept = (home.result_of(run, fingerprint=ground.fingerprint_of(run)) for run in runs)
+        results = {judged.name: judged for judged in kept if judged is not None}
     missing = [run for run in runs if name_of(run) not in results]
     # The first run of each method comes first: two at a time would both compile what one can read from the other.
     methods = ["" if run is None else run.method for run in missing]
@@ -254,14 +251,14 @@ def judge_in_processes(
     runs: Sequence[Run | None], ground: Ground, *, jobs: int, told: Callable[[Judged], None]
 ) -> None:
     """Do the runs; each result is `told` as soon as it is there. A process that dies costs its own run only."""
-    waiting, n_all, n_done = list(runs), len(runs), 0
+    waiting, n_all = list(runs), len(runs)
     n_threads = max(1, (os.cpu_count() or 1) // jobs)
     at_work = [Worker(ground, n_threads=n_threads) for _ in range(min(jobs, n_all))]
-    resting: list[Worker] = []
     try:
         for worker in at_work:
             worker.begin(waiting.pop(0))
         while at_work:
+            n_done = n_all - len(waiting) - len(at_work)
             progress.step(f"{n_done} of {n_all}: {', '.join(name_of(each.run) for each in at_work)}", n_done / n_all)
             for pipe in connection.wait([worker.pipe for worker in at_work]):
                 worker = next(each for each in at_work if each.pipe is pipe)
@@ -269,18 +266,16 @@ def judge_in_processes(
                 if judged is None:
                     continue
                 told(judged)
-                n_done += 1
-                at_work.remove(worker)
-                if judged.failed == _DIED:
+                if judged.failed == _DIED or not waiting:
+                    at_work.remove(worker)
                     worker.end()
-                    worker = Worker(ground, n_threads=n_threads) if waiting else worker
+                if judged.failed == _DIED and waiting:
+                    worker = Worker(ground, n_threads=n_threads)
+                    at_work.append(worker)
                 if waiting:
                     worker.begin(waiting.pop(0))
-                    at_work.append(worker)
-                elif judged.failed != _DIED:
-                    resting.append(worker)
     finally:
-        for worker in (*at_work, *resting):
+        for worker in at_work:
             worker.end()
 
 
@@ -332,13 +327,11 @@ def _deaf_to_interrupts() -> Iterator[None]:
 @contextmanager
 def _few_threads(n: int) -> Iterator[None]:
     """Let a process that starts in the block use n threads: libraries read this when they are loaded."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, str(n)))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(before)

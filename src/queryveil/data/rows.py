@@ -152,42 +152,21 @@ def group(codes: NDArray[Any], n_codes: int) -> Rows[np.int64]:
     return Rows(ptr, places)
 
 
-_SHORT = 32
-
-
 @njit(cache=True, nogil=True)
 def sort_in_place(values: Int32s | Int64s) -> None:
-    """Sort numbers, the smallest first: by insertion if there are few, else by a heap."""
-    n = len(values)
-    if n <= _SHORT:
-        for i in range(1, n):
+    """Sort numbers, the smallest first: a Shell sort, which for up to 32 of them is an insertion sort."""
+    n, gap = len(values), 1
+    while gap < n // 32:
+        gap = 9 * gap // 4 + 1
+    while gap > 0:
+        for i in range(gap, n):
             value = values[i]
             j = i
-            while j > 0 and values[j - 1] > value:
-                values[j] = values[j - 1]
-                j -= 1
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
             values[j] = value
-        return
-    for start in range(n // 2 - 1, -1, -1):
-        _sink(values, start, n)
-    for end in range(n - 1, 0, -1):
-        values[0], values[end] = values[end], values[0]
-        _sink(values, 0, end)
-
-
-@njit(cache=True, nogil=True)
-def _sink(values: Int32s | Int64s, place: int, end: int) -> None:
-    """Let the value at a place of a heap sink to where no child is larger."""
-    while True:
-        child = 2 * place + 1
-        if child >= end:
-            return
-        if child + 1 < end and values[child + 1] > values[child]:
-            child += 1
-        if values[place] >= values[child]:
-            return
-        values[place], values[child] = values[child], values[place]
-        place = child
+        gap = 4 * gap // 9
 
 
 @njit(cache=True, nogil=True)

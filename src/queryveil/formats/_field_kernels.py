@@ -12,6 +12,9 @@ HAS_NUL = 8
 LATIN1 = 16
 NO_QUOTE = -1
 
+Room = tuple[Int32s, Int32s, Int32s, Int32s, Bytes]
+"""Places to fill in: the starts and ends of each record's fields, its line, its number of fields and its flags."""
+
 _NUL, _NEWLINE, _RETURN = 0, 10, 13
 
 
@@ -24,28 +27,17 @@ def _is_utf8(data: Bytes, start: int, stop: int) -> bool:
         at += 1
         if byte < 0x80:
             continue
-        low, high = 0x80, 0xBF
-        if 0xC2 <= byte <= 0xDF:
-            n_more = 1
-        elif 0xE0 <= byte <= 0xEF:
-            n_more = 2
-            if byte == 0xE0:
-                low = 0xA0
-            elif byte == 0xED:
-                high = 0x9F
-        elif 0xF0 <= byte <= 0xF4:
-            n_more = 3
-            if byte == 0xF0:
-                low = 0x90
-            elif byte == 0xF4:
-                high = 0x8F
-        else:
+        n_more = (byte >= 0xC2) + (byte >= 0xE0) + (byte >= 0xF0)
+        if n_more == 0 or byte > 0xF4 or at + n_more > stop:
             return False
-        for _ in range(n_more):
-            if at >= stop or not low <= data[at] <= high:
+        second = data[at]
+        is_overlong = (byte == 0xE0 and second < 0xA0) or (byte == 0xF0 and second < 0x90)
+        if is_overlong or (byte == 0xED and second > 0x9F) or (byte == 0xF4 and second > 0x8F):
+            return False
+        for i in range(at, at + n_more):
+            if data[i] & 0xC0 != 0x80:
                 return False
-            low, high = 0x80, 0xBF
-            at += 1
+        at += n_more
     return True
 
 
@@ -132,18 +124,7 @@ def _split_one(
 
 @njit(cache=True)
 def split_records(
-    data: Bytes,
-    begin: int,
-    delimiter: int,
-    quote: int,
-    is_last: bool,
-    skipping: bool,
-    max_bytes: int,
-    starts: Int32s,
-    ends: Int32s,
-    lines: Int32s,
-    counts: Int32s,
-    flags: Bytes,
+    data: Bytes, begin: int, delimiter: int, quote: int, is_last: bool, skipping: bool, max_bytes: int, room: Room
 ) -> tuple[int, int, int, bool]:
     """Fill in the records of a block from `begin` on, as many as there is room for.
 
@@ -152,6 +133,7 @@ def split_records(
     lines behind it are not swallowed. `skipping` means that the block begins inside a line that is too long. The last
     block must end with a newline.
     """
+    starts, ends, lines, counts, flags = room
     n = data.size
     at, line, row = begin, 0, 0
     if skipping:
@@ -201,24 +183,13 @@ def gather_column(data: Bytes, starts: Int32s, ends: Int32s, latin1: Bools, quot
     In a quoted field doubled quotes become one; Latin-1 bytes become UTF-8.
     """
     n = starts.size
-    offsets = np.empty(n + 1, dtype=np.int64)
-    offsets[0] = 0
+    n_bytes = 0
     for i in range(n):
-        length = ends[i] - starts[i]
-        quoted = quote >= 0 and starts[i] > 0 and data[starts[i] - 1] == quote
-        if quoted or latin1[i]:
-            at = starts[i]
-            while at < ends[i]:
-                if quoted and data[at] == quote:
-                    length -= 1
-                    at += 1
-                elif latin1[i] and data[at] >= 0x80:
-                    length += 1
-                at += 1
-        offsets[i + 1] = offsets[i] + length
-    text = np.empty(offsets[n], dtype=np.uint8)
+        n_bytes += ends[i] - starts[i]
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    text = np.empty(2 * n_bytes if latin1.any() else n_bytes, dtype=np.uint8)
+    to = 0
     for i in range(n):
-        to = offsets[i]
         quoted = quote >= 0 and starts[i] > 0 and data[starts[i] - 1] == quote
         at = starts[i]
         while at < ends[i]:
@@ -232,4 +203,5 @@ def gather_column(data: Bytes, starts: Int32s, ends: Int32s, latin1: Bools, quot
             text[to] = byte
             to += 1
             at += 1
-    return text, offsets
+        offsets[i + 1] = to
+    return text[:to], offsets

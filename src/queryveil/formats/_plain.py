@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import Format, Layout
 from queryveil.errors import BadFile
-from queryveil.formats.records import Reader, line_records
+from queryveil.formats.records import Reader, read_records
 from queryveil.formats.streams import ByteStream
 
 BLANKS = r" \t\r\n"
@@ -29,7 +29,7 @@ class PlainReader(Reader):
             # They would all be one transaction.
             raise BadFile(stream.name, "its lines end in CR alone; convert them to LF")
         n_before = self.n_lines
-        for records, wrong in line_records(stream, tally=self.tally, reasons={}):
+        for records, wrong in read_records(stream, tally=self.tally, reasons={}):
             good = records.only(np.flatnonzero(wrong == 0))
             self.n_lines = n_before + int(records.lines[-1])
             frame = pl.DataFrame({"user": n_before + good.lines, "query": good.column(0)})
@@ -39,12 +39,8 @@ class PlainReader(Reader):
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return the lines as a log, one row each."""
         empty = pl.DataFrame(schema={"user": pl.String, "query": pl.String})
-        return pl.concat([empty, *self.frames], rechunk=False), plain_layout(self.compression)
-
-
-def plain_layout(compression: str = "") -> Layout:
-    """Return the layout of plain files, which is fixed."""
-    return Layout(format=Format.TRANSACTIONS, has_header=False, compression=compression)
+        layout = Layout(format=Format.TRANSACTIONS, has_header=False, compression=self.compression)
+        return pl.concat([empty, *self.frames], rechunk=False), layout
 
 
 def split_items(lines: pl.Series) -> pl.Series:

@@ -32,23 +32,23 @@ def _digits(data: Bytes, start: int, stop: int) -> int:
 
 
 @njit(cache=True)
-def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
-    """Return microseconds since 1970, or -1 << 62 if there is no such time."""
+def _micros(year: int, month: int, day: int, hour: int, minute: int, second: int, kind: int) -> tuple[int, int]:
+    """Return microseconds since 1970 and the kind; 0 and BAD if there is no such time."""
     if year < 1 or month < 1 or month > 12 or day < 1:
-        return -1 << 62
+        return 0, BAD
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     last = 30 + (month + month // 8) % 2
     if month == 2:
         last = 29 if leap else 28
     if day > last or not (0 <= hour <= 23 and 0 <= minute <= 59 and 0 <= second <= 59):
-        return -1 << 62
+        return 0, BAD
     # Days of the civil calendar with the year starting in March, so that the leap day comes last.
     shifted = year - (1 if month <= 2 else 0)
     era = shifted // 400
     of_era = shifted - era * 400
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     days = era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
-    return (days * 86400 + hour * 3600 + minute * 60 + second) * _SECOND
+    return (days * 86400 + hour * 3600 + minute * 60 + second) * _SECOND, kind
 
 
 @njit(cache=True)
@@ -85,18 +85,15 @@ def _zone(data: Bytes, at: int, stop: int) -> int:
 @njit(cache=True)
 def _calendar(data: Bytes, start: int, stop: int) -> tuple[int, int]:
     """Parse YYYY-MM-DD, then optionally T or a blank with HH:MM, :SS, a fraction and a zone."""
-    nowhere = -1 << 62
     if stop - start < 10 or data[start + 4] != 45 or data[start + 7] != 45:
         return 0, BAD
     year, month = _digits(data, start, start + 4), _digits(data, start + 5, start + 7)
     day = _digits(data, start + 8, start + 10)
     if stop - start == 10:
-        micros = _micros(year, month, day, 0, 0, 0)
-        return (0, BAD) if micros == nowhere else (micros, DAY)
+        return _micros(year, month, day, 0, 0, 0, DAY)
     separator = data[start + 10]
     if separator not in (32, 84, 116) or stop - start < 16 or data[start + 13] != 58:
         return 0, BAD
-    kind = BLANK if separator == 32 else ISO
     hour, minute = _digits(data, start + 11, start + 13), _digits(data, start + 14, start + 16)
     at, second, fraction = start + 16, 0, 0
     if at < stop and data[at] == 58:
@@ -106,17 +103,15 @@ def _calendar(data: Bytes, start: int, stop: int) -> tuple[int, int]:
             fraction, at = _fraction(data, at + 1, stop)
             if at < 0:
                 return 0, BAD
-    micros = _micros(year, month, day, hour, minute, second)
-    if micros == nowhere:
-        return 0, BAD
-    if at < stop:
+    micros, kind = _micros(year, month, day, hour, minute, second, BLANK if separator == 32 else ISO)
+    if kind != BAD and at < stop:
         east = _zone(data, at, stop)
         if east == 10_000:
             return 0, BAD
         micros += fraction - east * 60 * _SECOND
         # In UTC the last hours of 9999 may lie in another year.
         return (micros, ISO_ZONED) if FIRST_MICROS <= micros <= LAST_MICROS else (0, BAD)
-    return micros + fraction, kind
+    return (micros + fraction, kind) if kind != BAD else (0, BAD)
 
 
 @njit(cache=True)
@@ -154,8 +149,8 @@ def _compact(data: Bytes, start: int, stop: int) -> tuple[int, int]:
         year += 1900 if year >= 69 else 2000
     second = _digits(data, at + 8, at + 10) if length > 10 else 0
     month, day = _digits(data, at, at + 2), _digits(data, at + 2, at + 4)
-    micros = _micros(year, month, day, _digits(data, at + 4, at + 6), _digits(data, at + 6, at + 8), second)
-    return (0, BAD) if micros == -1 << 62 else (micros, COMPACT)
+    hour, minute = _digits(data, at + 4, at + 6), _digits(data, at + 6, at + 8)
+    return _micros(year, month, day, hour, minute, second, COMPACT)
 
 
 @njit(cache=True)

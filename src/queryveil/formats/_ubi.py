@@ -16,7 +16,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Bytes, Format, Layout
 from queryveil.formats.jsonl import JSON_REASONS, NOT_TEXT, as_text, iter_objects, scalar_as_text
-from queryveil.formats.records import Reader, line_records
+from queryveil.formats.records import Reader, read_records
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import ISO_ZONED, merge_formats, time_formats, type_columns
 
@@ -40,7 +40,7 @@ class UbiReader(Reader):
 
     def add(self, stream: ByteStream) -> None:
         index = ""
-        for records, wrong in line_records(stream, tally=self.tally, reasons=_REASONS):
+        for records, wrong in read_records(stream, tally=self.tally, reasons=_REASONS):
             kinds: list[int] = []
             queries: list[_Query] = []
             clicks: list[_Click] = []
@@ -117,14 +117,15 @@ def _click(event: dict[str, Any]) -> list[_Click]:
     action = str(event.get("action_name") or "").lower()
     if action == "global_click" or not (action == "click" or action.endswith(("_click", "-click"))):
         return []
-    thing, position = _inside(event, "object"), _inside(event, "position")
+    thing, position = inside(event, "object"), inside(event, "position")
     url = scalar_as_text(thing.get("url")) or scalar_as_text(thing.get("object_id")) or None
     ordinal = position.get("ordinal")
     rank = str(ordinal) if isinstance(ordinal, int) and not isinstance(ordinal, bool) else None
     return [(scalar_as_text(event.get("query_id")), rank, url)]
 
 
-def _inside(event: dict[str, Any], key: str) -> dict[str, Any]:
+def inside(event: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key of an event's attributes; an empty one where there is none."""
     attributes = event.get("event_attributes")
     value = attributes.get(key) if isinstance(attributes, dict) else None
     return value if isinstance(value, dict) else {}

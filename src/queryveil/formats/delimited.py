@@ -9,7 +9,7 @@ import polars as pl
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import roles, values
-from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Reader, first_record, split
+from queryveil.formats.records import COMMA_SEPARATED, TAB_SEPARATED, Dialect, Reader, first_record, read_records
 from queryveil.formats.streams import ByteStream
 
 
@@ -29,15 +29,18 @@ class DelimitedReader(Reader):
             raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
         self.layout = self.layout or layout
         dialect, inside = dialect_of(layout.format), roles.frame_names(layout.columns, names=layout.names)
-        n_columns = len(layout.columns)
-        for records in split(stream.blocks(), dialect=dialect, n_columns=n_columns, has_header=layout.has_header):
-            wrong = records.faults()
-            whole = np.flatnonzero(wrong == 0)
-            good = records.only(whole)
+        for records, wrong in read_records(
+            stream,
+            tally=self.tally,
+            reasons=values.REASONS,
+            dialect=dialect,
+            n_columns=len(layout.columns),
+            has_header=layout.has_header,
+        ):
+            good = records.only(np.flatnonzero(wrong == 0))
             text = {inside[name]: good.column(i) for i, name in enumerate(layout.columns)}
             typed = values.type_columns(text, has_compact_times=layout.format is Format.EXCITE)
-            wrong[whole] = typed.wrong
-            self.tally.add_records(records, wrong, file=stream.name, reasons=values.REASONS)
+            wrong[wrong == 0] = typed.wrong
             self.time_formats |= values.time_formats(typed.time_kinds)
             self.frames.append(typed.frame())
 
@@ -52,6 +55,14 @@ class DelimitedReader(Reader):
 
 AOL_NAMES = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
 AOL_LAYOUT = Layout(format=Format.AOL, names=AOL_NAMES, columns=tuple(AOL_NAMES.values()), time_format=values.SECONDS)
+EXCITE_NAMES = {"user": "user", "time": "time", "query": "query"}
+EXCITE_LAYOUT = Layout(
+    format=Format.EXCITE,
+    names=EXCITE_NAMES,
+    columns=tuple(EXCITE_NAMES),
+    has_header=False,
+    time_format=values.COMPACT,
+)
 
 
 def is_aol_header(fields: list[str]) -> bool:
@@ -84,21 +95,6 @@ def detect_csv(stream: ByteStream, *, format: Format, columns: Mapping[str, str]
     return Layout(format=format, names=names, columns=tuple(found), compression=stream.compression)
 
 
-EXCITE_COLUMNS = ("user", "time", "query")
-
-
-def excite_layout(compression: str = "") -> Layout:
-    """Return the layout of Excite files, which is fixed."""
-    return Layout(
-        format=Format.EXCITE,
-        names={name: name for name in EXCITE_COLUMNS},
-        columns=EXCITE_COLUMNS,
-        has_header=False,
-        time_format=values.COMPACT,
-        compression=compression,
-    )
-
-
 def detect_excite(stream: ByteStream) -> Layout:
-    """Return the layout of an Excite file."""
-    return excite_layout(stream.compression)
+    """Return the layout of an Excite file, which is fixed."""
+    return replace(EXCITE_LAYOUT, compression=stream.compression)

@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
 from queryveil.formats import roles, streams
-from queryveil.formats.records import Reader, Records, line_records
+from queryveil.formats.records import Reader, Records, read_records
 from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
@@ -129,7 +129,7 @@ class JsonlReader(Reader):
 
     def add(self, stream: streams.ByteStream) -> None:
         self.file = stream.name
-        for records, wrong in line_records(stream, tally=self.tally, reasons=JSON_REASONS):
+        for records, wrong in read_records(stream, tally=self.tally, reasons=JSON_REASONS):
             objects = decode_lines(records, wrong=wrong)
             if objects:
                 self._read(objects, wrong=wrong)
@@ -151,11 +151,8 @@ class JsonlReader(Reader):
         names = {role: self.names[role] for role in ROLES if role in self.names} or {"user": "user", "query": "query"}
         carried = roles.carried_names(list(self.found), names=names)
         inside = roles.in_role_order((*names, *carried.values()))
-        types: dict[str, set[pl.DataType]] = {name: set() for name in inside}
-        for frame in self.frames:
-            for name, dtype in frame.schema.items():
-                types[name].add(dtype)
-        settled = {name: ROLES.get(name) or _common(types[name]) for name in inside}
+        schemas = [frame.schema for frame in self.frames]
+        settled = {name: ROLES.get(name) or _common(schema.get(name) for schema in schemas) for name in inside}
         parts = [frame.cast({name: settled[name] for name in frame.columns}) for frame in self.frames]
         layout = Layout(
             format=Format.JSONL,
@@ -210,6 +207,7 @@ def _typed_series(values: list[Any], *, wrong: Bytes) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def _common(types: set[pl.DataType]) -> pl.DataType:
-    known = types - {pl.Null()}
-    return next(iter(known)) if len(known) == 1 else pl.String()
+def _common(types: Iterable[pl.DataType | None]) -> pl.DataType:
+    """Return the type that all blocks with values in a column have; text where they differ."""
+    known = {dtype for dtype in types if dtype is not None and dtype != pl.Null}
+    return known.pop() if len(known) == 1 else pl.String()

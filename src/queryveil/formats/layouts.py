@@ -116,7 +116,7 @@ _BY_ENDING = {
     "jsonl": Layout(format=Format.JSONL),
     "ndjson": Layout(format=Format.JSONL),
     "parquet": Layout(format=Format.PARQUET),
-    "log": delimited.excite_layout(),
+    "log": delimited.EXCITE_LAYOUT,
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from queryveil.data import ROLES, Format, Layout
+from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile
 from queryveil.formats import _time_kernels, roles
@@ -31,12 +32,13 @@ def open_parquet(stream: ByteStream, *, otherwise: str) -> Iterator[pq.ParquetFi
         raise BadFile(stream.name, otherwise) from None
 
 
-def tables_of(file: pq.ParquetFile, *, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the rows in batches; raise where a damaged file has other rows than it says."""
+def frames_of(file: pq.ParquetFile, *, columns: list[str] | None = None) -> Iterator[tuple[pl.DataFrame, Int64s]]:
+    """Yield the rows in batches with their numbers; raise where a damaged file has other rows than it says."""
     n_rows = 0
     for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-        n_rows += batch.num_rows
-        yield pa.Table.from_batches([batch])
+        frame = sound_frame(pa.Table.from_batches([batch]))
+        yield frame, np.arange(n_rows + 1, n_rows + frame.height + 1)
+        n_rows += frame.height
     if n_rows != file.metadata.num_rows:
         raise pa.ArrowInvalid("rows are missing")
 
@@ -59,18 +61,11 @@ class ParquetReader(Reader):
                 raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
             self.layout = self.layout or Layout(format=Format.PARQUET, names=names, columns=tuple(found))
             renamed = roles.frame_names(found, names=names)
-            n_before = 0
-            for table in [*tables_of(file), file.schema_arrow.empty_table()]:
-                frame = sound_frame(table)
-                self._read(frame.rename(renamed), file=stream.name, n_before=n_before)
-                n_before += frame.height
-
-    def _read(self, frame: pl.DataFrame, *, file: str, n_before: int) -> None:
-        typed = type_frame(frame)
-        bad = np.flatnonzero(typed.wrong)
-        lines = bad.astype(np.int64) + n_before + 1
-        self.tally.add(file, lines, reason=lambda i: REASONS[int(typed.wrong[bad[i]])])
-        self.frames.append(typed.frame().select(roles.in_role_order(frame.columns)))
+            empty = sound_frame(file.schema_arrow.empty_table()), np.arange(0)
+            for frame, rows in chain(frames_of(file), [empty]):
+                typed = type_frame(frame.rename(renamed))
+                self.tally.add(stream.name, typed.wrong, lines=rows, reason=lambda _, code: REASONS[code])
+                self.frames.append(typed.frame().select(roles.in_role_order(renamed.values())))
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         assert self.layout is not None

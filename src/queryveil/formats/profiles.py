@@ -14,7 +14,7 @@ from queryveil.data import PROFILES_SCHEMA, Profiles
 from queryveil.errors import BadFile
 from queryveil.formats.jsonl import JSON_REASONS, decode_lines, scalar_as_text
 from queryveil.formats.read import parse_choice
-from queryveil.formats.records import BadRowPolicy, Tally, line_records
+from queryveil.formats.records import BadRowPolicy, Tally, read_records
 from queryveil.formats.streams import ByteStream, Source, find_sources, open_streams
 
 NO_USER, NO_TERMS, EMPTY_TERM, TERM_TWICE, BAD_WEIGHT = 121, 122, 123, 124, 125
@@ -78,7 +78,7 @@ class _Reader:
 
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
-        for records, wrong in line_records(stream, tally=self.tally, reasons=REASONS):
+        for records, wrong in read_records(stream, tally=self.tally, reasons=REASONS):
             # Decoding writes its faults into `wrong`.
             objects = decode_lines(records, wrong=wrong)
             for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):

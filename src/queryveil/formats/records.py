@@ -112,35 +112,49 @@ def split(
 ) -> Iterator[Records]:
     """Yield the records of a stream but for its header block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
+    delimiter, quote = ord(dialect.delimiter), dialect.quote
     most_records = max(1, _MOST_FIELDS // max(1, n_columns))
     for block, is_last in _with_last(blocks):
-        data = carry + block
-        if is_last and not data.endswith(b"\n"):
-            data += b"\n"
+        text = carry + block
+        if is_last and not text.endswith(b"\n"):
+            text += b"\n"
+        data = np.frombuffer(text, dtype=np.uint8)
         # There are as many records as fit into the places, and at most one more than there are line ends.
-        begin, is_full, room = 0, True, (min(data.count(b"\n") + 1, most_records), n_columns)
-        while is_full:
-            records, begin, skipping = _split(
-                data, dialect, room, begin=begin, is_last=is_last, skipping=skipping, line=line, max_bytes=max_bytes
+        begin, n, n_places = 0, most_records, min(text.count(b"\n") + 1, most_records)
+        while n == most_records:
+            starts, ends = np.empty((2, n_places, n_columns), dtype=np.int32)
+            lines, counts = np.empty((2, n_places), dtype=np.int32)
+            flags = np.empty(n_places, dtype=np.uint8)
+            n, begin, n_lines, skipping = fields.split_records(
+                data, begin, delimiter, quote, is_last, skipping, max_bytes, (starts, ends, lines, counts, flags)
             )
-            line, is_full = records.end_line, len(records.lines) == most_records
-            if len(records.lines):
-                yield records.only(np.arange(1, len(records.lines))) if has_header else records
+            if n:
+                rows = slice(int(has_header), n)
+                yield Records(
+                    data=data,
+                    dialect=dialect,
+                    starts=starts[rows],
+                    ends=ends[rows],
+                    lines=lines[rows].astype(np.int64) + line,
+                    counts=counts[rows],
+                    flags=flags[rows],
+                    end_line=line + n_lines,
+                )
                 has_header = False
-        carry = data[begin:]
+            line += n_lines
+        carry = text[begin:]
 
 
 def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
     """Return the fields of the first record, which may be a header; none where it cannot be read."""
     if b"\n" not in stream.head and len(stream.head) > HEAD_BYTES // 2:
         return []
-    data = stream.head if stream.head.endswith(b"\n") else stream.head + b"\n"
     # A header is looked for in the head alone, so this is the end of it.
-    counted, *_ = _split(data, dialect, (1, 1))
-    if not len(counted.lines):
+    counted = next(split(iter([stream.head]), dialect=dialect, n_columns=1), None)
+    if counted is None:
         return []
     n_columns = int(counted.counts[0])
-    header, *_ = _split(data, dialect, (1, n_columns))
+    header = next(split(iter([stream.head]), dialect=dialect, n_columns=n_columns)).only(np.arange(1))
     if int(header.flags[0]) & ~fields.LATIN1:
         return []
     return [header.column(i).item() for i in range(n_columns)]
@@ -152,42 +166,6 @@ def _with_last(blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield before, False
         before = block
     yield before, True
-
-
-def _split(
-    data: bytes,
-    dialect: Dialect,
-    room: tuple[int, int],
-    *,
-    begin: int = 0,
-    is_last: bool = True,
-    skipping: bool = False,
-    line: int = 1,
-    max_bytes: int = MAX_RECORD_BYTES,
-) -> tuple[Records, int, bool]:
-    """Return the records from `begin` on, where the rest begins, and whether that is inside a line too long.
-
-    `room` is for how many records of how many fields there are places.
-    """
-    starts, ends = np.empty((2, *room), dtype=np.int32)
-    lines, counts = np.empty((2, room[0]), dtype=np.int32)
-    flags = np.empty(room[0], dtype=np.uint8)
-    array = np.frombuffer(data, dtype=np.uint8)
-    delimiter, quote = ord(dialect.delimiter), dialect.quote
-    n, rest, n_lines, skipping = fields.split_records(
-        array, begin, delimiter, quote, is_last, skipping, max_bytes, starts, ends, lines, counts, flags
-    )
-    records = Records(
-        data=array,
-        dialect=dialect,
-        starts=starts[:n],
-        ends=ends[:n],
-        lines=lines[:n].astype(np.int64) + line,
-        counts=counts[:n],
-        flags=flags[:n],
-        end_line=line + n_lines,
-    )
-    return records, rest, skipping
 
 
 class BadRowPolicy(StrEnum):
@@ -211,25 +189,24 @@ class Tally:
     n_latin1: int = 0
     n_foreign: int = 0
 
-    def add(self, file: str, lines: Int64s, *, reason: Callable[[int], str]) -> None:
-        """Count the bad rows of a file; `reason(i)` returns why the row at `lines[i]` is bad."""
-        for i in range(min(len(lines), BadRows.N_SHOWN - len(self.first))):
-            self.first.append(BadRow(file, int(lines[i]), reason=reason(i)))
-        self.n_bad += len(lines)
+    def add(self, file: str, wrong: Bytes, *, lines: Int64s, reason: Callable[[int, int], str]) -> None:
+        """Count the bad rows of a block: `wrong` has a code for each, else 0, and `reason(row, code)` says why."""
+        bad = np.flatnonzero(wrong)
+        for row in bad[: BadRows.N_SHOWN - len(self.first)].tolist():
+            self.first.append(BadRow(file, int(lines[row]), reason=reason(row, int(wrong[row]))))
+        self.n_bad += len(bad)
 
     def add_records(self, records: Records, wrong: Bytes, *, file: str, reasons: Mapping[int, str]) -> None:
-        """Count the bad records of a block (code in `wrong` not 0), with reasons for the first, and Latin-1 ones."""
+        """Count the bad records of a block, with reasons for the first, and Latin-1 ones."""
         self.n_latin1 += int((records.is_latin1 & (wrong == 0)).sum())
-        bad = np.flatnonzero(wrong)
 
-        def reason(i: int) -> str:
-            code = int(wrong[bad[i]])
+        def reason(row: int, code: int) -> str:
             if code == _WRONG_COUNT:
                 separator, n = _SEPARATORS[records.dialect.delimiter], records.starts.shape[1]
-                return f"expected {n} {separator}-separated columns, found {records.counts[bad[i]]}"
+                return f"expected {n} {separator}-separated columns, found {records.counts[row]}"
             return _FLAG_REASONS.get(code) or reasons[code]
 
-        self.add(file, records.lines[bad], reason=reason)
+        self.add(file, wrong, lines=records.lines, reason=reason)
 
     def close(self) -> Reading:
         """Return the counts; raise `BadRows` if there are bad rows and the policy is to fail."""
@@ -238,9 +215,17 @@ class Tally:
         return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1, n_foreign_documents=self.n_foreign)
 
 
-def line_records(stream: ByteStream, *, tally: Tally, reasons: Mapping[int, str]) -> Iterator[tuple[Records, Bytes]]:
-    """Yield the lines of a stream block by block, each with its fault; faults that the caller adds are counted too."""
-    for records in split(stream.blocks(), dialect=LINES, n_columns=1):
+def read_records(
+    stream: ByteStream,
+    *,
+    tally: Tally,
+    reasons: Mapping[int, str],
+    dialect: Dialect = LINES,
+    n_columns: int = 1,
+    has_header: bool = False,
+) -> Iterator[tuple[Records, Bytes]]:
+    """Yield the records of a stream in blocks, each with its fault; faults that the caller adds are counted too."""
+    for records in split(stream.blocks(), dialect=dialect, n_columns=n_columns, has_header=has_header):
         wrong = records.faults()
         yield records, wrong
         tally.add_records(records, wrong, file=stream.name, reasons=reasons)

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from queryveil.data import Format
 from queryveil.errors import BadFile
 from queryveil.formats import delimited
+from queryveil.formats._ubi import inside
 from queryveil.formats.streams import ByteStream, Content
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -24,7 +26,6 @@ _PARQUET = b"PAR1"
 _CHUNK_BYTES, _MOST_MEMBERS = 1 << 16, 1000
 _OF_WRITERS = ("ARROW:schema", "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata")
 """What programs write into the metadata of a Parquet file about its columns."""
-_SEPARATORS = {Format.AOL: "\t", Format.CSV: ",", Format.TSV: "\t"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +54,12 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
         if format is Format.PARQUET:
             return _of_parquet(file.data)
         if format in (Format.JSONL, Format.UBI):
-            columns, n_hidden = _of_objects(_objects(file), is_ubi=format is Format.UBI)
-            return Shape(columns=columns, n_hidden=n_hidden + n_packed)
-        with ByteStream(Path(file.name), data=file.data) as stream:
-            names = _header(stream.head, separator=_SEPARATORS[format]) if format in _SEPARATORS else ()
-            if format is Format.AOL and not delimited.is_aol_header(list(names)):
-                names = ()
+            columns, n_hidden = _of_objects(file, is_ubi=format is Format.UBI)
+        else:
+            columns, n_hidden = _header(file, format=format), 0
     except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
         return Shape(n_hidden=1)
-    return Shape(columns=names, n_hidden=n_packed)
+    return Shape(columns=columns, n_hidden=n_hidden + n_packed)
 
 
 def _n_beside_packed(data: bytes) -> int:
@@ -115,104 +113,44 @@ def _end_of_zstd(data: bytes, place: int) -> int:
 
 def _of_parquet(data: bytes) -> Shape:
     file = pq.ParquetFile(BytesIO(data))
-    for number in range(file.metadata.num_row_groups):
+    metadata = file.metadata
+    for number in range(metadata.num_row_groups):
         # A column that contradicts itself is an error here; where its metadata are asked for, it ends the process.
         next(file.iter_batches(batch_size=1, row_groups=[number]), None)
-    if not _has_its_types(data):
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
+    types = [file.schema.column(place).physical_type for place in range(metadata.num_columns)]
+    if any([chunk.physical_type for chunk in group] != types for group in chunks):
+        # Arrow would end the process where the statistics of a column of another type are asked for.
         return Shape(n_hidden=1)
-    told = [key.decode("utf-8", errors="replace") for key in file.metadata.metadata or {}]
-    n_hidden = n_foreign(told) + _n_gaps(file.metadata, len(data)) + _n_odd_statistics(file)
-    return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_hidden)
-
-
-def _has_its_types(data: bytes) -> bool:
-    """Return whether each column of a Parquet file has the type of its schema; if not, Arrow ends the process."""
-    end = len(data) - 4 - len(_PARQUET)
-    try:
-        footer, _ = _thrift(data, end - int.from_bytes(data[end : end + 4], "little"), _STRUCT)
-        # The fields go by their numbers in the format: 2 is the schema and 4 the row groups, 1 the type of either.
-        types = [element[1] for element in footer[2] if 1 in element]
-        return all([column[3][1] for column in group[1]] == types for group in footer.get(4, []))
-    except (IndexError, KeyError, TypeError):
-        return False
-
-
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-
-
-def _thrift(data: bytes, place: int, kind: int) -> tuple[Any, int]:
-    """Read a value of Thrift's compact protocol: a struct as its fields by number. Return also where it ends."""
-    if kind in (_TRUE, _FALSE):
-        return kind == _TRUE, place
-    if kind in (_BYTE, _DOUBLE):
-        size = 1 if kind == _BYTE else 8
-        return data[place : place + size], place + size
-    if kind == _BINARY:
-        size, place = _varint(data, place)
-        return data[place : place + size], place + size
-    if kind in (_LIST, _SET):
-        n, kind, place = data[place] >> 4, data[place] & 15, place + 1
-        if n == 15:
-            n, place = _varint(data, place)
-        values = []
-        for _ in range(n):
-            value, place = _thrift(data, place, _BYTE if kind in (_TRUE, _FALSE) else kind)
-            values.append(value)
-        return values, place
-    if kind != _STRUCT:
-        return _varint(data, place)
-    fields, number = dict[int, Any](), 0
-    while data[place]:
-        step, kind, place = data[place] >> 4, data[place] & 15, place + 1
-        if step:
-            number += step
-        else:
-            zigzag, place = _varint(data, place)
-            number = zigzag >> 1
-        fields[number], place = _thrift(data, place, kind)
-    return fields, place + 1
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while data[place] > 127:
-        value |= (data[place] & 127) << shift
-        place, shift = place + 1, shift + 7
-    return value | data[place] << shift, place + 1
-
-
-def _n_odd_statistics(file: pq.ParquetFile) -> int:
-    """Count the columns of which a Parquet file states a least or largest text that no value of theirs begins with."""
-    metadata, found = file.metadata, 0
-    for group in range(metadata.num_row_groups):
-        for number in range(metadata.num_columns):
-            try:
-                found += _is_odd(file, group, metadata.row_group(group).column(number))
-            except (pa.ArrowException, ValueError):
-                # What cannot be compared, or is no text, is not of the column either.
-                found += 1
-    return found
+    told = [key.decode("utf-8", errors="replace") for key in metadata.metadata or {}]
+    n_odd = sum(_is_odd(file, number, chunk) for number, group in enumerate(chunks) for chunk in group)
+    n_gaps = _n_gaps(metadata, [*chain.from_iterable(chunks)], len(data))
+    return Shape(columns=tuple(file.schema_arrow.names), n_hidden=n_foreign(told) + n_gaps + n_odd)
 
 
 def _is_odd(file: pq.ParquetFile, group: int, column: Any) -> bool:
-    stated = column.statistics
-    if stated is None or not stated.has_min_max or not isinstance(stated.min, str | bytes):
-        return False
-    read = file.read_row_group(group, columns=[column.path_in_schema])
-    if not read.num_columns:
-        return True  # The statistics are of a column that the schema does not have.
-    values = read.column(0)
-    while pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-        values = pc.list_flatten(values)
-    # A long text may be cut; the largest may then end with a letter further on, so that it still is the largest.
-    begins = [stated.min, stated.max if stated.max == stated.min else stated.max[:-1]]
-    return not all(pc.any(pc.starts_with(values, begin)).as_py() for begin in begins)
+    """Return whether a Parquet file states a least or largest text of a column that no value of it begins with."""
+    try:
+        stated = column.statistics
+        if stated is None or not stated.has_min_max or not isinstance(stated.min, str | bytes):
+            return False
+        read = file.read_row_group(group, columns=[column.path_in_schema])
+        if not read.num_columns:
+            return True  # The statistics are of a column that the schema does not have.
+        values = read.column(0)
+        while pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+            values = pc.list_flatten(values)
+        # A long text may be cut; the largest may then end with a letter further on, so that it still is the largest.
+        begins = [stated.min, stated.max if stated.max == stated.min else stated.max[:-1]]
+        return not all(pc.any(pc.starts_with(values, begin)).as_py() for begin in begins)
+    except (pa.ArrowException, ValueError):
+        # What cannot be compared, or is no text, is not of the column either.
+        return True
 
 
-def _n_gaps(metadata: Any, n_bytes: int) -> int:
+def _n_gaps(metadata: Any, chunks: list[Any], n_bytes: int) -> int:
     """Count the stretches of a Parquet file that belong to no column; those of an index, where there is one, may be."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    chunks = [group.column(number) for group in groups for number in range(metadata.num_columns)]
     spans = sorted(
         (min(filter(None, (one.dictionary_page_offset, one.data_page_offset))), one.total_compressed_size)
         for one in chunks
@@ -231,27 +169,31 @@ def n_foreign(keys: Iterable[str]) -> int:
     return sum(key not in _OF_WRITERS for key in keys)
 
 
-def _header(head: bytes, *, separator: str) -> tuple[str, ...]:
-    text = head.decode("utf-8", errors="replace")
+def _header(file: Content, *, format: Format) -> tuple[str, ...]:  # noqa: A002
+    with ByteStream(Path(file.name), data=file.data) as stream:
+        text = stream.head.decode("utf-8", errors="replace")
+    if format is Format.CSV:
+        return tuple(next((row for row in csv.reader(StringIO(text, newline="")) if row), []))
+    if format not in (Format.AOL, Format.TSV):
+        return ()
     first = next((line for line in text.split("\n") if line.strip()), "")
-    if separator == "\t":
-        return tuple(first.removesuffix("\r").split("\t"))
-    return tuple(next((row for row in csv.reader(StringIO(text, newline="")) if row), []))
+    names = first.removesuffix("\r").split("\t")
+    return tuple(names) if format is Format.TSV or delimited.is_aol_header(names) else ()
 
 
-def _objects(file: Content) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield the objects of the lines, and for each how many of its keys stand there twice."""
+def _lines(file: Content) -> Iterator[bytes]:
     with ByteStream(Path(file.name), data=file.data) as stream:
         rest = b""
         for block in stream.blocks():
             *lines, rest = (rest + block).split(b"\n")
-            yield from _decoded(lines)
-        yield from _decoded([rest])
+            yield from lines
+    yield rest
 
 
-def _decoded(lines: Iterable[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
+def _objects(file: Content) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the objects of the lines, and for each how many of its keys stand there twice."""
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
-    for line in lines:
+    for line in _lines(file):
         if not line.strip():
             continue
         try:
@@ -281,10 +223,10 @@ def _n_twice(line: bytes) -> int:
     return found
 
 
-def _of_objects(objects: Iterable[tuple[dict[str, Any], int]], *, is_ubi: bool) -> tuple[tuple[str, ...], int]:
+def _of_objects(file: Content, *, is_ubi: bool) -> tuple[tuple[str, ...], int]:
     columns: dict[str, None] = {}
     n_hidden, documents = 0, _Documents()
-    for value, n_twice in objects:
+    for value, n_twice in _objects(file):
         n_hidden += n_twice + (0 if not is_ubi else documents.hides(value))
         if not value.keys() <= columns.keys():
             columns.update(dict.fromkeys(value))
@@ -308,10 +250,9 @@ class _Documents:
             self._shared = {"application": "queryveil", "query_id": str(self._n_queries)}
             self._shared |= {name: value[name] for name in ("client_id", "timestamp") if name in value}
             return int(value != self._shared | {"user_query": value.get("user_query"), "query_attributes": {}})
-        told = value.get("event_attributes")
         attributes: dict[str, Any] = {}
-        if isinstance(told, dict) and isinstance(told.get("object"), dict):
-            attributes["object"] = {"object_id": told["object"].get("object_id"), "object_id_field": "url"}
-        if isinstance(told, dict) and isinstance(told.get("position"), dict):
-            attributes["position"] = {"ordinal": told["position"].get("ordinal")}
+        if clicked := inside(value, "object"):
+            attributes["object"] = {"object_id": clicked.get("object_id"), "object_id_field": "url"}
+        if position := inside(value, "position"):
+            attributes["position"] = {"ordinal": position.get("ordinal")}
         return int(value != self._shared | {"action_name": "click", "event_attributes": attributes})

@@ -27,6 +27,11 @@ _WIDE_MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
+_CANNOT_OPEN: dict[type[Exception], str] = {
+    IsADirectoryError: "this is a folder; give its files, for example as 'folder/*.tsv'",
+    FileNotFoundError: "there is no such file",
+    PermissionError: "no permission to read it",
+}
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 Source = str | Path | Sequence[str | Path]
@@ -136,14 +141,9 @@ class ByteStream:
             return sys.stdin.buffer
         try:
             return self.path.open("rb")
-        except IsADirectoryError:
-            raise BadFile(str(self.path), "this is a folder; give its files, for example as 'folder/*.tsv'") from None
-        except FileNotFoundError:
-            raise BadFile(str(self.path), "there is no such file") from None
-        except PermissionError:
-            raise BadFile(str(self.path), "no permission to read it") from None
         except (OSError, ValueError) as error:
-            raise BadFile(str(self.path), f"cannot be opened: {_plainly(error)}") from None
+            reason = _CANNOT_OPEN.get(type(error)) or f"cannot be opened: {_plainly(error)}"
+            raise BadFile(str(self.path), reason) from None
 
     def _compression(self, prefix: bytes) -> str:
         found = next((ending for magic, ending in _MAGIC.items() if prefix.startswith(magic)), "")

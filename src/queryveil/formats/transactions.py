@@ -10,11 +10,10 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil.data import TRANSACTIONS_SCHEMA, Bytes, Format, Layout, Transactions
-from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import _plain, delimited, jsonl, layouts, parquet, roles
 from queryveil.formats.read import parse_choice, read_streams
-from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, line_records, split
+from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, read_records
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 from queryveil.formats.write import write_frame
 
@@ -84,16 +83,16 @@ class RowReader(Reader):
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
         roles.check_width(found, file=stream.name)
-        for records in split(stream.blocks(), dialect=dialect, n_columns=len(found), has_header=True):
-            wrong = records.faults()
+        for records, wrong in read_records(
+            stream, tally=self.tally, reasons=REASONS, dialect=dialect, n_columns=len(found), has_header=True
+        ):
             good = records.only(np.flatnonzero(wrong == 0))
             ids, items = (good.column(found.index(name)) for name in TRANSACTIONS_SCHEMA)
             ids = pl.select(unescaped(pl.lit(ids))).to_series()
             wrong[wrong == 0] = self._take(ids, split_joined(items))
-            self.tally.add_records(records, wrong, file=stream.name, reasons=REASONS)
 
     def _add_jsonl(self, stream: ByteStream) -> None:
-        for records, wrong in line_records(stream, tally=self.tally, reasons=REASONS):
+        for records, wrong in read_records(stream, tally=self.tally, reasons=REASONS):
             ids: list[str | None] = []
             items: list[list[str | None] | None] = []
             for one in jsonl.iter_objects(records, wrong=wrong):
@@ -108,14 +107,9 @@ class RowReader(Reader):
         with parquet.open_parquet(stream, otherwise=wrong_file) as file:
             if not set(TRANSACTIONS_SCHEMA) <= set(file.schema_arrow.names):
                 raise BadFile(stream.name, _NO_COLUMNS)
-            n_before = 0
-            for table in parquet.tables_of(file, columns=list(TRANSACTIONS_SCHEMA)):
-                frame = sound_frame(table)
+            for frame, rows in parquet.frames_of(file, columns=list(TRANSACTIONS_SCHEMA)):
                 wrong = self._take(frame["id"].cast(pl.String), frame["items"].cast(TRANSACTIONS_SCHEMA["items"]))
-                bad = np.flatnonzero(wrong)
-                reasons = [REASONS[code] for code in wrong[bad].tolist()]
-                self.tally.add(stream.name, bad + n_before + 1, reason=reasons.__getitem__)
-                n_before += frame.height
+                self.tally.add(stream.name, wrong, lines=rows, reason=lambda _, code: REASONS[code])
 
     def _take(self, ids: pl.Series, items: pl.Series) -> Bytes:
         """Keep the rows that can be read; return per row 0 or a code of `REASONS`."""

@@ -8,6 +8,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Bools, Bytes
 from queryveil.formats import _time_kernels, roles
+from queryveil.text.tokens import text_bytes
 
 DAY, SECONDS, COMPACT = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%y%m%d%H%M%S"
 ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US = "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us"
@@ -26,12 +27,7 @@ _BY_KIND = {
 
 def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, Bytes]:
     """Return a column of text as times, null where empty, and per row the kind of time as in `_time_kernels`."""
-    array = text.fill_null("").rechunk().to_arrow()
-    _, offsets, data = array.buffers()
-    begin, n = array.offset, len(array)
-    bounds = np.frombuffer(offsets, dtype=np.int64)[begin : begin + n + 1] if n else np.zeros(1, dtype=np.int64)
-    letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(0, dtype=np.uint8)
-    micros, kinds = _time_kernels.parse_times(letters, bounds, compact)
+    micros, kinds = _time_kernels.parse_times(*text_bytes(text.fill_null("")), compact)
     known = (kinds != _time_kernels.MISSING) & (kinds != _time_kernels.BAD)
     column = pl.Series(text.name, micros).cast(pl.Datetime("us"))
     return pl.select(pl.when(pl.Series(known)).then(column)).to_series().alias(text.name), kinds

@@ -4,7 +4,7 @@ import bz2
 import gzip
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from queryveil.formats import _plain, _ubi, delimited, roles
 from queryveil.formats.values import write_times
 
 _SLICE_ROWS = 1 << 19
-_FIXED = {Format.AOL: delimited.AOL_NAMES, Format.EXCITE: {name: name for name in delimited.EXCITE_COLUMNS}}
+_FIXED = {Format.AOL: delimited.AOL_NAMES, Format.EXCITE: delimited.EXCITE_NAMES}
 _WITHOUT_HEADER = (Format.EXCITE, Format.JSONL, Format.UBI, Format.TRANSACTIONS)
 _FORMULA = r"\A[=+\-@\t\r]"
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -149,14 +149,12 @@ def _clean(column: pl.Series, unwanted: str) -> pl.Series:
 @contextmanager
 def _compressed(path: Path, *, compression: str) -> Iterator[Any]:
     with path.open("wb") as raw:
+        packed: Any = nullcontext(raw)
         if compression == "gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as file:
-                yield file
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
         elif compression == "bz2":
-            with bz2.BZ2File(raw, "wb") as file:
-                yield file
+            packed = bz2.BZ2File(raw, "wb")
         elif compression == "zst":
-            with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as file:
-                yield file
-        else:
-            yield raw
+            packed = pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd")
+        with packed as file:
+            yield file

@@ -17,6 +17,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
     - `m`: the most terms of a combination; None: each whole history is identical to those of at least k-1 other users.
     - `window`: the length of a window of time (`1d`, `7d`, ..., counted from 1970-01-01 UTC). Histories are those of
       one window, and no user id occurs in two.
+    - `time_unit`: if released times count as terms, how long the stretches are (`1d`, `7d`, `28d`, counted as windows
+      are) whose starts they are.
     - `items`: whether terms are separated by blanks only and upper and lower case differ, as for items of transaction
       files and nodes of a taxonomy in `<angle_brackets>`.
 
@@ -32,9 +34,14 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
     m: int | None
     window: str | None = None
     items: bool = False
+    time_unit: str | None = None
 
     def __post_init__(self) -> None:
         check_k(self.k)
+        if self.time_unit is not None and (self.window is not None or self.m is None):
+            raise BadParameter("time_unit", self.time_unit, allowed="left out with windows and for whole histories")
+        if self.time_unit is not None:
+            parse_window(self.time_unit, name="time_unit")
         if self.m is not None and not (isinstance(self.m, int) and 1 <= self.m <= MOST):
             raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")
         if self.window is not None:
@@ -42,6 +49,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 
     def title(self) -> str:
         name = f"{self.k}-anonymity of whole histories" if self.m is None else f"({self.k}, {self.m})-anonymity"
+        if self.time_unit:
+            return f"{name} of terms and times"
         return f"{name} in windows of {self.window}" if self.window else name
 
     def in_words(self) -> str:
@@ -52,6 +61,8 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
                 f"others{within}, or no terms at all."
             )
         terms = "1 search term" if self.m == 1 else f"up to {self.m} search terms"
+        if self.time_unit:
+            terms, within = f"{terms} or times", f" (times are stretches of {self.time_unit})"
         return (
             f"Whoever knows {terms} of a person finds at least {self.k} people in this log who used "
             f"all of them{within}, or nobody."
@@ -65,9 +76,10 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
                 f"Whoever knows {self.m + 1} terms or more may be left with one person, and so may whoever knows that "
                 "a person never used a term."
             )
+        times = "that a time belongs to a query: it counts as one of the person" if self.time_unit else "days and times"
         return (
             more,
-            "The number of a person's queries, their days and times, and every column that was kept are not covered.",
+            f"Not covered are the number of a person's queries, every column that was kept, and {times}.",
             _USERS_ARE_IDS,
             ONE_RELEASE,
         )

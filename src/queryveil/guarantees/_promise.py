@@ -51,6 +51,11 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
         return False
 
     @property
+    def time_unit(self) -> str | None:
+        """The length of the stretches of time that released times are the starts of, where they count as terms."""
+        return None
+
+    @property
     def window(self) -> str | None:
         """The length of the windows that users have another id in each of."""
         return None
@@ -69,7 +74,7 @@ def check_k(k: int) -> None:
         raise BadParameter("k", k, allowed=f"{MOST} or less")
 
 
-def parse_window(window: str) -> timedelta:
+def parse_window(window: str, *, name: str = "window") -> timedelta:
     """Read a length of time such as `12h`, `1d` or `2w`.
 
     >>> parse_window("7d")
@@ -78,7 +83,7 @@ def parse_window(window: str) -> timedelta:
     number, unit = window[:-1], window[-1:]
     is_number = number.isascii() and number.isdigit() and len(number) <= _WINDOW_DIGITS
     if unit not in _UNITS or not is_number or int(number) == 0:
-        raise BadParameter("window", window, allowed="a number and a unit: 12h, 1d, 7d, 2w")
+        raise BadParameter(name, window, allowed="a number and a unit: 12h, 1d, 7d, 2w")
     return int(number) * _UNITS[unit]
 
 

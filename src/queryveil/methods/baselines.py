@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Int32s, Int64s, QueryLog
+from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats, check_queries, counts_of
@@ -34,19 +34,17 @@ def _release(
     warnings: Sequence[str] = (),
 ) -> Release:
     """Return a release that promises nothing, and says so first."""
-    report, counts = method.columns.report(log.columns), counts_of(log, out)
+    report, counts, before = method.columns.report(log.columns), counts_of(log, out), log.frame
+    # Hashes are no texts.
+    is_text = not isinstance(method, TokenHash)
+    skipped = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
     manifest = Manifest(
         method=name,
         promise=method.promise,
         parameters=parameters_of(method),
         counts=counts,
-        # Hashes are no texts.
-        texts=None
-        if isinstance(method, TokenHash)
-        else count_texts(out["query"], asked=log.frame["query"], users=log.frame["user"]),
-        removed={"bad_rows_skipped": log.reading.n_bad_rows_skipped}
-        | (removed or {})
-        | {"users_left_empty": log.n_users - counts.n_users_after},
+        texts=count_texts(out["query"], asked=before["query"], users=before["user"]) if is_text else None,
+        removed=skipped | (removed or {}) | {"users_left_empty": log.n_users - counts.n_users_after},
         changed=changed or {},
         columns=report,
         warnings=(
@@ -95,18 +93,15 @@ class Pseudonymise(PseudonymiseSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the log with other user ids."""
-        columns = self._columns(log)
+        columns = self.columns
+        if columns.keep == AS_AOL_DID.keep:
+            # By default what there is of ranks and URLs leaves, and a log need not have them.
+            columns = replace(columns, keep=tuple(name for name in columns.keep if name in log.columns))
         columns.check(log.columns)
         check_queries(log, method="pseudonymise")
         owners, _ = encode(log.frame["user"])
         out = columns.apply(log.frame, owners, rng=generator(self.seed))
         return _release(replace(self, columns=columns), log, out, name="pseudonymise")
-
-    def _columns(self, log: QueryLog) -> ColumnPolicy:
-        """Return the policy; by default what there is of ranks and URLs leaves, and a log need not have them."""
-        if self.columns.keep != AS_AOL_DID.keep:
-            return self.columns
-        return replace(self.columns, keep=tuple(name for name in self.columns.keep if name in log.columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,7 +143,8 @@ class QueryThreshold(QueryThresholdSettings):
         owners, _ = encode(log.frame["user"])
         query, texts = encode_normalised(log.frame["query"])
         is_text = (texts != "").to_numpy()
-        is_common = is_text & (_n_users(query, owners, n_queries=len(texts)) >= self.k)
+        askers = pl.DataFrame({"query": query, "user": owners}).unique()
+        is_common = is_text & (np.bincount(askers["query"], minlength=len(texts)) >= self.k)
         stays = is_common[query]
         frame = log.frame.with_columns(query=texts.gather(query)).filter(stays)
         out = self.columns.apply(frame, owners[stays], rng=generator(self.seed))
@@ -159,13 +155,6 @@ class QueryThreshold(QueryThresholdSettings):
             "distinct_queries": int(is_text.sum() - is_common.sum()),
         }
         return _release(self, log, out, name="query_threshold", removed=removed)
-
-
-def _n_users(query: Int32s, user: Int32s, *, n_queries: int) -> Int64s:
-    """Count the distinct users of each query."""
-    n_users = int(user.max(initial=-1)) + 1
-    pairs = np.unique(query.astype(np.int64) * max(1, n_users) + user)
-    return np.bincount(pairs // max(1, n_users), minlength=n_queries)
 
 
 _KEY_BYTES = 32
@@ -211,7 +200,9 @@ class TokenHash(TokenHashSettings):
         rng = generator(self.seed)
         progress.step("hashing terms")
         tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
-        texts = hash_queries(tokens, key=self._secret(rng))
+        # A run that is to repeat needs its hashes again.
+        new_key = secrets.token_bytes if self.seed is None else rng.bytes
+        texts = hash_queries(tokens, key=new_key(_KEY_BYTES) if self.key is None else self.key)
         n_terms = tokens.query_terms.lengths[tokens.row_query]
         owners, _ = encode(log.frame["user"])
         stays = n_terms > 0
@@ -225,12 +216,6 @@ class TokenHash(TokenHashSettings):
             changed={"term_occurrences_hashed": int(n_terms.sum())},
             warnings=self._warnings(log),
         )
-
-    def _secret(self, rng: np.random.Generator) -> bytes:
-        if self.key is not None:
-            return self.key
-        # A run that is to repeat needs its hashes again.
-        return secrets.token_bytes(_KEY_BYTES) if self.seed is None else rng.bytes(_KEY_BYTES)
 
     def _warnings(self, log: QueryLog) -> list[str]:
         found = []

@@ -162,6 +162,7 @@ class PoolRules:
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
     growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, if none leaves.")
     max_pool: int = setting(10_000, help="Most events in it.")
+    shrink: bool = setting(True, help="Grown pools stay, as in the paper.")
     repeats: str = setting("once", one_of=("once", "all"), help="Repeats: once or all.")
     window: str | None = setting("1d", typed_none="none", help="Ids last; none: ever.")
     min_query_users: int = setting(1, at_least=1, help="Askers a text needs.")
@@ -244,6 +245,7 @@ class LiveSettings(PoolRules):
     """How events are anonymized while they come in."""
 
     remembered: int = setting(_REMEMBERED, option="remember", help="Events remembered.")
+    max_wait: str | None = setting("7d", typed_none="none", help="Longest wait; none: ever.")
     unclassified: str = setting("pool", help="pool or drop.", **_UNCLASSIFIED)
     classifier: str = setting("evidence", help="evidence or paper.")
     workers: int = setting(

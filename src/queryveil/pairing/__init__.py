@@ -2,16 +2,16 @@
 
 from queryveil.pairing.ancestors import Ancestors, is_generalised
 from queryveil.pairing.identity import Identity, distinct_bags
-from queryveil.pairing.pair import LogRows, Original, Pair, pseudonymised, share_numbers
+from queryveil.pairing.pair import Original, Pair, pseudonymised, released_texts, share_numbers
 
 __all__ = [
     "Ancestors",
     "Identity",
-    "LogRows",
     "Original",
     "Pair",
     "distinct_bags",
     "is_generalised",
     "pseudonymised",
+    "released_texts",
     "share_numbers",
 ]

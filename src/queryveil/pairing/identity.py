@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Tallies
-from queryveil.data.rows import Rows, group, pointers
+from queryveil.data.rows import Rows, group
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing.ancestors import Ancestors
 from queryveil.release import Ids, TimeDetail, keyed
 from queryveil.text.histories import Histories
+from queryveil.text.taxonomy.tree import places
 from queryveil.text.tokens import Tokens, encode, hash_tokens
 
 if TYPE_CHECKING:
@@ -40,39 +41,32 @@ def _shared_weight(cells: Int64s, others: Int64s, weight: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def most_alike(
-    row_ptr: Int64s,
-    cells: Int64s,
-    other_ptr: Int64s,
-    other_cells: Int64s,
-    posting_ptr: Int64s,
-    postings: Int32s,
-    weight: Floats,
-    most_looked_at: int,
+    rows: Rows[np.int64], others: Rows[np.int64], holders: Rows[np.int32], weight: Floats, most_looked_at: int
 ) -> Rows[np.int32]:
-    """Return, for each row, the other rows that share the most weight with it.
+    """Return, for each row of cells, the other rows that share the most weight with it.
 
     A row is compared with those that share its rarest cell, and with those of its next rarest cells as long as no more
-    than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending;
-    `posting_ptr` and `postings` give the others by cell. A row without a cell in common has none.
+    than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending; `holders`
+    are the others that have each cell. A row without a cell in common has none.
     """
-    n_rows, n_others = len(row_ptr) - 1, len(other_ptr) - 1
+    n_rows, n_others = len(rows.ptr) - 1, len(others.ptr) - 1
+    n_holders = np.diff(holders.ptr)
     seen_by = np.full(n_others, -1, np.int64)
     best = np.empty(n_others, np.int32)
     found_ptr = np.zeros(n_rows + 1, np.int64)
     found = np.empty(max(16, n_rows), np.int32)
     for row in range(n_rows):
-        mine = cells[row_ptr[row] : row_ptr[row + 1]]
-        taken = np.zeros(len(mine), np.bool_)
+        mine = rows.values[rows.ptr[row] : rows.ptr[row + 1]]
+        taken = n_holders[mine] == 0
         n_looked_at, n_best, highest, left = 0, 0, 0.0, 0.0
-        for cell in mine:
-            if posting_ptr[cell + 1] > posting_ptr[cell]:
-                left += weight[cell]
+        for i in range(len(mine)):
+            if not taken[i]:
+                left += weight[mine[i]]
         while True:
             rarest, size = -1, 0
             for i in range(len(mine)):
-                holders = posting_ptr[mine[i] + 1] - posting_ptr[mine[i]]
-                if not taken[i] and holders > 0 and (rarest < 0 or holders < size):
-                    rarest, size = i, holders
+                if not taken[i] and (rarest < 0 or n_holders[mine[i]] < size):
+                    rarest, size = i, n_holders[mine[i]]
             if rarest < 0 or (n_looked_at > 0 and n_looked_at + size > most_looked_at):
                 break
             # Whoever was not looked at has none of the cells taken so far.
@@ -81,12 +75,11 @@ def most_alike(
             taken[rarest] = True
             left -= weight[mine[rarest]]
             n_looked_at += size
-            for j in range(posting_ptr[mine[rarest]], posting_ptr[mine[rarest] + 1]):
-                other = postings[j]
+            for other in holders.values[holders.ptr[mine[rarest]] : holders.ptr[mine[rarest] + 1]]:
                 if seen_by[other] == row:
                     continue
                 seen_by[other] = row
-                alike = _shared_weight(mine, other_cells[other_ptr[other] : other_ptr[other + 1]], weight)
+                alike = _shared_weight(mine, others.values[others.ptr[other] : others.ptr[other + 1]], weight)
                 if n_best == 0 or alike > highest + 1e-9:
                     highest, n_best = alike, 0
                 if alike > highest - 1e-9:
@@ -164,10 +157,8 @@ class Identity:
 
 def identify_by_id(candidates: pl.Series, *, users: pl.Series) -> Identity:
     """Return the users with the ids of the candidates."""
-    place = pl.DataFrame({"id": users, "user": np.arange(len(users), dtype=np.int32)})
-    found = candidates.alias("id").to_frame().join(place, on="id", how="left", maintain_order="left")["user"]
-    is_there = found.is_not_null().to_numpy()
-    return Identity(users=Rows(pointers(is_there), found.drop_nulls().to_numpy().astype(np.int32)), exact=True)
+    user = places(candidates, table=users)
+    return Identity(users=Rows(np.arange(len(user) + 1), user).keep(user >= 0), exact=True)
 
 
 def identify_by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_candidates: int, n_users: int) -> Identity:
@@ -183,16 +174,9 @@ def identify_by_overlap(candidates: pl.DataFrame, *, users: pl.DataFrame, n_cand
     theirs = users.unique().join(distinct, on="cell").sort("owner", "code")
     # A cell that nobody of the original has says nothing of anybody.
     mine = candidates.unique().join(distinct, on="cell").sort("owner", "code")
-    support = np.bincount(theirs["code"].to_numpy(), minlength=distinct.height)
-    by_cell = theirs.sort("code", "owner")
-    found = most_alike(
-        *_cells_of(mine, n_candidates),
-        *_cells_of(theirs, n_users),
-        pointers(support),
-        by_cell["owner"].to_numpy().astype(np.int32),
-        1 / np.log2(1.0 + support),
-        _MOST_LOOKED_AT,
-    )
+    rows, others = _cells_of(mine, n_candidates), _cells_of(theirs, n_users)
+    holders = others.transpose(distinct.height)
+    found = most_alike(rows, others, holders, 1 / np.log2(1.0 + holders.lengths), _MOST_LOOKED_AT)
     in_order = np.lexsort((found.values, found.row_of_entry))
     return Identity(users=Rows(found.ptr, found.values[in_order]), exact=False)
 
@@ -215,36 +199,25 @@ def _has_all(items: Int64s, counts: Int64s, has: Int64s, has_counts: Int64s) -> 
 
 @njit(cache=True, nogil=True)
 def first_that_fits(
-    bag_ptr: Int64s,
-    items: Int64s,
-    counts: Int64s,
-    user_ptr: Int64s,
-    user_items: Int64s,
-    user_counts: Int64s,
-    posting_ptr: Int64s,
-    postings: Int32s,
+    bags: Rows[np.int64], counts: Int64s, users: Rows[np.int64], user_counts: Int64s, holders: Rows[np.int32]
 ) -> Int32s:
     """Return the first bag whose items each user has, each at least as often, -1 where there is none.
 
-    Items are ascending in every row; `posting_ptr` and `postings` give the users by item. A bag without items fits
-    nobody.
+    Items are ascending in every row, with their counts beside them; `holders` are the users that have each item. A bag
+    without items fits nobody.
     """
-    n_users = len(user_ptr) - 1
+    n_users, n_holders = len(users.ptr) - 1, np.diff(holders.ptr)
     found = np.full(n_users, -1, np.int32)
-    for bag in range(len(bag_ptr) - 1):
-        first, end = bag_ptr[bag], bag_ptr[bag + 1]
-        rarest, size = -1, n_users + 1
-        for i in range(first, end):
-            n_holders = posting_ptr[items[i] + 1] - posting_ptr[items[i]]
-            if n_holders < size:
-                rarest, size = items[i], n_holders
-        if rarest < 0:
+    for bag in range(len(bags.ptr) - 1):
+        first, end = bags.ptr[bag], bags.ptr[bag + 1]
+        if first == end:
             continue
-        for j in range(posting_ptr[rarest], posting_ptr[rarest + 1]):
-            user = postings[j]
-            start, stop = user_ptr[user], user_ptr[user + 1]
+        items = bags.values[first:end]
+        rarest = items[np.argmin(n_holders[items])]
+        for user in holders.values[holders.ptr[rarest] : holders.ptr[rarest + 1]]:
+            start, stop = users.ptr[user], users.ptr[user + 1]
             if found[user] < 0 and _has_all(
-                items[first:end], counts[first:end], user_items[start:stop], user_counts[start:stop]
+                items, counts[first:end], users.values[start:stop], user_counts[start:stop]
             ):
                 found[user] = bag
     return found
@@ -263,17 +236,9 @@ def identify_by_fit(before: Histories, *, after: Histories, ancestors: Ancestors
     kept = np.bincount(after.entry_user, weights=weight, minlength=after.n_users)[first]
     order = np.argsort(-kept, kind="stable")
     generalisations = ancestors.items_for(ancestors.vocabulary)
-    bags = _counted(after, rows=first[order], generalisations=generalisations, once=False)
-    users = _counted(before, rows=np.arange(before.n_users), generalisations=generalisations, once=once)
-    best = first_that_fits(
-        bags.user_terms.ptr,
-        bags.terms.astype(np.int64),
-        bags.counts.astype(np.int64),
-        users.user_terms.ptr,
-        users.terms.astype(np.int64),
-        users.counts.astype(np.int64),
-        *users.user_terms.transpose(users.n_terms),
-    )
+    bags, counts = _counted(after, rows=first[order], generalisations=generalisations, once=False)
+    users, user_counts = _counted(before, rows=np.arange(before.n_users), generalisations=generalisations, once=once)
+    best = first_that_fits(bags, counts, users, user_counts, users.transpose(before.n_terms))
     somewhere = np.flatnonzero(best >= 0)
     ptr, places = group(best[somewhere], len(order))
     # The users of each bag are those of every copy of it.
@@ -291,20 +256,18 @@ def distinct_bags(after: Histories) -> tuple[Int64s, Int64s]:
     return number, first.astype(np.int64)
 
 
-def _counted(histories: Histories, *, rows: Int64s, generalisations: Rows[np.int64], once: bool) -> Histories:
-    """Count under each item what some rows have there."""
+def _counted(
+    histories: Histories, *, rows: Int64s, generalisations: Rows[np.int64], once: bool
+) -> tuple[Rows[np.int64], Int64s]:
+    """Return the items that may stand for the terms of some rows, and how many terms each may stand for."""
     some = histories.user_terms.entries(rows)
     counts = np.ones(len(some.values), np.int64) if once else histories.counts[some.values]
     items = generalisations.take(histories.terms[some.values])
     entry = items.row_of_entry
     frame = pl.DataFrame({"row": some.row_of_entry[entry], "item": items.values, "n": counts[entry]})
     found = frame.group_by("row", "item").agg(pl.col("n").sum()).sort("row", "item")
-    terms = found["item"].to_numpy().astype(np.int32)
-    return Histories(
-        user_terms=Rows.from_entries(found["row"].to_numpy(), terms, n_rows=len(rows)),
-        counts=found["n"].to_numpy().astype(np.int32),
-        n_terms=histories.n_terms,
-    )
+    items = Rows.from_entries(found["row"].to_numpy(), found["item"].to_numpy(), n_rows=len(rows))
+    return items, found["n"].cast(pl.Int64).to_numpy()
 
 
 def identify(pair: "Pair") -> Identity:

@@ -31,38 +31,16 @@ Original = QueryLog | Transactions | Profiles
 """What a release may have been made from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class LogRows:
-    """The rows of a log.
+def _rows(log: QueryLog, *, tokens: Tokens, user: Int32s) -> pl.DataFrame:
+    """Return the `user` and `query` of each row as numbers, -1 for a query without a term, and its `time` and `url`.
 
-    - `user`, `query`: the number of each row's user and query; -1 is a query without a term.
-    - `time`, `url`: the columns; None where the log has no such column, or an empty one.
+    A column that is empty, as dropped ones are in AOL's format, is left out.
     """
-
-    user: Int32s
-    query: Int32s
-    time: pl.Series | None
-    url: pl.Series | None
-
-    @classmethod
-    def of(cls, log: QueryLog, *, tokens: Tokens, user: Int32s) -> Self:
-        """Return the rows of a log whose queries are numbered by `tokens`."""
-        is_empty = (tokens.queries == "").to_numpy()
-        query = np.where(is_empty[tokens.row_query], -1, tokens.row_query).astype(np.int32)
-        return cls(user=user, query=query, time=_filled(log, "time"), url=_filled(log, "url"))
-
-    def n_asked(self, n_queries: int) -> Int64s:
-        """Return the number of rows of each query."""
-        return np.bincount(self.query[self.query >= 0], minlength=n_queries).astype(np.int64)
-
-    def __repr__(self) -> str:
-        return f"LogRows(n_rows={len(self.query)})"
-
-
-def _filled(log: QueryLog, name: str) -> pl.Series | None:
-    """Return a column; None if it is not there, or empty, as dropped ones are in AOL's format."""
-    column = log.frame[name] if name in log.columns else None
-    return None if column is None or (len(column) and column.null_count() == len(column)) else column
+    is_empty = (tokens.queries == "").to_numpy()
+    query = np.where(is_empty[tokens.row_query], -1, tokens.row_query).astype(np.int32)
+    others = [log.frame[name] for name in ("time", "url") if name in log.columns]
+    filled = [column for column in others if not len(column) or column.null_count() < len(column)]
+    return pl.DataFrame({"user": user, "query": query}).with_columns(filled)
 
 
 def share_numbers(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
@@ -85,6 +63,21 @@ def share_numbers(one: Tokens, other: Tokens) -> tuple[Tokens, Tokens]:
     )
     shared = replace(one, queries=queries, query_terms=query_terms, vocabulary=vocabulary)
     return shared, replace(shared, row_query=query[other.row_query] if len(query) else other.row_query)
+
+
+def released_texts(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
+    """Return the candidate of each released row, the candidates, and the rows' texts."""
+    data = release.data
+    if isinstance(data, QueryLog):
+        return *encode(data.frame["user"]), data.frame["query"]
+    if isinstance(data, Tallies):
+        texts = data.frame["query"]
+    else:
+        lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
+        # An item may have blanks inside, which would split it.
+        texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+    places = np.arange(data.frame.height, dtype=np.int32)
+    return places, pl.Series(places).cast(pl.String), texts
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -163,18 +156,7 @@ class Pair:
 
     @cached_property
     def _released(self) -> tuple[Int32s, pl.Series, pl.Series]:
-        """The candidate of each released row, the candidates, and the rows' texts."""
-        data = self.release.data
-        if isinstance(data, QueryLog):
-            return *encode(data.frame["user"]), data.frame["query"]
-        if isinstance(data, Tallies):
-            texts = data.frame["query"]
-        else:
-            lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
-            # An item may have blanks inside, which would split it.
-            texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
-        places = np.arange(data.frame.height, dtype=np.int32)
-        return places, pl.Series(places).cast(pl.String), texts
+        return released_texts(self.release)
 
     @property
     def candidate(self) -> Int32s:
@@ -237,14 +219,21 @@ class Pair:
         return self.after.user_terms.transpose(self.after.n_terms)
 
     @cached_property
-    def original_rows(self) -> LogRows:
-        """The rows of the original log."""
-        return LogRows.of(self.log, tokens=self.tokens[0], user=self.user)
+    def original_rows(self) -> pl.DataFrame:
+        """The number of the `user` and the `query` of each row of the original log, `time` and `url` if it has them."""
+        return _rows(self.log, tokens=self.tokens[0], user=self.user)
 
     @cached_property
-    def released_rows(self) -> LogRows:
-        """The rows of the released log."""
-        return LogRows.of(self.release.log, tokens=self.tokens[1], user=self.candidate)
+    def released_rows(self) -> pl.DataFrame:
+        """The same of the released log, the user being the candidate."""
+        return _rows(self.release.log, tokens=self.tokens[1], user=self.candidate)
+
+    @cached_property
+    def n_asked(self) -> tuple[Int64s, Int64s]:
+        """The number of rows of each query in the original log and in the released one."""
+        asked = (rows["query"].to_numpy() for rows in (self.original_rows, self.released_rows))
+        before, after = (np.bincount(query[query >= 0], minlength=len(self.queries)) for query in asked)
+        return before, after
 
     @property
     def is_by_query(self) -> bool:

@@ -1,6 +1,6 @@
 """Hong et al.: anonymize the same samples of users with several settings, and read off what it cost."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
@@ -125,30 +125,11 @@ class Run:
         return f"{self.variant}, k={self.k}, delta={self.delta}{size}{rare}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What one release came to; rows and users are those that are left once rare clusters are dropped."""
+TOTAL, PER_USER, PER_ROW = "total", "per user", "per row"
+"""Edits, which are rows added and suppressed, are counted in three ways."""
 
-    n_users: int
-    n_rows: int
-    n_rare_rows: int
-    added: int
-    suppressed: int
-    groups: int
-    joined: int
-    queries_lost: float
-    urls_lost: float
-    top_queries: float
-    top_urls: float
-    distance_left: float
-
-    @property
-    def edits(self) -> int:
-        """Rows added and suppressed."""
-        return self.added + self.suppressed
-
-
-Measure = Callable[[Figures], float]
+Figures = dict[str, float]
+"""What one release came to, by the name of the figure."""
 
 
 class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
@@ -157,8 +138,7 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
     def possible(self, settings: Iterable[Run]) -> list[Run]:
         """Run the settings, and return those that had users enough in every log."""
         wanted = list(dict.fromkeys(settings))
-        self.make(wanted)
-        enough = [run for run in wanted if self.found(run)]
+        enough = [run for run, found in zip(wanted, self.make(wanted), strict=True) if found]
         if not enough:
             raise BadInput(f"too few users share a query for groups of {K}; give a larger log")
         return enough
@@ -172,26 +152,27 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
         """Return the size of the samples of a run."""
         return run.size or self.material.sizes[-1]
 
-    def mean(self, run: Run, measure: Measure) -> float:
+    def mean(self, run: Run, figure: str) -> float:
         """Return the mean of a figure over the logs."""
-        return fmean(measure(figures) for figures in self.found(run))
+        return fmean(found[figure] for found in self.found(run))
 
-    def spread(self, runs: Iterable[Run], measure: Measure) -> float:
+    def spread(self, runs: Iterable[Run], figure: str) -> float:
         """Return how far a figure lies apart between the logs, at most."""
-        return max(max(found) - min(found) for found in ([*map(measure, self.found(run))] for run in runs))
+        by_run = ([found[figure] for found in logs] for logs in self.make(runs))
+        return max(max(found) - min(found) for found in by_run)
 
-    def curve(self, runs: Iterable[Run], measure: Measure) -> list[float]:
+    def curve(self, runs: Iterable[Run], figure: str) -> list[float]:
         """Return the mean of a figure for runs one after the other."""
-        return [self.mean(run, measure) for run in runs]
+        return [self.mean(run, figure) for run in runs]
 
-    def says(self, runs: Iterable[Run], names: Iterable[object], measure: Measure, *, digits: int) -> str:
+    def says(self, runs: Iterable[Run], names: Iterable[object], figure: str, *, digits: int) -> str:
         """Write the mean of a figure for runs one after the other."""
-        return driver.at_each(names, self.curve(runs, measure), digits=digits)
+        return driver.at_each(names, self.curve(runs, figure), digits=digits)
 
-    def change(self, runs: list[Run], measure: Measure) -> str:
+    def change(self, runs: list[Run], figure: str) -> str:
         """Write the mean change of a figure from the first run to the last, log by log, and its standard error."""
         pairs = zip(self.found(runs[0]), self.found(runs[-1]), strict=True)
-        changes = [measure(last) - measure(first) for first, last in pairs]
+        changes = [last[figure] - first[figure] for first, last in pairs]
         return f"from first to last {fmean(changes):+.3g} (standard error {stdev(changes) / len(changes) ** 0.5:.2g})"
 
     def _run(self, setting: Run) -> tuple[Figures, ...]:
@@ -206,20 +187,22 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
 
 def _figures(log: QueryLog, method: Kdelta) -> Figures:
     manifest = method.anonymize(log).manifest
-    measures, n_users = manifest.measures, manifest.counts.n_users_after
+    measures, removed = manifest.measures, manifest.removed
+    n_added, n_suppressed = manifest.changed["rows_added"], removed["rows_suppressed"]
+    # Users and rows are those that are left once rare clusters are dropped.
+    n_rare = removed["rows_of_rare_clusters"]
+    n_users, n_rows = manifest.counts.n_users_after, log.n_rows - n_rare - removed["rows_without_query"]
+    edits = {"added": n_added, "suppressed": n_suppressed, "edits": n_added + n_suppressed}
+    sizes = {TOTAL: 1, PER_USER: n_users, PER_ROW: n_rows}
     # Without clicks a manifest says nothing of URLs, and the figures leave them out.
-    n_rare = manifest.removed["rows_of_rare_clusters"]
-    return Figures(
-        n_users=n_users,
-        n_rows=log.n_rows - n_rare - manifest.removed["rows_without_query"],
-        n_rare_rows=n_rare,
-        added=manifest.changed["rows_added"],
-        suppressed=manifest.removed["rows_suppressed"],
-        groups=int(measures["groups"]),
-        joined=n_users - method.k * int(measures["groups"]),
-        queries_lost=100 * measures["share_of_distinct_queries_lost"],
-        urls_lost=100 * measures.get("share_of_distinct_urls_lost", 0.0),
-        top_queries=measures["top_50_queries_kept"],
-        top_urls=measures.get("top_50_urls_kept", 0),
-        distance_left=measures.get("mean_distance_left", 0.0),
-    )
+    return {f"{what} {count}": n / size for what, n in edits.items() for count, size in sizes.items()} | {
+        "users": n_users,
+        f"rare rows {PER_USER}": n_rare / n_users,
+        "groups of k or more": measures["groups"],
+        "users who had to join": n_users - method.k * measures["groups"],
+        "queries lost, %": 100 * measures["share_of_distinct_queries_lost"],
+        "URLs lost, %": 100 * measures.get("share_of_distinct_urls_lost", 0.0),
+        "top 50 queries kept": measures["top_50_queries_kept"],
+        "top 50 URLs kept": measures.get("top_50_urls_kept", 0),
+        "distance left": measures.get("mean_distance_left", 0.0),
+    }

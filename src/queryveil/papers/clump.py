@@ -3,11 +3,12 @@
 The same transactions are clustered by several methods and settings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from queryveil.methods.clump._clustering import COMPARE_UP_TO, Algorithm, Cost
 from queryveil.methods.clump.clump import bags_of
 from queryveil.methods.settings import Unit
 from queryveil.papers import driver
-from queryveil.papers.driver import DRAWN_NOTE, Cell, Cells, Content, at_each, claim, falls, ours_row, theirs_row
+from queryveil.papers.driver import DRAWN_NOTE, THEIRS, Cell, Content, at_each, beside, claim, falls
 from queryveil.rng import generator
 from queryveil.text.taxonomy import Taxonomy
 
@@ -104,30 +105,29 @@ class Run:
         return f"{self.method}, k={self.k}, r={self.r}{size}" + (", carry" if self.carry else "")
 
 
+BY_K = {method: [Run(method=method, k=k) for k in KS] for method in Method}
 Curves = Mapping[Method, tuple[float, ...]]
-"""Ours by method, one figure for each of `KS`."""
+"""Ours by method, one figure for each of `KS` if nothing else is said."""
 
 
 class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
     """The measures of each run, and the seconds that its clustering took, without reading and measuring."""
-
-    def cost(self, run: Run) -> Cost:
-        """Return the measures of a run."""
-        return self.found(run)[0]
 
     def sizes(self) -> tuple[int, ...]:
         """Return those of `SIZES` that the log has, and its own size."""
         n_rows = self.material.n_rows
         return (*(size for size in SIZES if size < n_rows), n_rows)
 
-    def sized(self, method: Method, *, k: int, size: int) -> Run:
-        """Return the run on so many transactions; that of the whole log is the one that the other figures use."""
-        return Run(method=method, k=k, size=size if size < self.material.n_rows else None)
+    def by_size(self, methods: Iterable[Method]) -> dict[Method, list[Run]]:
+        """Return the runs on each number of transactions; all of them is the run that the other figures use."""
+        sizes = (*self.sizes()[:-1], None)
+        return {method: [Run(method=method, k=K, size=size) for size in sizes] for method in methods}
 
-    def curves(self, measure: Callable[[Cost], float]) -> Curves:
-        """Measure every method at every k."""
-        self.make(Run(method=method, k=k) for method in Method for k in KS)
-        return {method: tuple(measure(self.cost(Run(method=method, k=k))) for k in KS) for method in Method}
+    def curves(self, measure: str, rows: Mapping[Method, list[Run]] = BY_K) -> Curves:
+        """Return one measure of each run."""
+        return {
+            method: tuple(getattr(cost, measure) for cost, _ in found) for method, found in self.make_rows(rows).items()
+        }
 
     def _run(self, setting: Run) -> tuple[Cost, float]:
         taxonomy, nodes = self.material.taxonomy, self.material.nodes
@@ -146,13 +146,14 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
             return _partition.partition(*arrays, k=run.k)
         if run.method is Method.REFINED:
             return _clustering.clump(*arrays, k=run.k, algorithm=Algorithm(r=run.r), rng=rng)
-        papers = Algorithm(r=run.r, lcg="carry" if run.carry else "paper", rule="least", refine=False)
+        papers = Algorithm(r=run.r, carry=run.carry, by_rise=False, refine=False)
         found = _clustering.clump(*arrays, k=run.k, algorithm=papers, rng=rng)
         if run.method is Method.CLUMP1:
             return found
         return replace(found, released=_clustering.without_duplicates(found.released))
 
 
+PAPERS = (Method.CLUMP1, Method.CLUMP2, Method.PARTITION)
 # Lower in the paper is lower in the tree, further from the root: the number of the level is larger.
 THEIR_PLACES: dict[Method, Cell] = {Method.CLUMP2: 1, Method.PARTITION: 2, Method.CLUMP1: 3}
 METHODS = (Method.CLUMP1, Method.PARTITION, Method.REFINED)
@@ -163,27 +164,26 @@ METHODS_NOTE = (
 )
 
 
-def _curves(
-    ours: Curves,
-    *,
-    last: tuple[str, Mapping[Method, Cell], Mapping[Method, Cell]],
-    digits: int | None,
-    notes: Iterable[str],
-) -> Content:
-    """Show ours below theirs for each method; the last column is what the paper's text speaks of."""
+LastColumn = tuple[str, Mapping[Any, Cell], Mapping[Any, Cell]]
+"""What the paper's text speaks of: the head, theirs and ours."""
+
+
+def _curves(ours: Curves, *notes: str, last: LastColumn, digits: int | None) -> Content:
+    """Show ours below theirs for each method."""
     head, theirs_last, ours_last = last
-    rows: list[Cells] = []
-    for method, figures in ours.items():
-        if method is not Method.REFINED:
-            rows.append((*theirs_row(str(method), n=len(KS)), theirs_last.get(method)))
-        rows.append((*ours_row(str(method), figures=figures, digits=digits), ours_last.get(method)))
-    return Content(("method", "whose", *AT_KS, head), rows, (METHODS_NOTE, DRAWN_NOTE, *notes))
+    rows = beside(ours, dict.fromkeys(PAPERS, (None,) * len(KS)), digits=digits)
+    return Content(
+        columns=("method", "whose", *AT_KS, head),
+        rows=((*row, (theirs_last if THEIRS in row else ours_last).get(row[0])) for row in rows),
+        notes=(METHODS_NOTE, DRAWN_NOTE, *notes),
+    )
 
 
-def order(ours: Curves, *, at: int) -> list[Method]:
-    """Order the paper's methods by their figure at one place of `KS`, largest first."""
-    papers = [method for method in ours if method is not Method.REFINED]
-    return sorted(papers, key=lambda method: -ours[method][at])
+def orders(ours: Curves) -> list[list[Method]]:
+    """Order the paper's methods by their figures at each k, largest first."""
+    at_ks = zip(*(ours[method] for method in PAPERS), strict=True)
+    by_method = (dict(zip(PAPERS, figures, strict=True)) for figures in at_ks)
+    return [sorted(PAPERS, key=figures.__getitem__, reverse=True) for figures in by_method]
 
 
 def places(ours: Curves) -> dict[Method, Cell]:
@@ -193,24 +193,18 @@ def places(ours: Curves) -> dict[Method, Cell]:
     >>> {str(method): place for method, place in found.items()}
     {'Clump1': '1 or 2', 'Clump2': '1 or 3', 'Partition': '2 or 3'}
     """
-    orders = [order(ours, at=at) for at in range(len(next(iter(ours.values()))))]
-    found: dict[Method, Cell] = {}
-    for method in (method for method in ours if method is not Method.REFINED):
-        seen = sorted({by_size.index(method) + 1 for by_size in orders})
-        found[method] = seen[0] if len(seen) == 1 else " or ".join(map(str, seen))
-    return found
+    seen = {method: sorted({order.index(method) + 1 for order in orders(ours)}) for method in PAPERS}
+    return {method: found[0] if len(found) == 1 else " or ".join(map(str, found)) for method, found in seen.items()}
 
 
 @driver.table
 def fig3(runs: Runs) -> Content:
     """Fard and Wang, figure 3: information loss (total GGD), r=10."""
-    ours = runs.curves(lambda cost: cost.distortion)
-    most: dict[Method, Cell] = {
-        method: round(max(below(ours, method)), 1) for method in ours if method is not Method.PARTITION
-    }
+    ours = runs.curves("distortion")
     theirs = dict.fromkeys((Method.CLUMP1, Method.CLUMP2), THEIR_MOST)
+    most = {method: round(max(below(ours, method)), 1) for method in ours if method is not Method.PARTITION}
     notes = (*_claims_of_loss(ours), *_gain_by_size(runs), *_other_clumps(runs, ours))
-    return _curves(ours, last=("below Partition, at most %", theirs, most), digits=None, notes=notes)
+    return _curves(ours, *notes, last=("below Partition, at most %", theirs, most), digits=None)
 
 
 def below(ours: Curves, method: Method, *, other: Method = Method.PARTITION) -> list[float]:
@@ -238,19 +232,15 @@ def _gain_by_size(runs: Runs) -> list[str]:
     sizes = runs.sizes()
     if len(sizes) < 2:
         return []
-    clump1, base = (
-        tuple(runs.cost(runs.sized(method, k=KS[0], size=size)).distortion for size in sizes)
-        for method in (Method.CLUMP1, Method.PARTITION)
-    )
-    gains = below({Method.CLUMP1: clump1, Method.PARTITION: base}, Method.CLUMP1)
+    methods = (Method.CLUMP1, Method.PARTITION)
+    gains = below(runs.curves("distortion", runs.by_size(methods)), Method.CLUMP1)
     figures = at_each((f"|D|={size:,}" for size in sizes), gains, digits=1, unit=" %")
     return [claim("the gain falls as the log grows", holds=falls(gains)) + f"Clump1 at k={KS[0]}, {figures}"]
 
 
 def _other_clumps(runs: Runs, ours: Curves) -> list[str]:
-    wanted = [Run(method=Method.CLUMP1, k=k, carry=True) for k in KS]
-    runs.make(wanted)
-    carried = {**ours, Method.CLUMP1: tuple(runs.cost(run).distortion for run in wanted)}
+    with_carry = {Method.CLUMP1: [Run(method=Method.CLUMP1, k=k, carry=True) for k in KS]}
+    carried = {**ours, **runs.curves("distortion", with_carry)}
     gains = at_each(AT_KS, below(carried, Method.CLUMP1), digits=1, unit=" %")
     refined = at_each(AT_KS, below(ours, Method.REFINED, other=Method.CLUMP1), digits=1, unit=" %")
     return [
@@ -263,50 +253,46 @@ def _other_clumps(runs: Runs, ours: Curves) -> list[str]:
 @driver.table
 def fig4(runs: Runs) -> Content:
     """Fard and Wang, figure 4: average length of a generalised transaction, r=10."""
-    ours = runs.curves(lambda cost: cost.average_length)
+    ours = runs.curves("average_length")
     longest = map(max, ours[Method.CLUMP2], ours[Method.PARTITION])
     times = [clump1 / other for clump1, other in zip(ours[Method.CLUMP1], longest, strict=True)]
     longer = (
         claim("Clump1 is significantly longer than Clump2 and Partition", holds=min(times) > SIGNIFICANT)
         + f"{at_each(AT_KS, times, digits=2)} times the longer of both; {SIGNIFICANT} is our limit"
     )
-    return _curves(ours, last=("place, longest first", {Method.CLUMP1: 1}, places(ours)), digits=2, notes=[longer])
+    return _curves(ours, longer, last=("place, longest first", {Method.CLUMP1: 1}, places(ours)), digits=2)
 
 
 @driver.table
 def fig5(runs: Runs) -> Content:
     """Fard and Wang, figure 5: average level of a generalised item, the root at 1, r=10."""
-    ours = runs.curves(lambda cost: cost.average_level)
-    orders = [order(ours, at=at) for at in range(len(KS))]
+    ours = runs.curves("average_level")
+    found = orders(ours)
     levels = list(zip(ours[Method.CLUMP1], ours[Method.CLUMP2], strict=True))
     notes = (
         claim(
             "from the lowest in the tree, Clump2, Partition, Clump1",
-            holds=all(by_level == list(THEIR_PLACES) for by_level in orders),
+            holds=all(by_level == list(THEIR_PLACES) for by_level in found),
         )
-        + at_each(AT_KS, (", ".join(by_level) for by_level in orders)),
+        + at_each(AT_KS, (", ".join(by_level) for by_level in found)),
         claim("the duplicates that Clump1 keeps are close to the root", holds=all(two > one for one, two in levels))
         + "without them (Clump2) the average level goes from "
         + at_each(AT_KS, (f"{one:.2f} to {two:.2f}" for one, two in levels)),
     )
-    return _curves(ours, last=("place, lowest in the tree first", THEIR_PLACES, places(ours)), digits=2, notes=notes)
+    return _curves(ours, *notes, last=("place, lowest in the tree first", THEIR_PLACES, places(ours)), digits=2)
 
 
 @driver.table
 def fig6(runs: Runs) -> Content:
     """Fard and Wang, figure 6: effect of r on the information loss (total GGD), k=5."""
     methods = (Method.CLUMP1, Method.REFINED)
-    runs.make(Run(method=method, k=K, r=r) for method in methods for r in RS)
-    ours = {method: [runs.cost(Run(method=method, k=K, r=r)).distortion for r in RS] for method in methods}
+    ours = runs.curves("distortion", {method: [Run(method=method, k=K, r=r) for r in RS] for method in methods})
     clump1 = ours[Method.CLUMP1]
     above, best_r = 100 * (clump1[RS.index(R)] / min(clump1) - 1), RS[clump1.index(min(clump1))]
     changes = (f"{100 * (b / a - 1):+.1f} %" for a, b in pairwise(clump1))
     return Content(
         columns=("method", "whose", *(f"r={r}" for r in RS)),
-        rows=(
-            theirs_row(str(Method.CLUMP1), n=len(RS)),
-            *(ours_row(str(method), figures=figures, digits=None) for method, figures in ours.items()),
-        ),
+        rows=beside(ours, {Method.CLUMP1: (None,) * len(RS)}, digits=None),
         notes=(
             METHODS_NOTE,
             DRAWN_NOTE,
@@ -326,23 +312,17 @@ def fig7(runs: Runs) -> Content:
     sizes = runs.sizes()
     # The first run of each method also compiles, which does not count as running.
     runs.make(Run(method=method, k=K, size=min(100, runs.material.n_rows)) for method in METHODS)
-    wanted = {method: [runs.sized(method, k=K, size=size) for size in sizes] for method in METHODS}
-    runs.make(run for group in wanted.values() for run in group)
-    seconds = {method: [runs.found(run)[1] for run in group] for method, group in wanted.items()}
+    seconds = {method: [took for _, took in row] for method, row in runs.make_rows(runs.by_size(METHODS)).items()}
     growth = {
         method: [took / size / (times[0] / sizes[0]) for took, size in zip(times, sizes, strict=True)]
         for method, times in seconds.items()
     }
-    rows: list[Cells] = []
-    for method in METHODS:
-        if method is not Method.REFINED:
-            rows.append(theirs_row(str(method), n=2 * len(sizes)))
-        ratios = (round(ratio, 2) for ratio in growth[method])
-        rows.append((*ours_row(str(method), figures=seconds[method], digits=3), *ratios))
+    ours = {method: (*seconds[method], *(round(ratio, 2) for ratio in growth[method])) for method in METHODS}
+    theirs = dict.fromkeys((Method.CLUMP1, Method.PARTITION), (None,) * 2 * len(sizes))
     names = ("s", "per transaction")
     return Content(
         columns=("method", "whose", *(f"{name}, |D|={size:,}" for name in names for size in sizes)),
-        rows=rows,
+        rows=beside(ours, theirs, digits=3),
         notes=(
             METHODS_NOTE,
             "seconds are this machine's, of the clustering alone, one run each; they differ from run to run",

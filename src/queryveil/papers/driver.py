@@ -4,7 +4,7 @@ Each paper has a module of its name with `gather`, which returns what is measure
 it, and one function for each table and figure, whose docstring is the title.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -15,7 +15,7 @@ import polars as pl
 
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
-from queryveil.methods.bots import bots
+from queryveil.methods import bots
 from queryveil.progress import step, watch
 from queryveil.synthesis import synthesize
 from queryveil.utility.search_index import Corpus
@@ -92,7 +92,7 @@ def reproduce(
     if name == _WITHOUT_LOG:
         if log is not None or users is not None or values is not None:
             raise BadParameter("name", name, allowed="given alone: the table is about labelled queries of the package")
-        return build()
+        return build(Runs(Material(notes=()), seed=seed))
     if values is not None and paper != "km":
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
     more: dict[str, object] = {"values": values} if paper == "km" else {"corpus": corpus} if paper == "plink" else {}
@@ -110,10 +110,9 @@ def given_or_made_up(log: QueryLog | None, *, like: str, users: int | None, seed
 
 def without_bots(log: QueryLog) -> tuple[QueryLog, int]:
     """Return the log without the users who search as often as programs, and their number; 0 in a log without times."""
-    if "time" not in log.columns:
-        return log, 0
-    found = bots(log.frame, threshold=BOT_THRESHOLD)
-    return log.with_frame(log.frame.filter(~pl.col("user").is_in(found.implode()))), len(found)
+    removed: dict[str, int] = {}
+    people = bots.without_bots(log, threshold=BOT_THRESHOLD, removed=removed)
+    return log.with_frame(people), removed["bot_users"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -130,6 +129,7 @@ class Material:
 M = TypeVar("M", bound=Material)
 S = TypeVar("S", bound=Hashable)
 F = TypeVar("F")
+H = TypeVar("H", bound=Hashable)
 
 
 class Runs(Generic[M, S, F]):
@@ -144,19 +144,25 @@ class Runs(Generic[M, S, F]):
         """What holds for all tables of these runs."""
         return self.material.notes
 
-    def make(self, settings: Iterable[S]) -> None:
-        """Run the settings that were not run before."""
-        missing = [setting for setting in dict.fromkeys(settings) if setting not in self._found]
+    def make(self, settings: Iterable[S]) -> list[F]:
+        """Run the settings that were not run before, and return what each came to."""
+        wanted = list(settings)
+        missing = [setting for setting in dict.fromkeys(wanted) if setting not in self._found]
         for i, setting in enumerate(missing):
             step(str(setting), i / len(missing))
             # The steps inside a run would hide which run it is.
             with watch(lambda _name, _share: None):
                 self._found[setting] = self._run(setting)
+        return [self._found[setting] for setting in wanted]
+
+    def make_rows(self, rows: Mapping[H, Sequence[S]]) -> dict[H, list[F]]:
+        """Run the settings of several rows, and return what they came to by the names of the rows."""
+        self.make(setting for row in rows.values() for setting in row)
+        return {name: self.make(row) for name, row in rows.items()}
 
     def found(self, setting: S) -> F:
         """Return what a setting came to."""
-        self.make([setting])
-        return self._found[setting]
+        return self.make([setting])[0]
 
     def _run(self, setting: S) -> F:
         raise NotImplementedError
@@ -220,9 +226,14 @@ def ours_row(*head: Cell, figures: Iterable[float], digits: int | None) -> Cells
     return (*head, OURS, *(round(figure, digits) for figure in figures))
 
 
-def rises(figures: Iterable[float]) -> bool:
-    """Return whether no figure is below the one before it."""
-    return all(a <= b for a, b in pairwise(figures))
+def beside(
+    ours: Mapping[Any, Iterable[float]], theirs: Mapping[Any, Iterable[Cell]], *, digits: int | None
+) -> Iterator[Cells]:
+    """Return a row of ours for each name, below one of theirs where the paper has one."""
+    for name, figures in ours.items():
+        if name in theirs:
+            yield (str(name), THEIRS, *theirs[name])
+        yield ours_row(str(name), figures=figures, digits=digits)
 
 
 def falls(figures: Iterable[float]) -> bool:

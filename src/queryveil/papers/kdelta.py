@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 
-import numpy as np
-
-from queryveil.data import Floats, QueryLog
-from queryveil.methods.kdelta._clusters import cluster_queries
+from queryveil.data import QueryLog
 from queryveil.methods.kdelta._equal import Table
-from queryveil.methods.kdelta._groups import Grouping, form, improve, matching, multiply
+from queryveil.methods.kdelta._groups import distances_left, form, improve
 from queryveil.methods.kdelta._objects import Holdings, read_objects
-from queryveil.papers._kdelta_runs import DELTA, Figures, K, Measure, Run, Runs, Variant, gather
+from queryveil.papers._kdelta_runs import DELTA, PER_ROW, PER_USER, TOTAL, K, Run, Runs, Variant, gather
 from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, table, trend
 from queryveil.rng import generator
 
@@ -29,36 +26,12 @@ TREND_NOTE = (
     "standard error: a change of less than two of them may be chance"
 )
 
-TOTAL, PER_USER, PER_ROW = "total", "per user", "per row"
-COUNTS: dict[str, tuple[int | None, Measure, Measure]] = {
-    TOTAL: (None, lambda found: found.added, lambda found: found.suppressed),
-    PER_USER: (1, lambda found: found.added / found.n_users, lambda found: found.suppressed / found.n_users),
-    PER_ROW: (3, lambda found: found.added / found.n_rows, lambda found: found.suppressed / found.n_rows),
-}
-"""The digits that each is rounded to, what was added, and what was suppressed."""
+EDITS_PER_USER, EDITS_PER_ROW, RARE_PER_USER = f"edits {PER_USER}", f"edits {PER_ROW}", f"rare rows {PER_USER}"
+DIGITS = {TOTAL: None, PER_USER: 1, PER_ROW: 3}
 
 THEIR_USERS, THEIR_TOP = 1_000, {"top 50 queries kept": 24, "top 50 URLs kept": 28}
-LOST: dict[str, Measure] = {
-    "queries lost, %": lambda found: found.queries_lost,
-    "URLs lost, %": lambda found: found.urls_lost,
-}
-TOP: dict[str, Measure] = {
-    "top 50 queries kept": lambda found: found.top_queries,
-    "top 50 URLs kept": lambda found: found.top_urls,
-}
+LOST = ("queries lost, %", "URLs lost, %")
 Settings = dict[Variant, list[Run]]
-
-
-def edits_per_user(found: Figures) -> float:
-    return found.edits / found.n_users
-
-
-def edits_per_row(found: Figures) -> float:
-    return found.edits / found.n_rows
-
-
-def rare_rows_per_user(found: Figures) -> float:
-    return found.n_rare_rows / found.n_users
 
 
 @table
@@ -72,7 +45,7 @@ def fig1(runs: Runs) -> Content:
         rows=(
             _their_edits("(a)", TOTAL, "rises"),
             _their_edits("(a)", PER_USER, "falls"),
-            *(row for count in COUNTS for row in _our_edits(runs, "(a)", count, users)),
+            *(row for count in DIGITS for row in _our_edits(runs, "(a)", count, users)),
             _their_edits("(b)", PER_USER, None),
             *(row for count in (PER_USER, PER_ROW) for row in _our_edits(runs, "(b)", count, ks)),
             _their_edits("(c)", PER_USER, "falls"),
@@ -98,9 +71,9 @@ def _their_edits(panel: str, count: str, way: str | None) -> Cells:
 
 
 def _our_edits(runs: Runs, panel: str, count: str, by_variant: Settings) -> Iterator[Cells]:
-    digits, *measures = COUNTS[count]
     for same in zip(*by_variant.values(), strict=True):
-        cells = (round(runs.mean(run, measure), digits) for run in same for measure in measures)
+        means = (runs.mean(run, f"{what} {count}") for run in same for what in ("added", "suppressed"))
+        cells = (round(mean, DIGITS[count]) for mean in means)
         at = {"(a)": f"{runs.n_users(same[0]):,} users", "(b)": f"k={same[0].k}", "(c)": f"delta={same[0].delta}"}
         yield (panel, count, OURS, at[panel], *cells)
 
@@ -113,26 +86,26 @@ def _left_out(n_wanted: int, possible: list[Run], *, what: str) -> tuple[str, ..
 def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
     paper = users[Variant.ROUNDED]
     sizes = [f"{runs.n_users(run):,}" for run in paper]
-    totals = runs.curve(paper, lambda found: found.edits)
+    totals = runs.curve(paper, f"edits {TOTAL}")
     yield claim("the total grows with the users", holds=trend(totals) == "rises") + at_each(sizes, totals, digits=0)
     for variant, settings in users.items():
-        falls = trend(runs.curve(settings, edits_per_user)) == "falls"
+        falls = trend(runs.curve(settings, EDITS_PER_USER)) == "falls"
         yield (
             claim(f"the number per user falls as there are more ({variant})", holds=falls)
-            + f"{runs.says(settings, sizes, edits_per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
-            f"; per row, which long histories tilt less, {runs.says(settings, sizes, edits_per_row, digits=3)}, "
-            + runs.change(settings, edits_per_row)
+            + f"{runs.says(settings, sizes, EDITS_PER_USER, digits=1)}, {runs.change(settings, EDITS_PER_USER)}"
+            f"; per row, which long histories tilt less, {runs.says(settings, sizes, EDITS_PER_ROW, digits=3)}, "
+            + runs.change(settings, EDITS_PER_ROW)
         )
     yield (
-        f"logs of the same size lie up to {runs.spread(paper, edits_per_user):.1f} apart per user and "
-        f"{runs.spread(paper, edits_per_row):.3f} per row (paper, rounded)"
+        f"logs of the same size lie up to {runs.spread(paper, EDITS_PER_USER):.1f} apart per user and "
+        f"{runs.spread(paper, EDITS_PER_ROW):.3f} per row (paper, rounded)"
     )
     kept = runs.by_size(Variant.ROUNDED, min_cluster_users=1)
     yield (
         "clusters of one user are left out before, which the paper leaves open: per user "
-        + runs.says(paper, sizes, rare_rows_per_user, digits=1)
+        + runs.says(paper, sizes, RARE_PER_USER, digits=1)
         + " rows; if they stay, per user "
-        + runs.says(kept, [f"{runs.n_users(run):,}" for run in kept], edits_per_user, digits=1)
+        + runs.says(kept, [f"{runs.n_users(run):,}" for run in kept], EDITS_PER_USER, digits=1)
         + " are added or suppressed (paper, rounded)"
     )
 
@@ -140,7 +113,7 @@ def _notes_by_users(runs: Runs, users: Settings) -> Iterator[str]:
 def _notes_by_k(runs: Runs, ks: Settings) -> Iterator[str]:
     names = [f"k={run.k}" for run in ks[Variant.ROUNDED]]
     for variant, settings in ks.items():
-        figures = runs.curve(settings, edits_per_user)
+        figures = runs.curve(settings, EDITS_PER_USER)
         said = f"{trend(figures)}, {at_each(names, figures, digits=1)}"
         yield f"the number per user as k grows, of which the text says nothing ({variant}): {said}"
 
@@ -148,22 +121,22 @@ def _notes_by_k(runs: Runs, ks: Settings) -> Iterator[str]:
 def _notes_by_delta(runs: Runs, deltas: Settings) -> Iterator[str]:
     names = [f"delta={run.delta}" for run in deltas[Variant.ROUNDED]]
     for variant, settings in deltas.items():
-        per_user = runs.curve(settings, edits_per_user)
+        per_user = runs.curve(settings, EDITS_PER_USER)
         yield (
             claim(f"the number falls as delta grows ({variant})", holds=trend(per_user) == "falls")
-            + f"{at_each(names, per_user, digits=1)}, {runs.change(settings, edits_per_user)}"
-            f"; per row {runs.says(settings, names, edits_per_row, digits=3)}"
+            + f"{at_each(names, per_user, digits=1)}, {runs.change(settings, EDITS_PER_USER)}"
+            f"; per row {runs.says(settings, names, EDITS_PER_ROW, digits=3)}"
         )
-    rare = runs.says(deltas[Variant.ROUNDED], names, rare_rows_per_user, digits=1)
+    rare = runs.says(deltas[Variant.ROUNDED], names, RARE_PER_USER, digits=1)
     yield f"rows of rare clusters per user, fewer as clusters grow: {rare}"
 
 
 def _savings(runs: Runs) -> str:
     rounded, exact, best = (runs.by_size(variant)[-1] for variant in Variant)
-    ours, theirs = (runs.mean(run, edits_per_user) for run in (best, exact))
+    ours, theirs = (runs.mean(run, EDITS_PER_USER) for run in (best, exact))
     return (
         f"the promise is kept with {ours:.1f} edits per user by ours and {theirs:.1f} with the paper's centroids; "
-        f"the paper's rounding leaves users {runs.mean(rounded, lambda found: found.distance_left):.3f} from their "
+        f"the paper's rounding leaves users {runs.mean(rounded, 'distance left'):.3f} from their "
         "centroid on average (D, 0 is what it promises)"
     )
 
@@ -176,29 +149,14 @@ def mean_nearness(logs: Iterable[QueryLog], *, run: Run, seed: int) -> float:
         grouping = form(have, k=run.k)
         if run.variant is Variant.BEST:
             grouping = improve(have, grouping, rng=generator(seed + i))
-        means.append(float(distances(have, grouping).mean()))
+        means.append(float(distances_left(have, grouping).mean()))
     return fmean(means)
 
 
 def without_rare(log: QueryLog, *, run: Run) -> Holdings:
     """Count each user's rows in each pair of a cluster and a URL, rare clusters left out as the method does."""
-    objects = read_objects(log.frame)
-    n_queries = len(objects.texts)
-    cluster = cluster_queries(objects.query, objects.url, n_queries=n_queries, delta=run.delta)
-    of_row = cluster[objects.query]
-    asked_by = objects.n_users_by(of_row, n_numbers=n_queries)
-    return Table(objects.keep(asked_by[of_row] >= run.min_cluster_users), cluster).hold()
-
-
-def distances(have: Holdings, grouping: Grouping) -> Floats:
-    """Return D between each user's shares and those of its centroid."""
-    ones = np.ones(have.n_users, np.int64)
-    aim = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
-    owner = aim.entry_user
-    # Half the sum of |x - y| is 1 less the sum of the smaller ones, as shares add up to 1.
-    shared = np.minimum(aim.counts / aim.n_rows[owner], matching(aim, have) / have.n_rows[owner])
-    in_common: Floats = np.bincount(owner, weights=shared, minlength=have.n_users).astype(np.float64)
-    return np.maximum(0.0, 1 - in_common)
+    objects, cluster = run.method(seed=0).without_rare(read_objects(log.frame), {})
+    return Table(objects, cluster).hold()
 
 
 @table
@@ -222,8 +180,7 @@ def fig2(runs: Runs) -> Content:
             *_group_rows(runs, users[Variant.EXACT], sizes),
             _row("(a)", "mean D to the centroid before", "paper", away, digits=3),
             _row("(a)", "mean D to the centroid before", "best", best_away, digits=3),
-            *_panel(runs, "(b)", LOST, users, sizes),
-            *_panel(runs, "(c)", TOP, users, sizes),
+            *(row for figure in _measurable(runs) for row in _panel(runs, figure, users, sizes)),
         ),
         notes=(
             VARIANTS_NOTE,
@@ -241,27 +198,27 @@ def _row(panel: str, count: str, centroids: str, figures: list[float], *, digits
 
 
 def _group_rows(runs: Runs, settings: list[Run], sizes: list[int]) -> Iterator[Cells]:
-    groups, small, unknown = "groups of k or more", "groups of fewer", (None,) * len(sizes)
+    groups, small, joined = "groups of k or more", "groups of fewer", "users who had to join"
+    unknown = (None,) * len(sizes)
     yield ("(a)", groups, "paper", THEIRS, *unknown, "rises")
-    yield _row("(a)", groups, "any", runs.curve(settings, lambda found: found.groups), digits=1)
+    yield _row("(a)", groups, "any", runs.curve(settings, groups), digits=1)
     yield ("(a)", small, "paper", THEIRS, *unknown, "rises, much less")
     yield ("(a)", small, "any", OURS, *(0,) * len(sizes), "stays")
-    yield _row("(a)", "users who had to join", "any", runs.curve(settings, lambda found: found.joined), digits=1)
+    yield _row("(a)", joined, "any", runs.curve(settings, joined), digits=1)
 
 
-def _measurable(runs: Runs, measures: dict[str, Measure]) -> dict[str, Measure]:
-    """Return the measures that the log has something for."""
-    return {count: measure for count, measure in measures.items() if runs.material.has_urls or "URLs" not in count}
+def _measurable(runs: Runs) -> dict[str, str]:
+    """Return the figures of panels (b) and (c) that the log has something for, and which way the paper's go."""
+    ways = dict.fromkeys(LOST, "falls") | dict.fromkeys(THEIR_TOP, "rises")
+    return {figure: way for figure, way in ways.items() if runs.material.has_urls or "URLs" not in figure}
 
 
-def _panel(
-    runs: Runs, panel: str, measures: dict[str, Measure], users: dict[str, list[Run]], sizes: list[int]
-) -> Iterator[Cells]:
-    for count, measure in _measurable(runs, measures).items():
-        known = [THEIR_TOP.get(count) if size == THEIR_USERS else None for size in sizes]
-        yield (panel, count, str(Variant.ROUNDED), THEIRS, *known, "falls" if measures is LOST else "rises")
-        for name, settings in users.items():
-            yield _row(panel, count, name, runs.curve(settings, measure), digits=1)
+def _panel(runs: Runs, figure: str, users: dict[str, list[Run]], sizes: list[int]) -> Iterator[Cells]:
+    panel, way = ("(b)", "falls") if figure in LOST else ("(c)", "rises")
+    known = [THEIR_TOP.get(figure) if size == THEIR_USERS else None for size in sizes]
+    yield (panel, figure, str(Variant.ROUNDED), THEIRS, *known, way)
+    for name, settings in users.items():
+        yield _row(panel, figure, name, runs.curve(settings, figure), digits=1)
 
 
 def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[float]) -> Iterator[str]:
@@ -277,13 +234,13 @@ def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[
     )
     if not runs.material.has_urls:
         yield "the log has no clicked URLs, so there is nothing to say of them"
-    measures = _measurable(runs, LOST | TOP)
-    for count, measure in measures.items():
-        way, figures = "falls" if count in LOST else "rises", runs.curve(paper, measure)
-        others = f"{runs.change(paper, measure)} ({Variant.ROUNDED}; the last column has the others)"
+    ways = _measurable(runs)
+    for figure, way in ways.items():
+        means = runs.curve(paper, figure)
+        others = f"{runs.change(paper, figure)} ({Variant.ROUNDED}; the last column has the others)"
         yield (
-            claim(f"{count}: {way} as users grow", holds=trend(figures) == way)
-            + f"{at_each(names, figures, digits=1)}, {others}"
+            claim(f"{figure}: {way} as users grow", holds=trend(means) == way)
+            + f"{at_each(names, means, digits=1)}, {others}"
         )
-    widest = at_each(measures, (runs.spread(paper, measure) for measure in measures.values()), digits=1)
+    widest = at_each(ways, (runs.spread(paper, figure) for figure in ways), digits=1)
     yield f"logs of the same size lie up to so far apart (paper, rounded): {widest}"

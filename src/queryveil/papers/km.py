@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.methods import Target
 from queryveil.papers._km_runs import FOCUS, KS, MS, Measure, Run, Runs, differences, dominated, gather
-from queryveil.papers.driver import OURS, THEIRS, Cells, Content, ours_row, table
+from queryveil.papers.driver import OURS, THEIRS, Cells, Content, beside, table
 
 __all__ = ["Runs", "fig1", "fig2", "gather", "table3", "table5", "table6", "table7"]
 
@@ -111,15 +111,10 @@ def table3(runs: Runs) -> Content:
         "revenue": listed["bid"] * listed["clicks"],
     }
     ours = {pair: correlate(variables[pair[0]], variables[pair[1]]) for pair in CORRELATIONS}
-    rows = (
-        (
-            *pair,
-            *CORRELATIONS[pair],
-            *(None if value is None else round(value, 3) + 0.0 for value in found[:2]),
-            found[2],
-        )
-        for pair, found in ours.items()
-    )
+    rows: list[Cells] = []
+    for pair, (*found, n_terms) in ours.items():
+        rounded = (None if value is None else round(value, 3) + 0.0 for value in found)
+        rows.append((*pair, *CORRELATIONS[pair], *rounded, n_terms))
     columns = ("", "with", "corr. theirs", "sig. theirs", "N theirs", "corr. ours", "sig. ours", "N ours")
     return Content(columns, rows, _correlations_that_differ(ours))
 
@@ -143,23 +138,21 @@ def _correlations_that_differ(ours: dict[tuple[str, str], tuple[float | None, fl
     if gaps:
         pair = max(gaps, key=lambda key: gaps[key])
         notes.append(f"the largest difference is {gaps[pair]:.2f}, between {' and '.join(pair)}")
-    turned: list[str] = []
-    gained: list[str] = []
-    lost: list[str] = []
+    both, gained, lost = (
+        "significant in both, with another sign",
+        "significant in ours, not in theirs",
+        "significant in theirs, not in ours",
+    )
+    differ: dict[str, list[str]] = {both: [], gained: [], lost: []}
     for pair, (their_correlation, their_significance, _) in CORRELATIONS.items():
         correlation, significance, _ = ours[pair]
         if correlation is None or significance is None:
             continue
         theirs_counts, ours_counts = their_significance < LEVEL, significance < LEVEL
-        if theirs_counts and ours_counts and correlation * their_correlation < 0:
-            turned.append(" and ".join(pair))
-        elif theirs_counts != ours_counts:
-            (gained if ours_counts else lost).append(" and ".join(pair))
-    differ = {
-        "significant in both, with another sign": turned,
-        "significant in ours, not in theirs": gained,
-        "significant in theirs, not in ours": lost,
-    }
+        if theirs_counts != ours_counts:
+            differ[gained if ours_counts else lost].append(" and ".join(pair))
+        elif ours_counts and correlation * their_correlation < 0:
+            differ[both].append(" and ".join(pair))
     return notes + [f"{what}: {'; '.join(names)}" for what, names in differ.items() if names]
 
 
@@ -187,13 +180,10 @@ def table5(runs: Runs) -> Content:
 
 
 def _kept_rows(runs: Runs, *, m: int, k: int) -> Iterator[Cells]:
-    def restored(measure: Measure) -> float:
-        targets = [FOCUS[measure]] if measure in FOCUS else FOCUS.values()
-        return max(runs.kept(measure, target=target, m=m, k=k, restore=True) for target in targets)
-
     yield (m, k, THEIRS, *KEPT[m, k])
-    yield (m, k, OURS, *(round(runs.best(measure, m=m, k=k), _digits(measure)) for measure in Measure))
-    yield (m, k, "restored", *(round(restored(measure), _digits(measure)) for measure in Measure))
+    for whose, restore in ((OURS, False), ("restored", True)):
+        kept = ((measure, runs.best(measure, m=m, k=k, restore=restore)) for measure in Measure)
+        yield (m, k, whose, *(round(share, _digits(measure)) for measure, share in kept))
 
 
 def _digits(measure: Measure) -> int:
@@ -208,10 +198,8 @@ def _best_for_its_focus(runs: Runs) -> str:
         kept, most = (runs.kept(measure, target=target, m=m, k=k) for target in (focus, leader))
         if most - kept >= 0.05:
             beaten.append(f"{measure} (m={m}, k={k}) by {leader}, {most - kept:.1f} points")
-    n_cases = len(cases)
-    found = (
-        f"not in {len(beaten)} of {n_cases} cases: " + "; ".join(beaten) if beaten else f"in all {n_cases} cases too"
-    )
+    n = len(cases)
+    found = f"not in {len(beaten)} of {n} cases: {'; '.join(beaten)}" if beaten else f"in all {n} cases too"
     return f"the paper: each target function leads to the best result for its focus; ours: {found}"
 
 
@@ -336,19 +324,15 @@ def fig2(runs: Runs) -> Content:
 
 
 def _curve_rows(runs: Runs, measure: Measure, curves: Mapping[Target, tuple[float, ...]]) -> list[Cells]:
-    runs.make(Run(target=target, m=M, k=k) for target in Target for k in KS)
-    rows: list[Cells] = []
-    for target in Target:
-        rows.append((str(target), THEIRS, *curves.get(target, (None,) * len(KS))))
-        figures = (runs.kept(measure, target=target, m=M, k=k) for k in KS)
-        rows.append(ours_row(str(target), figures=figures, digits=1))
-    return rows
+    found = runs.make_rows({target: [Run(target=target, m=M, k=k) for k in KS] for target in Target})
+    ours = {target: [kept[measure] for kept in row] for target, row in found.items()}
+    theirs = {target: curves.get(target, (None,) * len(KS)) for target in Target}
+    return list(beside(ours, theirs, digits=1))
 
 
 def _second(runs: Runs, measure: Measure, *, k: int) -> Target:
     """Return the target function, other than fis and random, that keeps second most."""
-    focused = [target for target in Target if target not in (Target.FIS, Target.RANDOM)]
-    return sorted(focused, key=lambda target: -runs.kept(measure, target=target, m=M, k=k))[1]
+    return sorted(FOCUS.values(), key=lambda target: -runs.kept(measure, target=target, m=M, k=k))[1]
 
 
 def _by_k(names: Mapping[int, Target]) -> str:

@@ -1,7 +1,7 @@
 """Zhu and Xiong: search with the profile of a group of users (figures 2 to 6)."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
@@ -14,7 +14,7 @@ from queryveil.methods.plink import Plink
 from queryveil.methods.plink.profiles import TermProfiles, profiles_of
 from queryveil.methods.settings import Weights
 from queryveil.papers import driver
-from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, ours_row, theirs_row
+from queryveil.papers.driver import DRAWN_NOTE, Cells, Content, at_each, beside, claim
 from queryveil.rng import generator
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility.personalised import N_RELEVANT, N_RESULTS, PersonalisedSearch
@@ -27,7 +27,9 @@ LOG_USERS = 110_000
 FEWEST_USERS = 20
 P, A = 0.4, 1
 PS = (0.1, 0.2, 0.3, 0.4)
+AT_PS = tuple(f"p={p}" for p in PS)
 STEPS = (0, 1, 2, 3)
+PAPER, STRICT = "as in the paper", "strict"
 THEIR_PRECISION = 0.7886
 N_GROUPINGS = 3
 """The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
@@ -107,38 +109,19 @@ class Run:
     a: int = A
     strict: bool = False
 
-    @property
-    def promise(self) -> str:
-        """What the rows of tables call it."""
-        return "strict" if self.strict else "as in the paper"
-
     def __str__(self) -> str:
-        return f"p={self.p}, a={self.a}, {self.promise}"
+        return f"p={self.p}, a={self.a}, {STRICT if self.strict else PAPER}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a run came to, as the mean over its groupings; the largest figures are the largest of all of them.
+Figures = dict[str, float]
+"""What a run came to, as the mean over its groupings; the largest figures are the largest of all of them.
 
-    `by_chance` is the precision of groups as large whose members are drawn at random, nothing dropped. `spread` is how
-    far the precision of its groupings lies apart.
-    """
-
-    without_profile: float
-    by_chance: float
-    precision: float
-    spread: float
-    group_size: float
-    average_linkability: float
-    largest_linkability: float
-    largest_share: float
-    dropped: float
+"by_chance" is the precision of groups as large whose members are drawn at random, nothing dropped. "spread" is how far
+the precision of its groupings lies apart.
+"""
 
 
-Measure = Callable[[Outcome], float]
-
-
-class Runs(driver.Runs[Material, Run, Outcome]):
+class Runs(driver.Runs[Material, Run, Figures]):
     """What each grouping came to."""
 
     def __init__(self, material: Material, *, seed: int) -> None:
@@ -155,190 +138,168 @@ class Runs(driver.Runs[Material, Run, Outcome]):
             f"every figure is the mean over {N_GROUPINGS} groupings, which begin with different users",
         )
 
-    def _run(self, setting: Run) -> Outcome:
-        found = [self._grouping(setting, seed=self.seed + i) for i in range(N_GROUPINGS)]
-        figures = {each.name: [getattr(outcome, each.name) for outcome in found] for each in fields(Outcome)}
-        joined = {name: max(each) if name.startswith("largest") else fmean(each) for name, each in figures.items()}
-        return Outcome(**joined | {"spread": max(figures["precision"]) - min(figures["precision"])})
+    def with_strict(self, settings: Iterable[Run]) -> dict[str, list[Figures]]:
+        """Return what each setting came to, as in the paper and with the strict promise."""
+        wanted = list(settings)
+        return self.make_rows({PAPER: wanted, STRICT: [replace(run, strict=True) for run in wanted]})
 
-    def _grouping(self, run: Run, *, seed: int) -> Outcome:
+    def _run(self, setting: Run) -> Figures:
+        found = [self._grouping(setting, seed=self.seed + i) for i in range(N_GROUPINGS)]
+        figures = {name: [each[name] for each in found] for name in found[0]}
+        joined = {name: max(each) if name.startswith("largest") else fmean(each) for name, each in figures.items()}
+        return joined | {"spread": max(figures["precision"]) - min(figures["precision"])}
+
+    def _grouping(self, run: Run, *, seed: int) -> Figures:
         profiles = self.material.profiles
         grouping = Plink(p=run.p, a=run.a, strict=run.strict, seed=seed).group(profiles)
         found = self._search.measure(grouping.release.groups, membership=grouping.membership)
         dealt, membership = by_chance(profiles, membership=grouping.membership, rng=generator(seed))
         manifest = grouping.release.manifest
-        measured = ("average_linkability", "largest_linkability", "largest_share")
-        return Outcome(
-            without_profile=found.without_profile,
-            by_chance=self._search.measure(dealt, membership=membership).group_profile,
-            precision=found.group_profile,
-            spread=0.0,
-            group_size=manifest.measures["average_group_size"],
-            dropped=manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
-            **{name: manifest.measures[name] for name in measured},
-        )
+        measured = ("average_group_size", "average_linkability", "largest_linkability", "largest_share")
+        return {name: manifest.measures[name] for name in measured} | {
+            "without_profile": found.without_profile,
+            "by_chance": self._search.measure(dealt, membership=membership).group_profile,
+            "precision": found.group_profile,
+            "dropped": manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
+        }
 
 
 @driver.table
 def fig2(runs: Runs) -> Content:
     """Zhu and Xiong, figure 2: average precision at 10, p=0.4, a=1."""
-    settings = [Run(), Run(strict=True)]
-    runs.make(settings)
-    paper, strict = (runs.found(run) for run in settings)
+    found = runs.with_strict([Run()])
+    (paper,), (strict,) = found.values()
+    precision, without = paper["precision"], paper["without_profile"]
+    ours = {
+        "no profile": [without],
+        "a random group's profile": [paper["by_chance"]],
+        "the group's profile": [precision],
+        "the group's profile, strict": [strict["precision"]],
+        "the user's own profile": [1.0],
+    }
+    theirs: dict[str, Cells] = {
+        "no profile": (None,),
+        "the group's profile": (THEIR_PRECISION,),
+        "the user's own profile": (1.0,),
+    }
     return Content(
         columns=("ranked by", "whose", "average precision at 10"),
-        rows=(
-            ("no profile", THEIRS, None),
-            ("no profile", OURS, round(paper.without_profile, 4)),
-            ("a random group's profile", OURS, round(paper.by_chance, 4)),
-            ("the group's profile", THEIRS, THEIR_PRECISION),
-            ("the group's profile", OURS, round(paper.precision, 4)),
-            ("the group's profile, strict", OURS, round(strict.precision, 4)),
-            ("the user's own profile", THEIRS, 1.0),
-            ("the user's own profile", OURS, 1.0),
-        ),
+        rows=beside(ours, theirs, digits=4),
         notes=(
             DRAWN_NOTE + "; 0.7886 is the only figure there",
-            claim(
-                "group profiles improve significantly on search without one",
-                holds=paper.precision > SIGNIFICANT * paper.without_profile,
-            )
-            + f"{paper.precision / paper.without_profile:.2f} times, {SIGNIFICANT} is our limit",
+            claim("group profiles improve significantly on search without one", holds=precision > SIGNIFICANT * without)
+            + f"{precision / without:.2f} times, {SIGNIFICANT} is our limit",
             "a random group is as large and has the user in it, with others drawn at random: what the group is better "
             "by is what similarity is worth",
             _cost_of_strict(runs, Run()),
-            _spread(runs, settings),
+            _spread(found),
         ),
     )
 
 
 def _cost_of_strict(runs: Runs, setting: Run) -> str:
     """Return a note on what the stricter promise buys and costs."""
-    paper, strict = runs.found(setting), runs.found(replace(setting, strict=True))
+    (paper,), (strict,) = runs.with_strict([setting]).values()
     return (
-        f"at p={setting.p} a term of a group is held by up to {100 * paper.largest_share:.0f} % of its members as in "
-        f"the paper and {100 * strict.largest_share:.0f} % with strict, which drops {100 * strict.dropped:.1f} % of "
-        f"the terms of users and changes the precision by {strict.precision - paper.precision:+.4f}"
+        f"at p={setting.p} a term of a group is held by up to {100 * paper['largest_share']:.0f} % of its members as "
+        f"in the paper and {100 * strict['largest_share']:.0f} % with strict, which drops "
+        f"{100 * strict['dropped']:.1f} % of the terms of users and changes the precision by "
+        f"{strict['precision'] - paper['precision']:+.4f}"
     )
 
 
-def _spread(runs: Runs, settings: Iterable[Run]) -> str:
+def _spread(found: Mapping[str, Iterable[Figures]]) -> str:
     """Return a note on how far groupings with the same settings lie apart; smaller differences mean nothing."""
-    widest = max(runs.found(run).spread for run in settings)
+    widest = max(each["spread"] for row in found.values() for each in row)
     return f"groupings of the same settings lie up to {widest:.4f} apart in precision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Curves:
-    """One measure at several settings, as in the paper and with strict."""
-
-    names: tuple[str, ...]
-    paper: list[float]
-    strict: list[float]
-    spread: str
-
-    def rows(self, *, digits: int = 4) -> tuple[Cells, ...]:
-        """Return a row of theirs, which is only drawn, and the two of ours."""
-        paper, strict = Run().promise, Run(strict=True).promise
-        return (
-            theirs_row(paper, n=len(self.names)),
-            ours_row(paper, figures=self.paper, digits=digits),
-            ours_row(strict, figures=self.strict, digits=digits),
-        )
+def _curves(found: Mapping[str, Iterable[Figures]], figure: str) -> dict[str, list[float]]:
+    """Return one figure at each setting, as in the paper and with strict."""
+    return {promise: [each[figure] for each in row] for promise, row in found.items()}
 
 
-def _curves(runs: Runs, measure: Measure, **values: Iterable[float]) -> _Curves:
-    """Measure at each value of one setting, for both promises."""
-    ((name, each),) = values.items()
-    settings = [Run(**{name: value}, strict=strict) for strict in (False, True) for value in each]  # type: ignore[arg-type]
-    runs.make(settings)
-    figures = [measure(runs.found(run)) for run in settings]
-    names, half = tuple(f"{name}={value}" for value in each), len(settings) // 2
-    return _Curves(names=names, paper=figures[:half], strict=figures[half:], spread=_spread(runs, settings))
+def _content(
+    at: Sequence[str], ours: Mapping[str, list[float]], *notes: str, head: str = "promise", digits: int = 4
+) -> Content:
+    """Show ours, the first row of it below theirs, which is only drawn."""
+    drawn = {next(iter(ours)): (None,) * len(at)}
+    return Content((head, "whose", *at), beside(ours, drawn, digits=digits), notes)
 
 
 @driver.table
 def fig3(runs: Runs) -> Content:
     """Zhu and Xiong, figure 3: average precision at 10 by augmentation level, p=0.4."""
-    ours = _curves(runs, lambda outcome: outcome.precision, a=STEPS)
-    return Content(
-        columns=("promise", "whose", *ours.names),
-        rows=ours.rows(),
-        notes=(
-            DRAWN_NOTE + f"; nor does it say at which p, {P} is our guess",
-            claim("the higher a, the better", holds=driver.rises(ours.paper) and ours.paper[0] < ours.paper[-1])
-            + at_each(ours.names, ours.paper),
-            _cost_of_strict(runs, Run()),
-            ours.spread,
-        ),
+    found = runs.with_strict(Run(a=a) for a in STEPS)
+    ours, names = _curves(found, "precision"), [f"a={a}" for a in STEPS]
+    paper = ours[PAPER]
+    rises = paper[0] < paper[-1] and all(a <= b for a, b in pairwise(paper))
+    return _content(
+        names,
+        ours,
+        DRAWN_NOTE + f"; nor does it say at which p, {P} is our guess",
+        claim("the higher a, the better", holds=rises) + at_each(names, paper),
+        _cost_of_strict(runs, Run()),
+        _spread(found),
     )
 
 
 @driver.table
 def fig4(runs: Runs) -> Content:
     """Zhu and Xiong, figure 4: average precision at 10 by privacy level, a=1."""
-    ours = _curves(runs, lambda outcome: outcome.precision, p=PS)
-    by_chance = [runs.found(Run(p=p)).by_chance for p in PS]
-    without = [runs.found(Run()).without_profile] * len(PS)
-    return Content(
-        columns=("promise", "whose", *ours.names),
-        rows=(
-            *ours.rows(),
-            ours_row("random groups", figures=by_chance, digits=4),
-            ours_row("no profile", figures=without, digits=4),
-        ),
-        notes=(
-            DRAWN_NOTE,
-            claim("the lower p, the lower the precision", holds=all(a < b for a, b in pairwise(ours.paper)))
-            + at_each(ours.names, ours.paper),
-            *(_cost_of_strict(runs, Run(p=p)) for p in PS),
-            ours.spread,
-        ),
+    found = runs.with_strict(Run(p=p) for p in PS)
+    ours = _curves(found, "precision")
+    others = {
+        "random groups": [each["by_chance"] for each in found[PAPER]],
+        "no profile": [runs.found(Run())["without_profile"]] * len(PS),
+    }
+    return _content(
+        AT_PS,
+        ours | others,
+        DRAWN_NOTE,
+        claim("the lower p, the lower the precision", holds=all(a < b for a, b in pairwise(ours[PAPER])))
+        + at_each(AT_PS, ours[PAPER]),
+        *(_cost_of_strict(runs, Run(p=p)) for p in PS),
+        _spread(found),
     )
 
 
 @driver.table
 def fig5(runs: Runs) -> Content:
     """Zhu and Xiong, figure 5: average number of users in a group, a=1."""
-    ours = _curves(runs, lambda outcome: outcome.group_size, p=PS)
-    return Content(
-        columns=("promise", "whose", *ours.names),
-        rows=ours.rows(digits=2),
-        notes=(
-            DRAWN_NOTE,
-            claim("groups get smaller as p grows", holds=all(a > b for a, b in pairwise(ours.paper)))
-            + at_each(ours.names, ours.paper, digits=2),
-            "where all profiles have the same size, a group needs 1/p users, rounded up: "
-            + at_each(ours.names, (-(-1 // p) for p in PS), digits=0),
-        ),
+    ours = _curves(runs.with_strict(Run(p=p) for p in PS), "average_group_size")
+    return _content(
+        AT_PS,
+        ours,
+        DRAWN_NOTE,
+        claim("groups get smaller as p grows", holds=all(a > b for a, b in pairwise(ours[PAPER])))
+        + at_each(AT_PS, ours[PAPER], digits=2),
+        "where all profiles have the same size, a group needs 1/p users, rounded up: "
+        + at_each(AT_PS, (-(-1 // p) for p in PS), digits=0),
+        digits=2,
     )
 
 
 @driver.table
 def fig6(runs: Runs) -> Content:
     """Zhu and Xiong, figure 6: actual linkability against p, a=1."""
-    shares = _curves(runs, lambda outcome: outcome.largest_share, p=PS)
-    average = [runs.found(Run(p=p)).average_linkability for p in PS]
-    rows = {
+    found = runs.with_strict(Run(p=p) for p in PS)
+    shares = _curves(found, "largest_share")
+    average, largest = (_curves(found, name)[PAPER] for name in ("average_linkability", "largest_linkability"))
+    close = all(CLOSE * p <= round(figure, 6) <= p for p, figure in zip(PS, average, strict=True))
+    ours = {
         "average |U|avg / |G|": average,
-        "largest |U|avg / |G|": [runs.found(Run(p=p)).largest_linkability for p in PS],
-        "largest share of a term": shares.paper,
-        "largest share of a term, strict": shares.strict,
+        "largest |U|avg / |G|": largest,
+        "largest share of a term": shares[PAPER],
+        "largest share of a term, strict": shares[STRICT],
     }
-    return Content(
-        columns=("linkability", "whose", *shares.names),
-        rows=(
-            theirs_row("average |U|avg / |G|", n=len(PS)),
-            *(ours_row(name, figures=figures, digits=4) for name, figures in rows.items()),
-        ),
-        notes=(
-            DRAWN_NOTE,
-            claim(
-                "the actual linkability is close to p but below it",
-                holds=all(CLOSE * p <= round(figure, 6) <= p for p, figure in zip(PS, average, strict=True)),
-            )
-            + f"{at_each(shares.names, average)}; {CLOSE} p is our limit, and p itself counts as below",
-            "|U|avg / |G| takes the terms of a group as if each were one member's: a term that all members share links "
-            "to each of them for sure, which the largest share shows",
-        ),
+    return _content(
+        AT_PS,
+        ours,
+        DRAWN_NOTE,
+        claim("the actual linkability is close to p but below it", holds=close)
+        + f"{at_each(AT_PS, average)}; {CLOSE} p is our limit, and p itself counts as below",
+        "|U|avg / |G| takes the terms of a group as if each were one member's: a term that all members share links "
+        "to each of them for sure, which the largest share shows",
+        head="linkability",
     )

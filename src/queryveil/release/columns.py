@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -50,13 +49,8 @@ class TimeDetail(StrEnum):
     @property
     def unit(self) -> timedelta | None:
         """The step between two different released times; none if there are no times."""
-        return {
-            TimeDetail.DAY: timedelta(days=1),
-            TimeDetail.HOUR: timedelta(hours=1),
-            TimeDetail.KEEP: timedelta(microseconds=1),
-            TimeDetail.DROP: None,
-            TimeDetail.SHARED: timedelta(days=1),
-        }[self]
+        days = dict.fromkeys((TimeDetail.DAY, TimeDetail.SHARED), timedelta(days=1))
+        return {**days, TimeDetail.HOUR: timedelta(hours=1), TimeDetail.KEEP: timedelta(microseconds=1)}.get(self)
 
     def truncate(self, times: pl.Series) -> pl.Series:
         """Return times as they are released; they are not released at all with `drop`.
@@ -89,7 +83,8 @@ class ColumnPolicy:
     - `ids`: users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
       release (`keyed`), or stay as they are (`keep`).
     - `time`: times are dropped, or against the promise cut to the `day`, the `hour`, or kept as they are (`keep`);
-      `shared` are those that the promise covers, in kdelta days that equal users share, in km the starts of windows.
+      `shared` are those that the promise covers, in kdelta days that equal users share, in km starts of windows or days
+      and weeks that count as terms, in swap the starts of the windows in which ids hold.
     - `keep`: other columns to release; any that is not named is dropped.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
@@ -103,8 +98,11 @@ class ColumnPolicy:
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", _choice("ids", self.ids, Ids))
-        object.__setattr__(self, "time", _choice("time", self.time, TimeDetail))
+        choices: tuple[tuple[str, type[StrEnum]], ...] = (("ids", Ids), ("time", TimeDetail))
+        for name, kind in choices:
+            if getattr(self, name) not in tuple(kind):
+                raise BadParameter(name, getattr(self, name), allowed="one of " + ", ".join(kind))
+            object.__setattr__(self, name, kind(getattr(self, name)))
         object.__setattr__(self, "keep", (self.keep,) if isinstance(self.keep, str) else tuple(self.keep))
         for name in self.keep:
             if name in ("user", "query", "time"):
@@ -128,7 +126,7 @@ class ColumnPolicy:
     def check_not_shared(self) -> None:
         """Raise if days are to be shared."""
         if self.time is TimeDetail.SHARED:
-            able = "kdelta, and km with a window, release days that users share"
+            able = "kdelta, km, and swap where ids change release times that users share"
             raise BadParameter("time", "shared", allowed=f"drop, day, hour or keep here; only {able}")
 
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
@@ -153,16 +151,27 @@ class ColumnPolicy:
         if self.time is TimeDetail.KEEP and "time" in columns:
             found.append("times are exact: whoever knows when a person searched finds the person's rows")
         if n_alone is not None:
-            found.append(
-                f"times are not covered by the promise; users with a set of them that nobody else has: {n_alone:,}"
-            )
+            alone = f"users with a set of them that nobody else has: {n_alone:,}"
+            found.append(f"times are not covered by the promise; {alone}")
         kept = self.report(columns, protected=protected).kept
         found += [f"column {name} was kept and is not covered by the promise" for name in kept]
         return found
 
     def n_alone(self, released: pl.DataFrame) -> int | None:
-        """Return how many released users have a set of times that nobody else has; None if the promise covers them."""
-        return n_alone_by_time(released) if "time" in released.columns and not self.time.is_covered else None
+        """Return how many released users have a set of times that nobody else has; None if the promise covers them.
+
+        Rows without a time do not count.
+
+        >>> from datetime import datetime
+        >>> days = [datetime(2026, 3, 4), datetime(2026, 3, 5)]
+        >>> released = pl.DataFrame({"user": ["1", "2", "3", "3"], "time": [days[0], days[0], *days]})
+        >>> ColumnPolicy(time="day").n_alone(released)
+        1
+        """
+        if "time" not in released.columns or self.time.is_covered:
+            return None
+        sets = released.select("user", "time").drop_nulls("time").group_by("user").agg(pl.col("time").unique().sort())
+        return int((sets.group_by("time").len()["len"] == 1).sum())
 
     def released_names(self, columns: Iterable[str], *, protected: tuple[str, ...] = ()) -> list[str]:
         """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones."""
@@ -208,18 +217,6 @@ class ColumnPolicy:
         return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
 
 
-def n_alone_by_time(released: pl.DataFrame) -> int:
-    """Return how many users have a set of times that no other user has; rows without a time do not count.
-
-    >>> from datetime import datetime
-    >>> days = [datetime(2026, 3, 4), datetime(2026, 3, 5)]
-    >>> n_alone_by_time(pl.DataFrame({"user": ["1", "2", "3", "3"], "time": [days[0], days[0], *days]}))
-    1
-    """
-    sets = released.select("user", "time").drop_nulls("time").group_by("user").agg(pl.col("time").unique().sort())
-    return int((sets.group_by("time").len()["len"] == 1).sum())
-
-
 def window_numbers(times: pl.Series, *, window: str) -> pl.Series:
     """Return the window of each time, counted from 1970; times that are missing share the number -1.
 
@@ -241,16 +238,13 @@ def people_of_windows(ids: pl.Series, *, people: pl.DataFrame, windows: range, k
 
     `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
     """
-    missing, found = set(ids), dict[str, str]()
-    pseudonyms = people["user"].unique()
-    tried = [people.unique(), *(pl.DataFrame([pseudonyms]).with_columns(window=pl.lit(n)) for n in windows)]
-    for users in tried:
-        if not missing:
+    distinct, found = set(ids), dict[str, str]()
+    pseudonyms = people.select("user").unique()
+    for users in (people.unique(), *(pseudonyms.with_columns(window=pl.lit(n)) for n in windows)):
+        if len(found) == len(distinct):
             break
         names = keyed(ids_per_window(users["user"], users["window"]), key=key)
-        there = {name: user for name, user in zip(names, users["user"], strict=True) if name in missing}
-        found |= there
-        missing -= there.keys()
+        found |= {name: user for name, user in zip(names, users["user"], strict=True) if name in distinct}
     return ids.replace(found) if found else ids
 
 
@@ -264,13 +258,3 @@ def keyed(users: pl.Series, *, key: bytes) -> pl.Series:
         digest.update(user.encode())
         pseudonyms.append(digest.hexdigest()[:_ID_LENGTH])
     return pl.Series(pseudonyms, dtype=pl.String)
-
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
-
-
-def _choice(name: str, value: str, kind: type[_Choice]) -> _Choice:
-    try:
-        return kind(value)
-    except ValueError:
-        raise BadParameter(name, value, allowed="one of " + ", ".join(kind)) from None

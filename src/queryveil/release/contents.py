@@ -53,8 +53,7 @@ class OpenFolder:
             else:
                 self._handle = os.open(name, flags | os.O_NOFOLLOW, dir_fd=inside._handle)
         except OSError as error:
-            reason = (error.strerror or "for a reason that the system does not tell").lower()
-            raise BadRelease(str(path), f"{name or 'the folder'} cannot be opened: {reason}") from None
+            raise BadRelease(str(path), f"{name or 'the folder'} cannot be opened: {_reason(error)}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -89,31 +88,34 @@ class OpenFolder:
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raise if it is missing, or anything but a file."""
         kind = self.kind(name)
-        if not kind:
-            raise BadRelease(str(self.path), f"{self._place}{name} is missing")
         if kind != "file":
-            raise BadRelease(str(self.path), f"{self._place}{name} is a {kind}, and a release is made of files")
+            raise self._fault(name, f"is a {kind}, and a release is made of files" if kind else "is missing")
         try:
             # Nothing here waits: what took the file's place since may be a pipe.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=self._handle), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise BadRelease(str(self.path), f"{self._place}{name} was replaced while it was read")
+                    raise self._fault(name, "was replaced while it was read")
                 return file.read()
         except MemoryError:
             reason = "is larger than the memory of this machine; verify it with --engine spark"
-            raise BadRelease(str(self.path), f"{self._place}{name} {reason}") from None
+            raise self._fault(name, reason) from None
         except OSError as error:
-            reason = (error.strerror or "for a reason that the system does not tell").lower()
-            raise BadRelease(str(self.path), f"{self._place}{name} cannot be read: {reason}") from None
+            raise self._fault(name, f"cannot be read: {_reason(error)}") from None
 
     def checked(self, name: str, sha256: str) -> Content:
         """Return a file if its bytes, these and no others, are those that the manifest was written for."""
         data = self.read(name)
         if hashlib.sha256(data).hexdigest() != sha256:
-            reason = f"{self._place}{name} is not the file that {MANIFEST} was written for (sha256 differs)"
-            raise BadRelease(str(self.path), reason)
+            raise self._fault(name, f"is not the file that {MANIFEST} was written for (sha256 differs)")
         return Content(name, data)
+
+    def _fault(self, name: str, reason: str) -> BadRelease:
+        return BadRelease(str(self.path), f"{self._place}{name} {reason}")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "for a reason that the system does not tell").lower()
 
 
 def read_files(folder: OpenFolder, data: DataFile) -> tuple[list[Content], dict[str, str]]:

@@ -5,8 +5,9 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -14,11 +15,14 @@ from queryveil import formats
 from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError, ReleaseExists
 from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whole
-from queryveil.guarantees import Guarantee
+from queryveil.guarantees import Guarantee, parse_window
 from queryveil.html_tables import Cell, facts
+from queryveil.release.columns import TimeDetail
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
 from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes, text_facts
 from queryveil.settings import is_utf8
+
+_Data = TypeVar("_Data", QueryLog, Transactions, Groups, Tallies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +46,34 @@ class Release:
         return self.manifest.promise
 
     @property
+    def time_step(self) -> timedelta | None:
+        """The step between two different released times; None if there are no times."""
+        time, length = self.manifest.columns.time, self.promise.window or self.promise.time_unit
+        return parse_window(length) if time is TimeDetail.SHARED and length else time.unit
+
+    @property
     def log(self) -> QueryLog:
         """The data, for a method that releases a log."""
-        if not isinstance(self.data, QueryLog):
-            raise BadInput(f"this release holds {self.data.noun}, not a log")
-        return self.data
+        return self._data_as(QueryLog)
 
     @property
     def transactions(self) -> Transactions:
         """The data, for a method that releases transactions."""
-        if not isinstance(self.data, Transactions):
-            raise BadInput(f"this release holds {self.data.noun}, not transactions")
-        return self.data
+        return self._data_as(Transactions)
 
     @property
     def groups(self) -> Groups:
         """The data, for a method that releases groups of profiles."""
-        if not isinstance(self.data, Groups):
-            raise BadInput(f"this release holds {self.data.noun}, not groups")
+        return self._data_as(Groups)
+
+    @property
+    def tallies(self) -> Tallies:
+        """The data, for a method that releases queries with counts."""
+        return self._data_as(Tallies)
+
+    def _data_as(self, kind: type[_Data]) -> _Data:
+        if not isinstance(self.data, kind):
+            raise BadInput(f"this release holds {self.data.noun}, not {kind.noun}")
         return self.data
 
     def _repr_html_(self) -> str:
@@ -78,23 +92,14 @@ class Release:
         return facts(rows, caption="Release")
 
     @property
-    def tallies(self) -> Tallies:
-        """The data, for a method that releases queries with counts."""
-        if not isinstance(self.data, Tallies):
-            raise BadInput(f"this release holds {self.data.noun}, not queries with counts")
-        return self.data
-
-    @property
     def as_written(self) -> Manifest:
         """The manifest with a warning if cells of the file would be taken for formulas by a spreadsheet."""
         data, told = self.data, self.manifest.warnings
-        if isinstance(data, QueryLog):
-            n_formulas = formats.count_formulas(data.frame, layout=data.layout)
-        elif isinstance(data, Tallies):
-            frames, layout = (data.frame, data.clicks), formats.tallies_layout(data.layout)
-            n_formulas = sum(formats.count_formulas(frame, layout=layout) for frame in frames if frame is not None)
-        else:
-            n_formulas = 0
+        if not isinstance(data, QueryLog | Tallies):
+            return self.manifest
+        layout = formats.tallies_layout(data.layout) if isinstance(data, Tallies) else data.layout
+        frames = [data.frame, *([data.clicks] if isinstance(data, Tallies) and data.clicks is not None else [])]
+        n_formulas = sum(formats.count_formulas(frame, layout=layout) for frame in frames)
         warning = f"cells that a spreadsheet would take for formulas: {n_formulas}; import the file as text"
         is_new = n_formulas > 0 and warning not in told
         return msgspec.structs.replace(self.manifest, warnings=(*told, warning)) if is_new else self.manifest
@@ -154,7 +159,7 @@ def read_release(folder: str | Path) -> Release:
         raise BadRelease(str(folder), "there is no such folder")
     with OpenFolder(path) as opened:
         text = opened.read(MANIFEST)
-        manifest = _decoded(text, path)
+        manifest = decode_manifest(text, folder=str(path))
         if manifest.data is None:
             raise BadRelease(str(folder), f"{MANIFEST} names no data file")
         files, others = read_files(opened, manifest.data)
@@ -162,9 +167,8 @@ def read_release(folder: str | Path) -> Release:
         listed = {MANIFEST, manifest.data.name, *([] if manifest.clicks is None else [manifest.clicks.name])}
         others |= {name: kind for name, kind in opened.kinds().items() if name not in listed}
         signature = opened.read(SIGNATURE) if others.get(SIGNATURE) == "file" else None
-    shapes = {
-        file.name: formats.shape_of(file, format=manifest.data.format) for file in [*files, *filter(None, [clicks])]
-    }
+    of_data = files if clicks is None else [*files, clicks]
+    shapes = {file.name: formats.shape_of(file, format=manifest.data.format) for file in of_data}
     absent = _absent(manifest.data, {file.name: shapes[file.name] for file in files})
     return Release(
         data=_read_data(files, manifest.data, clicks=clicks, absent=absent),
@@ -206,7 +210,9 @@ def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) 
 def _described(
     path: Path, layout: Layout, *, kind: Literal["log", "transactions", "groups", "queries", "clicks"]
 ) -> DataFile:
-    has_header, sha256 = layout.has_header, _sha256(path)
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    has_header = layout.has_header
     return DataFile(name=path.name, sha256=sha256, format=layout.format, names={}, has_header=has_header, kind=kind)
 
 
@@ -225,16 +231,12 @@ def _read_data(
     return formats.read_log(files, format=data.format, columns={**dict.fromkeys(ROLES, ""), **there} if named else None)
 
 
-def _decoded(text: bytes, path: Path) -> Manifest:
+def decode_manifest(text: bytes, *, folder: str) -> Manifest:
+    """Return the manifest of a release in its text."""
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
-        raise BadRelease(str(path), f"{MANIFEST} is damaged, or from a newer queryveil") from None
+        raise BadRelease(folder, f"{MANIFEST} is damaged, or from a newer queryveil") from None
     if manifest.format_version != FORMAT_VERSION:
-        raise BadRelease(str(path), f"{MANIFEST} is from a newer queryveil; install that one")
+        raise BadRelease(folder, f"{MANIFEST} is from a newer queryveil; install that one")
     return manifest
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

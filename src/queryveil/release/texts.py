@@ -9,7 +9,7 @@ import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.release.manifest import TextCounts
-from queryveil.text.tokens import encode, encode_normalised
+from queryveil.text.tokens import encode, normalise
 
 
 def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Series | None) -> TextCounts:
@@ -23,10 +23,14 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
     >>> counts.n_texts, counts.n_of_one_person, counts.n_rows_of_one_person
     (2, 1, 2)
     """
-    texts, n_rows = distinct_texts(released)
     if asked is None or users is None:
-        return counted(texts, n_rows, is_of_one=None)
-    return counted(texts, n_rows, is_of_one=sole_askers(texts, asked=asked, users=encode(users)[0]) >= 0)
+        return counted(*distinct_texts(released), is_of_one=None)
+    (released_code, texts), (asked_code, others) = encode(released), encode(asked)
+    number, forms = encode(_normal_form(pl.concat([texts, others])))
+    n_rows = np.bincount(number[: len(texts)][released_code], minlength=len(forms))
+    sole = _sole(number[len(texts) :][asked_code], encode(users)[0], n_forms=len(forms))
+    is_there = (n_rows > 0) & (forms != "").to_numpy()
+    return counted(forms.filter(is_there), n_rows[is_there], is_of_one=sole[is_there] >= 0)
 
 
 def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> TextCounts:
@@ -45,8 +49,9 @@ def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> Tex
 
 def distinct_texts(released: pl.Series) -> tuple[pl.Series, Int64s]:
     """Return the normal forms of released texts, each once and no empty one, and the rows of each."""
-    code, texts = encode_normalised(_without_nul(released))
-    n_rows, is_text = np.bincount(code, minlength=len(texts)), texts != ""
+    code, written = encode(released)
+    number, texts = encode(_normal_form(written))
+    n_rows, is_text = np.bincount(number[code], minlength=len(texts)), texts != ""
     return texts.filter(is_text), n_rows[is_text.to_numpy()]
 
 
@@ -56,15 +61,21 @@ def sole_askers(texts: pl.Series, *, asked: pl.Series, users: Int32s | Int64s) -
     >>> sole_askers(pl.Series(["red wine", "gout"]), asked=pl.Series(["gout", "Gout"]), users=np.array([7, 7])).tolist()
     [-1, 7]
     """
-    code, forms = encode_normalised(_without_nul(asked))
-    first, last = np.full(len(forms), np.iinfo(np.int64).max), np.full(len(forms), -1)
-    np.minimum.at(first, code, users)
-    np.maximum.at(last, code, users)
-    sole = pl.DataFrame({"text": forms, "user": np.where(first == last, first, -1)})
+    code, written = encode(asked)
+    number, forms = encode(_normal_form(written))
+    sole = pl.DataFrame({"text": forms, "user": _sole(number[code], users, n_forms=len(forms))})
     found = texts.to_frame("text").join(sole, on="text", how="left", maintain_order="left")["user"]
     return found.fill_null(-1).to_numpy()
 
 
-def _without_nul(texts: pl.Series) -> pl.Series:
-    # Files of some formats have a blank in its place.
-    return texts.str.replace_all("\0", " ", literal=True)
+def _sole(code: Int32s, users: Int32s | Int64s, *, n_forms: int) -> Int64s:
+    """Return the one user with rows of each number, -1 where there are several or none."""
+    sole = np.full(n_forms, -1, np.int64)
+    sole[code] = users
+    sole[code[sole[code] != users]] = -1
+    return sole
+
+
+def _normal_form(texts: pl.Series) -> pl.Series:
+    # Files of some formats have a blank in place of a NUL.
+    return normalise(texts.str.replace_all("\0", " ", literal=True))

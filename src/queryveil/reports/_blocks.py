@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from queryveil.html_tables import Cell, Html
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Paragraph:
     """A few sentences; a `note` is set in small type, a `warning` stands out, a `quote` is somebody else's words."""
 
@@ -14,7 +14,7 @@ class Paragraph:
     kind: Literal["plain", "note", "warning", "quote"] = "plain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Bullets:
     """Short statements, one below the other."""
 
@@ -38,7 +38,7 @@ class Picture:
     instead: Table | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Commands:
     """Command lines to type."""
 

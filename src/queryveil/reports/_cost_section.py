@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from queryveil.html_tables import number, percent
 from queryveil.release import Manifest, sizes
-from queryveil.reports._blocks import Block, Bullets, Figure, Paragraph, Picture, Section, Table, capitalized
+from queryveil.reports._blocks import Block, Bullets, Figure, Paragraph, Picture, Table, capitalized
 from queryveil.reports.charts import Bar, Line, bar_chart, line_chart
 from queryveil.reports.value import Curves, Report
 from queryveil.utility.score import Measures
@@ -94,22 +94,18 @@ _NOT_TOLD = (
 )
 
 
-def cost_section(report: Report) -> Section:
+def cost_section(report: Report) -> list[Block]:
     """Return counts and utility measures of the release, and how frequencies changed."""
     measures, curves = report.measures, report.curves
-    found = [Paragraph(text=report.why_no_measures)] if measures is None else _families(measures)
-    blocks = (_counts(report), *found, *([] if curves is None else [_curves(curves)]))
-    return Section(name="cost", title="What it cost", blocks=blocks)
+    found = [Paragraph(report.why_no_measures)] if measures is None else _families(measures)
+    return [_counts(report), *found, *([] if curves is None else [_curves(curves)])]
 
 
-def edits_section(report: Report) -> Section:
+def edits_section(report: Report) -> list[Block]:
     """Return what was removed and changed, by kind."""
     manifest = report.manifest
-    blocks = (Paragraph(text=_NOT_TOLD), _noise(manifest)) if manifest.promise.is_noisy else _edits(manifest)
-    return Section(name="removed", title="What was taken away", blocks=blocks)
-
-
-def _edits(manifest: Manifest) -> tuple[Block, ...]:
+    if manifest.promise.is_noisy:
+        return [Paragraph(_NOT_TOLD), _noise(manifest)]
     gone, edits = removed(manifest), changed(manifest)
     rows = [edit for edit in gone if edit.is_rows]
     others = [edit for edit in gone if not edit.is_rows]
@@ -130,7 +126,7 @@ def _edits(manifest: Manifest) -> tuple[Block, ...]:
         blocks.append(_table("Also removed" if rows else "Removed", others))
     if edits:
         blocks.append(_table("Changed", edits))
-    return tuple(blocks) or (Paragraph(text="Nothing was removed or changed but the columns."),)
+    return blocks or [Paragraph("Nothing was removed or changed but the columns.")]
 
 
 def _table(caption: str, edits: Iterable[Edit]) -> Table:
@@ -158,11 +154,9 @@ def _counts(report: Report) -> Table:
         shown = tuple((each.label, each.value) for each in size_figures(report))
         return Table(columns=("", "release"), rows=shown, caption="Counts")
     counts, kind = manifest.counts, manifest.data.kind if manifest.data else "log"
-    after = {"log": "rows", "transactions": "transactions", "groups": "groups"}[kind]
-    n_added = manifest.changed.get("rows_added", 0)
-    title = "rows" if after == "rows" else f"rows, and {after} made of them"
+    title = "rows" if kind == "log" else f"rows, and {kind} made of them"
     rows = [(title, counts.n_rows_before, counts.n_rows_after)]
-    if n_added:
+    if n_added := manifest.changed.get("rows_added", 0):
         rows.append(("of these made up", 0, n_added))
     if kind != "transactions":
         rows.append(("users", counts.n_users_before, counts.n_users_after))
@@ -175,7 +169,7 @@ def _families(measures: Measures) -> list[Block]:
         rows = tuple((capitalized(one.title), one.written, f"{one.about}; {one.better} is better") for one in scores)
         blocks.append(Table(columns=_COLUMNS, rows=rows, caption=_FAMILIES.get(group, capitalized(group))))
     if measures.notes:
-        blocks += [Paragraph(text="Notes on the measures:", kind="note"), Bullets(items=measures.notes)]
+        blocks += [Paragraph("Notes on the measures:", kind="note"), Bullets(measures.notes)]
     return blocks
 
 

@@ -1,4 +1,4 @@
-"""The definition behind each promise, as its paper states it, and the reference."""
+"""The definition behind each promise, as its paper states it, the reference, and what the checker counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,12 +35,13 @@ _NOISE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A definition with the numbers of a promise, how ours differs (empty if it does not), and the paper."""
+    """A definition with the numbers of a promise, how ours differs, the paper, and how the checker judges it."""
 
     name: str
     definition: str
-    differs: str
+    differs: str = ""
     paper: str
+    checked: str
 
 
 def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noise] = ()) -> Source | None:
@@ -56,27 +57,33 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 definition=f"Every history, as a set of terms, is identical to at least k - 1 = {k - 1} others.",
                 differs="The paper has no such case; it implies (k, m)-anonymity for every m.",
                 paper=_KM,
+                checked=f"In the data file, the histories equal to each user's were counted; {k} are needed.",
             )
-        case guarantees.KmAnonymity(k=k, m=m, window=window):
+        case guarantees.KmAnonymity(k=k, m=m, window=window, time_unit=unit):
+            differs = f"It holds within each window of {window}, and ids differ between windows." if window else ""
+            differs = f"Released times, stretches of {unit}, count as terms." if unit else differs
+            terms = "Every term" if m == 1 else f"Every combination of up to {m} terms"
             return Source(
                 name=f"({k}, {m})-anonymity",
                 definition=f"Any combination of m = {m} or fewer terms out of the history of a user appears in at "
                 f"least k - 1 = {k - 1} histories of other users.",
-                differs=f"It holds within each window of {window}, and ids differ between windows." if window else "",
+                differs=differs,
                 paper=f"{_KM}, definition 1",
+                checked=f"{terms} of each user id in the data file was counted; {k} ids must share it.",
             )
         case guarantees.TransactionAnonymity(k=k):
             return Source(
                 name=f"k-anonymity of transactions, k = {k}",
                 definition=f"The transactions are clustered so that each cluster holds at least k = {k} of "
                 "them, and every transaction of a cluster is generalized to the same transaction.",
-                differs="",
                 paper=_PARTITION if method == "partition" else _CLUMP,
+                checked=f"Identical transactions in the data file were counted; {k} are needed of each.",
             )
         case guarantees.KdeltaAnonymity(k=k, delta=delta, same_texts=same_texts, same_days=days, max_distance=near):
             pairs = f"pairs of query cluster and URL{' on each day' if days else ''}"
             same = "each query being a cluster of its own" if same_texts else "clusters no wider than δ"
             equal = f"at a distance D of at most {near:g}" if near else "not similar but equal"
+            shares = f"shares that differ by {near:g} at most" if near else "equal shares"
             return Source(
                 name=f"kδ-anonymity, k = {k}, δ = {delta:g}",
                 definition=f"For every user there are at least k - 1 = {k - 1} other users who are δ-similar, based on "
@@ -84,6 +91,8 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs=f"Stricter: the shares over {pairs} are {equal}, {same}.",
                 paper="Y. Hong, X. He, J. Vaidya, N. Adam, V. Atluri: Effective Anonymization of Query Logs. "
                 "Conference on Information and Knowledge Management (CIKM), 2009, definition 1",
+                checked="From the data file, the width of each cluster of queries and the shares of each user id were "
+                f"computed; {k} ids must have {shares}.",
             )
         case guarantees.Linkability(p=p, strict=strict):
             average = "As in the paper, the probability is that of an average profile, not that of each term."
@@ -94,6 +103,7 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs="Stricter: it is held for every single term of a group." if strict else average,
                 paper="Y. Zhu, L. Xiong: Anonymizing User Profiles for Personalized Web Search. Technical "
                 "Report TR-2010-007, Emory University, 2010, definition 1",
+                checked="The numbers of each group in the data file were checked against each other and against p.",
             )
         case guarantees.SwapAnonymity(k=k, l=n_users):
             stricter = f"Stricter: at least l = {n_users} distinct users wait, where the paper asks for 2"
@@ -105,6 +115,8 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs=f"{wait}; nobody is given a query of their own.",
                 paper="D. Pàmies-Estrems, J. Castellà-Roca, A. Viejo: Working at the Web Search Engine Side to "
                 "Generate Privacy-Preserving User Profiles. Expert Systems with Applications 64, 2016",
+                checked="Beside the original, the events that could wait when each row left were counted, and for each "
+                "row it was looked up whether its user had asked it.",
             )
         case guarantees.DifferentialPrivacy(epsilon=epsilon, delta=delta):
             mechanisms = dict.fromkeys(part.mechanism for part in noise)
@@ -115,6 +127,9 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 differs="The noise is of whole numbers, each user is counted once for a query, and the threshold is "
                 "worked out so that the promise is exact; the manifest says how noise was added.",
                 paper="; the noise after ".join([_DP, *(_NOISE[each] for each in mechanisms if each in _NOISE)]),
+                checked="From what the manifest says of the noise, epsilon and delta were worked out again in another "
+                "way, and the counts were held against the threshold. That the noise was drawn as it says cannot be "
+                "told from files.",
             )
         case guarantees.NoPromise():
             return None

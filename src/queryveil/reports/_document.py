@@ -1,10 +1,14 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
+from collections.abc import Callable
+
 from queryveil.attacks import Attacks, Attempt
 from queryveil.errors import printable
 from queryveil.html_tables import percent
-from queryveil.reports import _cost_section, _exposure_section, _promise_sections
-from queryveil.reports._blocks import Document, Figure, Paragraph, Section, Table, count, lowered
+from queryveil.reports import _cost_section as cost
+from queryveil.reports import _exposure_section as exposure
+from queryveil.reports import _promise_sections as promise
+from queryveil.reports._blocks import Block, Document, Figure, Paragraph, Section, Table, count, lowered
 from queryveil.reports._exposure_section import TYPICAL, attacker, one_per_kind, share, typical
 from queryveil.reports.value import Report, State
 
@@ -22,21 +26,7 @@ _KEEP_IT = (
 
 def document_of(report: Report) -> Document:
     """Return the whole report as headings, sentences, tables and pictures."""
-    sections = (
-        _promise_sections.promise_section(report),
-        _promise_sections.limits_section(report),
-        _promise_sections.verdict_section(report),
-        _promise_sections.texts_section(report),
-        _exposure_section.exposure_section(report),
-        _exposure_section.known_terms_section(report),
-        _cost_section.cost_section(report),
-        _cost_section.edits_section(report),
-        _promise_sections.columns_section(report),
-        _promise_sections.warnings_section(report),
-        _queries_section(report),
-        _promise_sections.checking_section(report),
-        _promise_sections.glossary_section(),
-    )
+    sections = [Section(name=name, title=title, blocks=tuple(of(report))) for name, title, of in _SECTIONS]
     is_plain = report.top_queries is None
     text = "no query, no URL and no user id" if is_plain else "texts of the release, because they were asked for"
     verdict = report.judgement.verdict
@@ -48,8 +38,8 @@ def document_of(report: Report) -> Document:
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),
-        figures=(*_exposure_figures(report), *_text_figures(report), *_cost_section.size_figures(report)),
-        sections=tuple(section for section in sections if section is not None),
+        figures=(*_exposure_figures(report), *_text_figures(report), *cost.size_figures(report)),
+        sections=tuple(section for section in sections if section.blocks),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
 
@@ -138,11 +128,28 @@ def _text_figures(report: Report) -> tuple[Figure, ...]:
     return (Figure(value=value, label="Texts of one person", note=f"{texts.n_of_one_person:,} of {texts.n_texts:,}"),)
 
 
-def _queries_section(report: Report) -> Section | None:
+def _queries_section(report: Report) -> list[Block]:
     if report.top_queries is None:
-        return None
+        return []
     n = "count" if "count" in report.columns else "rows"
     rows = tuple((printable(query), n_rows) for query, n_rows in report.top_queries)
-    table = Table(columns=("query", n), rows=rows, caption="")
-    said = Paragraph(text="These are texts of the release; the rest of this report holds none.", kind="note")
-    return Section(name="texts", title="Its most frequent queries", blocks=(said, table))
+    said = Paragraph("These are texts of the release; the rest of this report holds none.", kind="note")
+    return [said, Table(columns=("query", n), rows=rows, caption="")]
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Report], list[Block]]], ...] = (
+    ("promise", "What is promised", promise.promise_section),
+    ("not-promised", "What is not promised", promise.limits_section),
+    ("verdict", "Does it hold?", promise.verdict_section),
+    ("single-texts", "Texts of one person", promise.texts_section),
+    ("exposure", "What attackers find", exposure.exposure_section),
+    ("known-terms", "The more is known", exposure.known_terms_section),
+    ("cost", "What it cost", cost.cost_section),
+    ("removed", "What was taken away", cost.edits_section),
+    ("columns", "What became of the columns", promise.columns_section),
+    ("warnings", "Warnings", promise.warnings_section),
+    ("texts", "Its most frequent queries", _queries_section),
+    ("check", "Check it yourself", promise.checking_section),
+    ("glossary", "Glossary", promise.glossary_section),
+)
+"""Name, title and contents of each section; a section without contents is left out."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from queryveil.attacks import Attacks, Attempt, Exposure, Surest
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
-from queryveil.reports._blocks import Block, Bullets, Paragraph, Picture, Section, Table, capitalized, lowered
+from queryveil.reports._blocks import Block, Bullets, Paragraph, Picture, Table, capitalized, lowered
 from queryveil.reports.charts import BeforeAfter, Line, line_chart, paired_bar_chart
 from queryveil.reports.value import Report
 
@@ -55,7 +55,7 @@ def attacker(found: Exposure) -> str:
     >>> attacker(one)
     '4 search terms and 2 wrong ones, only if sure'
     """
-    if found.attacker in ("known_terms", "likely_terms") and found.n_known is not None:
+    if found.attacker in _BY_TERMS and found.n_known is not None:
         wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
         guess = "" if found.attacker == "likely_terms" else ", only if sure"
         return f"{found.n_known} search terms{wrong}{guess}"
@@ -86,46 +86,43 @@ def share(found: Exposure) -> str:
     return percent(found.share) if found.n_targets else "none sought"
 
 
-def _with_interval(found: Exposure) -> str:
-    low, high = found.interval
-    return f"{share(found)} ({percent(low)} to {percent(high)})" if found.n_targets else share(found)
+def _interval(found: Exposure | Surest) -> str:
+    return " to ".join(map(percent, found.interval))
 
 
-def exposure_section(report: Report) -> Section:
+def exposure_section(report: Report) -> list[Block]:
     """Return the share that each attacker found, before and after."""
-    title = "What attackers find"
     if report.attacks is None:
-        return Section(name="exposure", title=title, blocks=(Paragraph(text=report.why_no_attacks),))
+        return [Paragraph(report.why_no_attacks)]
     attempts = report.attacks.attempts
-    blocks: list[Block] = [Paragraph(text=_reading(report.attacks))]
+    blocks: list[Block] = [Paragraph(_reading(report.attacks))]
     if attempts:
         blocks += [_bars(attempts), _table("All attacks", _not_by_terms(attempts))]
     if any(one.after.surest for one in attempts):
-        blocks.append(Paragraph(text=_SUREST, kind="note"))
+        blocks.append(Paragraph(_SUREST, kind="note"))
     n_rebuilders = sum(_is_rebuilder(one.after.attacker) for one in attempts)
     if n_rebuilders > 1:
         # The best of several, chosen once all are known, looks better than any one of them is.
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
-        blocks.append(Paragraph(text=best, kind="note"))
+        blocks.append(Paragraph(best, kind="note"))
     if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
-        blocks.append(Paragraph(text=f"{_named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
+        blocks.append(Paragraph(f"{_named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
-        blocks.append(Paragraph(text=_ESTIMATED, kind="note"))
+        blocks.append(Paragraph(_ESTIMATED, kind="note"))
     if report.attacks.skipped:
-        blocks += [Paragraph(text="Not tried, and why:"), Bullets(items=_skipped(report.attacks))]
-    return Section(name="exposure", title=title, blocks=tuple(blocks))
+        blocks += [Paragraph("Not tried, and why:"), Bullets(_skipped(report.attacks))]
+    return blocks
 
 
-def known_terms_section(report: Report) -> Section | None:
-    """Return the share of people found by the number of known terms; None if fewer than two numbers were tried."""
-    if report.attacks is None:
-        return None
-    known = [one for one in report.attacks.attempts if one.after.attacker in _BY_TERMS]
+def known_terms_section(report: Report) -> list[Block]:
+    """Return the share of people found by the number of known terms; nothing if fewer than two numbers were tried."""
+    attempts = () if report.attacks is None else report.attacks.attempts
+    known = [one for one in attempts if one.after.attacker in _BY_TERMS]
     likely = [one for one in known if one.after.attacker == "likely_terms"]
     sure = [one for one in known if one.after.attacker == "known_terms" and not one.after.n_wrong]
     best = likely or sure
     if len(best) < 2:
-        return None
+        return []
     by_chance = tuple((one.after.n_known or 0, one.after.chance_share) for one in best)
     lines = [
         Line(name="before", points=_points(one.before for one in best), kind="before"),
@@ -151,8 +148,7 @@ def known_terms_section(report: Report) -> Section | None:
         f"Whoever knows {first.n_known} search terms of a person finds {share(first)} of people in the release; "
         f"whoever knows {last.n_known} finds {share(last)}."
     )
-    picture = Picture(svg=chart, instead=_table("By what is known", known))
-    return Section(name="known-terms", title="The more is known", blocks=(Paragraph(text=slope), picture))
+    return [Paragraph(slope), Picture(svg=chart, instead=_table("By what is known", known))]
 
 
 def typical(attacks: Attacks) -> Attempt | None:
@@ -208,28 +204,18 @@ def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
-    rows = tuple(
-        (
-            attacker(one.after),
-            one.after.knows,
-            f"{one.after.n_targets:,} {one.after.what}",
-            "" if one.before is None else _with_interval(one.before),
-            share(one.after),
-            f"{percent(one.after.interval[0])} to {percent(one.after.interval[1])}",
-            percent(one.after.chance_share),
-            *_surest(one.after.surest),
+    rows = []
+    for one in attempts:
+        before, after, surest = one.before, one.after, one.after.surest
+        was = "" if before is None else share(before)
+        if before is not None and before.n_targets:
+            was += f" ({_interval(before)})"
+        sought, chance = f"{after.n_targets:,} {after.what}", percent(after.chance_share)
+        sure = (
+            ("", "") if surest is None else (f"{percent(surest.share)} ({_interval(surest)})", f"{surest.n_certain:,}")
         )
-        for one in attempts
-    )
-    return Table(columns=_COLUMNS, rows=rows, caption=caption)
-
-
-def _surest(found: Surest | None) -> tuple[str, str]:
-    """Return the share found of the surest guesses, with its interval, and the number found with certainty."""
-    if found is None:
-        return "", ""
-    low, high = found.interval
-    return f"{percent(found.share)} ({percent(low)} to {percent(high)})", f"{found.n_certain:,}"
+        rows.append((attacker(after), after.knows, sought, was, share(after), _interval(after), chance, *sure))
+    return Table(columns=_COLUMNS, rows=tuple(rows), caption=caption)
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:

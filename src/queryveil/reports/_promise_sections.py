@@ -4,31 +4,27 @@ from shlex import quote
 
 from queryveil import guarantees
 from queryveil.release import Ids, Manifest, TimeDetail, text_facts
-from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Section, Table, capitalized
+from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Table, capitalized
 from queryveil.reports._definitions import source_of
 from queryveil.reports.value import Report, State
 
 
-def promise_section(report: Report) -> Section:
+def promise_section(report: Report) -> list[Block]:
     """Return the promise in plain words and as the definition of its paper."""
     promise = report.manifest.promise
-    blocks: list[Block] = [Paragraph(text=promise.in_words())]
+    blocks: list[Block] = [Paragraph(promise.in_words())]
     source = source_of(promise, method=report.manifest.method, noise=report.manifest.noise)
     if source is not None:
         formal = f"As a definition, {source.name}: {source.definition}"
-        blocks.append(Paragraph(text=f"{formal} {source.differs}".rstrip(), kind="quote"))
-        blocks.append(Paragraph(text=f"After {source.paper}.", kind="note"))
-    return Section(name="promise", title="What is promised", blocks=tuple(blocks))
+        blocks.append(Paragraph(f"{formal} {source.differs}".rstrip(), kind="quote"))
+        blocks.append(Paragraph(f"After {source.paper}.", kind="note"))
+    return blocks
 
 
-def limits_section(report: Report) -> Section:
+def limits_section(report: Report) -> list[Block]:
     """Return what the promise does not cover."""
     law = "Whether this makes the release anonymous under a law is a judgement for which these are the facts."
-    return Section(
-        name="not-promised",
-        title="What is not promised",
-        blocks=(Bullets(items=report.manifest.promise.not_promised()), Paragraph(text=law, kind="note")),
-    )
+    return [Bullets(report.manifest.promise.not_promised()), Paragraph(law, kind="note")]
 
 
 _OF_ONE = (
@@ -36,8 +32,8 @@ _OF_ONE = (
     "log; and a text may tell by itself whose it is. The promise does not say that there are none."
 )
 _IDENTIFIERS = (
-    "what the rules for names, addresses, numbers and dates recognise. They miss some, so that this is not the number "
-    "of texts that name somebody."
+    "An identifier is what the rules for names, addresses, numbers and dates recognise. They miss some, so that this "
+    "is not the number of texts that name somebody."
 )
 _NOT_COUNTED = (
     "How many texts one person alone asked is not told: the count would be exact, and no noise would cover it. That a "
@@ -45,17 +41,13 @@ _NOT_COUNTED = (
 )
 
 
-def texts_section(report: Report) -> Section | None:
-    """Return how many texts one person alone asked, and how many hold an identifier; None where no text leaves."""
-    said = [f"{capitalized(name)}: {fact}." for name, fact in text_facts(report.manifest).items()]
+def texts_section(report: Report) -> list[Block]:
+    """Return how many texts one person alone asked, and how many hold an identifier; nothing where no text leaves."""
     if report.manifest.promise.is_noisy:
-        blocks: tuple[Block, ...] = (Paragraph(text=_NOT_COUNTED),)
-    elif said:
-        of_one, found = said
-        blocks = (Paragraph(text=f"{of_one} {_OF_ONE}"), Paragraph(text=f"{found} An identifier is {_IDENTIFIERS}"))
-    else:
-        return None
-    return Section(name="single-texts", title="Texts of one person", blocks=blocks)
+        return [Paragraph(_NOT_COUNTED)]
+    said = [_sentence(f"{name}: {fact}") for name, fact in text_facts(report.manifest).items()]
+    # Where no text leaves there are no facts either.
+    return [Paragraph(f"{fact} {meaning}") for fact, meaning in zip(said, (_OF_ONE, _IDENTIFIERS), strict=False)]
 
 
 _BY = "The checker shares no code with the method that made the release."
@@ -76,64 +68,31 @@ _CHECKED_MADE_UP = (
 )
 
 
-def verdict_section(report: Report) -> Section:
+def verdict_section(report: Report) -> list[Block]:
     """Return the verdict of the checker, what it checked, and witnesses if the promise is broken."""
-    judgement, title = report.judgement, "Does it hold?"
-    verdict = judgement.verdict
+    judgement, verdict = report.judgement, report.judgement.verdict
     if verdict is None:
         is_none = report.state is State.NOTHING_PROMISED
         why = "There is nothing to judge" if is_none else "The promise was not judged"
-        said = Paragraph(text=f"{why}: {judgement.reason}.", kind="warning")
-        return Section(name="verdict", title=title, blocks=(said,))
+        return [Paragraph(f"{why}: {judgement.reason}.", kind="warning")]
     is_swap = verdict.promise.needs_original
-    checked = _CHECKED_MADE_UP if verdict.is_made_up else _what_was_checked(verdict.promise)
+    source = source_of(verdict.promise, method=report.manifest.method)
+    checked = _CHECKED_MADE_UP if verdict.is_made_up else source.checked if source else ""
     blocks: list[Block] = [
-        Paragraph(text=verdict.in_words(), kind="plain" if verdict.holds else "warning"),
-        Paragraph(text=f"{checked} {_BY_OF_SWAP if is_swap else _BY}"),
+        Paragraph(verdict.in_words(), kind="plain" if verdict.holds else "warning"),
+        Paragraph(f"{checked} {_BY_OF_SWAP if is_swap else _BY}"),
     ]
     if not verdict.holds:
         found = [_sentence(witness.in_words()) for witness in verdict.witnesses]
         # A fault may begin with the name of a file.
-        blocks.append(Bullets(items=(*found, *(f"{fault}." for fault in verdict.faults))))
+        blocks.append(Bullets((*found, *(f"{fault}." for fault in verdict.faults))))
     elif judgement.beside_original and not is_swap:
-        blocks.append(Paragraph(text=_BESIDE_OF.get(type(verdict.promise), _BESIDE)))
+        blocks.append(Paragraph(_BESIDE_OF.get(type(verdict.promise), _BESIDE)))
     if not judgement.beside_original:
-        blocks.append(Paragraph(text=_NOT_BESIDE, kind="note"))
+        blocks.append(Paragraph(_NOT_BESIDE, kind="note"))
     warned = report.manifest.warnings
-    blocks += [Paragraph(text=f"Note: {note}.", kind="warning" if note in warned else "note") for note in verdict.notes]
-    return Section(name="verdict", title=title, blocks=tuple(blocks))
-
-
-def _what_was_checked(promise: guarantees.Guarantee) -> str:
-    match promise:
-        case guarantees.KmAnonymity(m=None):
-            return f"In the data file, the histories equal to each user's were counted; {promise.k} are needed."
-        case guarantees.KmAnonymity():
-            terms = "Every term" if promise.m == 1 else f"Every combination of up to {promise.m} terms"
-            return f"{terms} of each user id in the data file was counted; {promise.k} ids must share it."
-        case guarantees.TransactionAnonymity():
-            return f"Identical transactions in the data file were counted; {promise.k} are needed of each."
-        case guarantees.KdeltaAnonymity():
-            near = f"shares that differ by {promise.max_distance:g} at most" if promise.max_distance else "equal shares"
-            return (
-                "From the data file, the width of each cluster of queries and the shares of each user id were "
-                f"computed; {promise.k} ids must have {near}."
-            )
-        case guarantees.Linkability():
-            return "The numbers of each group in the data file were checked against each other and against p."
-        case guarantees.SwapAnonymity():
-            return (
-                "Beside the original, the events that could wait when each row left were counted, and for each row it "
-                "was looked up whether its user had asked it."
-            )
-        case guarantees.DifferentialPrivacy():
-            return (
-                "From what the manifest says of the noise, epsilon and delta were worked out again in another way, and "
-                "the counts were held against the threshold. That the noise was drawn as it says cannot be told from "
-                "files."
-            )
-        case _:
-            return ""
+    blocks += [Paragraph(f"Note: {note}.", kind="warning" if note in warned else "note") for note in verdict.notes]
+    return blocks
 
 
 def _sentence(text: str) -> str:
@@ -151,9 +110,14 @@ _GLOSSARY = (
 )
 _ONE_FILE = "The data file is the one that was judged if its checksum is this:"
 _SEVERAL_FILES = "The data files are those that were judged if their checksums are these:"
+_ONLY_OWNERS = "Only who has the original and the key can judge the promise again"
+_WHOEVER = (
+    "Whoever has the folder can judge the promise again, without the original; who has the original can also look for "
+    "what was invented"
+)
 
 
-def checking_section(report: Report) -> Section:
+def checking_section(report: Report) -> list[Block]:
     """Return the commands that repeat what this report says, and what it was made with."""
     manifest, folder = report.manifest, quote(report.folder)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
@@ -165,42 +129,30 @@ def checking_section(report: Report) -> Section:
             # The checksum of parts is the sum of their own.
             of_parts = "/* | cut -d ' ' -f 1 | sha256sum" if file.parts else ""
             lines += [f"sha256sum {folder}/{file.name}{of_parts}", file.sha256]
-        blocks += [Paragraph(text=_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(lines=tuple(lines))]
+        blocks += [Paragraph(_ONE_FILE if len(files) == 1 else _SEVERAL_FILES), Commands(tuple(lines))]
+    key = " --key FILE" if manifest.columns.ids is Ids.KEYED else ""
     if not manifest.promise.promises_nothing:
-        blocks += _verify(report)
-    blocks += [
-        Paragraph(text="To make this report again, with the original for what attackers find and what it cost:"),
-        Commands(lines=(f"queryveil report {folder} --original LOG{_key(report)}",)),
-        Paragraph(text=f"The release was made with {versions}.", kind="note"),
+        alone = f"queryveil verify {folder}"
+        beside = f"{alone} --original LOG{key}{_taxonomy(manifest)}"
+        needs_original = manifest.promise.needs_original
+        who = f"{_ONLY_OWNERS if needs_original else _WHOEVER} (exit code 0: it holds, 1: broken):"
+        blocks += [Paragraph(who), Commands((beside,) if needs_original else (alone, beside))]
+    return [
+        *blocks,
+        Paragraph("To make this report again, with the original for what attackers find and what it cost:"),
+        Commands((f"queryveil report {folder} --original LOG{key}",)),
+        Paragraph(f"The release was made with {versions}.", kind="note"),
     ]
-    return Section(name="check", title="Check it yourself", blocks=tuple(blocks))
 
 
-def glossary_section() -> Section:
+def glossary_section(_report: Report) -> list[Block]:
     """Return the words of the report with their meaning."""
-    table = Table(columns=("word", "meaning"), rows=_GLOSSARY, caption="")
-    return Section(name="glossary", title="Glossary", blocks=(table,))
+    return [Table(columns=("word", "meaning"), rows=_GLOSSARY, caption="")]
 
 
-def _verify(report: Report) -> list[Block]:
-    alone = f"queryveil verify {quote(report.folder)}"
-    beside = f"{alone} --original LOG{_key(report)}{_taxonomy(report)}"
-    needs_original = report.manifest.promise.needs_original
-    who = "Only who has the original and the key can judge the promise again"
-    if not needs_original:
-        who = "Whoever has the folder can judge the promise again, without the original; who has the original can also "
-        who += "look for what was invented"
-    lines = (beside,) if needs_original else (alone, beside)
-    return [Paragraph(text=f"{who} (exit code 0: it holds, 1: broken):"), Commands(lines=lines)]
-
-
-def _key(report: Report) -> str:
-    return " --key FILE" if report.manifest.columns.ids is Ids.KEYED else ""
-
-
-def _taxonomy(report: Report) -> str:
-    name = report.manifest.parameters.get("taxonomy")
-    if not isinstance(name, str) or report.manifest.method == "plink":
+def _taxonomy(manifest: Manifest) -> str:
+    name = manifest.parameters.get("taxonomy")
+    if not isinstance(name, str) or manifest.method == "plink":
         return ""
     return " --taxonomy wordnet" if name == "wordnet" else " --taxonomy FILE"
 
@@ -232,19 +184,16 @@ _QUERIES = {
 _NOT_COVERED = "released as it is, not covered by the promise"
 
 
-def columns_section(report: Report) -> Section:
+def columns_section(report: Report) -> list[Block]:
     """Return what each column of the release holds."""
     rows = tuple(_rows(report.manifest, released=report.columns))
-    table = Table(columns=("column", "in the release"), rows=rows, caption="")
-    return Section(name="columns", title="What became of the columns", blocks=(table,))
+    return [Table(columns=("column", "in the release"), rows=rows, caption="")]
 
 
-def warnings_section(report: Report) -> Section | None:
-    """Return the warnings of the manifest; None if it has none."""
+def warnings_section(report: Report) -> list[Block]:
+    """Return the warnings of the manifest, if it has any."""
     found = report.manifest.warnings
-    if not found:
-        return None
-    return Section(name="warnings", title="Warnings", blocks=(Bullets(items=tuple(map(_sentence, found))),))
+    return [Bullets(tuple(map(_sentence, found)))] if found else []
 
 
 def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -63,17 +63,16 @@ def report(
     if values is not None:
         check_values(values)
     judged = release if isinstance(release, Release) else read_release(release)
-    before = original if not isinstance(original, Path | str) else None
     if isinstance(original, Path | str):
         is_of_profiles = judged.promise.is_of_profiles and are_profiles(original)
-        before = read_profiles(original) if is_of_profiles else read_log(original)
-    pair = None if before is None else Pair(before, release=judged, key=key, taxonomy=taxonomy)
-    if pair is not None and isinstance(before, QueryLog) and pair.mismatch is not None:
+        original = read_profiles(original) if is_of_profiles else read_log(original)
+    pair = None if original is None else Pair(original, release=judged, key=key, taxonomy=taxonomy)
+    if pair is not None and isinstance(original, QueryLog) and pair.mismatch is not None:
         # By another log nobody would be found, as if the release were safe.
         raise BadInput(pair.mismatch)
     progress.step("judging the promise")
     tree = taxonomy if pair is None else pair.known_taxonomy
-    judgement = _judge(judged, before, key=key, taxonomy=tree, classifier=classifier)
+    judgement = _judge(judged, original, key=key, taxonomy=tree, classifier=classifier)
     crowd = suite.attackers(judged, n_targets=n_targets, seed=seed)
     auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
@@ -89,7 +88,7 @@ def report(
         why_no_attacks=why_no_attacks,
         measures=measures,
         why_no_measures=why_no_measures,
-        curves=curves_of(pair) if pair is not None and isinstance(before, QueryLog) else None,
+        curves=curves_of(pair) if pair is not None and isinstance(original, QueryLog) else None,
         top_queries=_top_queries(judged) if show else None,
         made_on=datetime.now(UTC).date(),
     )

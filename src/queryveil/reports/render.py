@@ -59,10 +59,8 @@ def _block(block: Block) -> Html:
     match block:
         case Paragraph(text=text, kind="quote"):
             return Html(f"<blockquote>{paragraph(text)}</blockquote>")
-        case Paragraph(text=text, kind="note" | "warning" as kind):
-            return paragraph(text, kind=kind)
-        case Paragraph(text=text):
-            return paragraph(text)
+        case Paragraph(text=text, kind=kind):
+            return paragraph(text, kind="" if kind == "plain" else kind)
         case Bullets(items=items):
             return bullets(items)
         case Table(columns=columns, rows=rows, caption=caption):
@@ -95,7 +93,6 @@ def page(*, title: str, body: Iterable[Html], lead: Iterable[Html] = (), kicker:
 
 
 def joined(parts: Iterable[Html]) -> Html:
-    """Put HTML one after another."""
     return Html("\n".join(parts))
 
 
@@ -111,7 +108,6 @@ def paragraph(text: str, *, kind: Literal["", "lead", "note", "warning", "quote"
 
 
 def bullets(items: Iterable[str]) -> Html:
-    """Return a list."""
     return joined([Html("<ul>"), *(Html(f"<li>{escape(item)}</li>") for item in items), Html("</ul>")])
 
 
@@ -121,7 +117,6 @@ def badge(text: str, *, kind: Literal["good", "bad", "open"]) -> Html:
 
 
 def command(text: str) -> Html:
-    """Return lines to type."""
     return Html(f"<pre><code>{escape(text)}</code></pre>")
 
 

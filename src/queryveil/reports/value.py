@@ -119,7 +119,6 @@ class Report:
 
     @property
     def state(self) -> State:
-        """Whether the promise holds."""
         return self.judgement.state
 
     def to_dict(self) -> dict[str, Any]:

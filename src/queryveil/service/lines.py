@@ -133,7 +133,7 @@ def find_layout(
         case Format.AOL:
             return delimited.detect_aol(head)
         case Format.EXCITE:
-            return delimited.excite_layout()
+            return delimited.EXCITE_LAYOUT
         case Format.JSONL:
             return _json_layout(data, names=names, source=source, is_certain=is_certain)
         case _:
@@ -162,8 +162,6 @@ def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certa
 
 def inside_names(layout: Layout) -> tuple[str, ...]:
     """Return the names of a layout's columns in a frame, in the order of the line."""
-    if layout.format is Format.AOL:
-        return tuple(delimited.AOL_NAMES)
     inside = frame_names(layout.columns, names=layout.names)
     return tuple(inside[name] for name in layout.columns)
 

@@ -1,4 +1,4 @@
-"""The ports of the service: protocols for sources, sinks and stores, the values that pass through them, and the stats.
+"""The ports of the service: bases of sources, sinks and stores, the values that pass through them, and the stats.
 
 An event is one line in one format, whatever carries it: a line of a file, an entry of a Redis stream, a message of a
 Kafka topic, a line of a POST. The order of things, so that nothing is lost and nothing is released twice:
@@ -11,12 +11,14 @@ Kafka topic, a line of a POST. The order of things, so that nothing is lost and 
 After a crash the store gives back the last commit: the source goes on behind its position, and the sink is offered
 again what may not have arrived. A sink knows by the number what it already has.
 """
+# ruff: noqa: B027 - a method that a source, sink or store need not have does nothing
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 import polars as pl
 
@@ -159,6 +161,10 @@ class Stats:
     """Events in each pool, by category."""
     k_now: Mapping[str, int] = field(default_factory=dict)
     """How many each pool must hold, by category."""
+    waiting_since: int | None = None
+    """When the oldest event that waits arrived, in seconds since 1970."""
+    oldest_wait_seconds: float = 0.0
+    """How long it has waited by now."""
     released: Mapping[str, int] = field(default_factory=dict)
     """Released rows, by category."""
     first_window: int = 0
@@ -177,94 +183,6 @@ class Stats:
     is_finished: bool = False
 
 
-class Source(Protocol):
-    """Where events come from."""
-
-    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
-        """Resume after a position; None is a first start. `keys` are those of batches that were committed."""
-
-    def take(self, *, timeout: float) -> Batch | None:
-        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether no line will come any more."""
-
-    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Record that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
-
-    def close(self) -> None:
-        """Close the source. May be called from another thread, to end a `take`."""
-
-
-class Sink(Protocol):
-    """Where released events go."""
-
-    def open(self, *, delivered: int, n_bytes: int) -> None:
-        """Start; up to batch `delivered` everything has arrived, `n_bytes` bytes were released by then."""
-
-    def deliver(self, outgoing: Outgoing) -> None:
-        """Deliver lines, and return when the receiver has them durably.
-
-        The same number may come again after a crash or a failure; the receiver still has its lines only once.
-        """
-
-    def close(self) -> None:
-        """Close the sink. May be called from another thread, to end a `deliver`."""
-
-
-class Store(Protocol):
-    """Where the state of a stream is kept."""
-
-    def open(self, *, settings: str) -> Saved:
-        """Lock the store for this process, and return what it has.
-
-        `settings` is a text that says what the state was made with; other settings than the first raise `BadParameter`,
-        a store that another process uses raises `StoreBusy`.
-        """
-
-    def commit(self, commit: Commit) -> None:
-        """Write everything or nothing, to disk. After a failure the same commit may be given again."""
-
-    def close(self) -> None:
-        """Unlock the store."""
-
-
-@runtime_checkable
-class RequiresEmpty(Protocol):
-    """A sink that must be empty when a stream starts for the first time."""
-
-    def check_new(self) -> None:
-        """Raise if it already holds something."""
-
-
-@runtime_checkable
-class WritesManifest(Protocol):
-    """A sink that writes a manifest when the stream ends."""
-
-    def begin(self, layout: Layout) -> None:
-        """Set the format of the lines, before the first ones are delivered."""
-
-    def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
-        """Write the manifest, after the last delivery. `n_users` is an estimate."""
-
-
-@runtime_checkable
-class ReadAhead(Protocol):
-    """A sink whose receiver takes several batches at once, and so needs them before they are delivered."""
-
-    def offer(self, outgoing: Outgoing) -> None:
-        """Make a committed batch readable; `deliver` still waits until it has arrived."""
-
-
-@runtime_checkable
-class HasMaintenance(Protocol):
-    """A store with maintenance that may wait until the stream is idle."""
-
-    def maintain(self) -> None:
-        """Do the maintenance that is due; called repeatedly while there is nothing to commit."""
-
-
 class Monitored(Protocol):
     """A service whose state can be shown."""
 
@@ -276,9 +194,85 @@ class Monitored(Protocol):
         """Return the current stats, from any thread."""
 
 
-@runtime_checkable
-class ShowsStats(Protocol):
-    """A source or sink that shows the stats of its service."""
+class Source(ABC):
+    """Where events come from; what a source need not do is already here."""
+
+    @abstractmethod
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        """Resume after a position; None is a first start. `keys` are those of batches that were committed."""
+
+    @abstractmethod
+    def take(self, *, timeout: float) -> Batch | None:
+        """Return the next lines as soon as there are some, or None after `timeout` seconds without any."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no line will come any more; as it is here, more may always come."""
+        return False
 
     def watch(self, service: Monitored) -> None:
         """Show the stats of this service."""
+
+    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
+        """Record that a batch is committed; the lines named, counted from 1, could not be read and were left out."""
+
+    def close(self) -> None:
+        """Close the source. May be called from another thread, to end a `take`."""
+
+
+class Sink(ABC):
+    """Where released events go; what a sink need not do is already here."""
+
+    def watch(self, service: Monitored) -> None:
+        """Show the stats of this service."""
+
+    def check_new(self) -> None:
+        """Raise if a stream may not begin here: called before `open` at the first start of a stream."""
+
+    @abstractmethod
+    def open(self, *, delivered: int, n_bytes: int) -> None:
+        """Start; up to batch `delivered` everything has arrived, `n_bytes` bytes were released by then."""
+
+    def begin(self, layout: Layout) -> None:
+        """Set the format of the lines, before the first ones are delivered."""
+
+    def offer(self, outgoing: Outgoing) -> None:
+        """Let the receiver read a committed batch ahead; `deliver` still waits until it has arrived."""
+
+    @abstractmethod
+    def deliver(self, outgoing: Outgoing) -> None:
+        """Deliver lines, and return when the receiver has them durably.
+
+        The same number may come again after a crash or a failure; the receiver still has its lines only once.
+        """
+
+    def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
+        """Write the manifest, after the last delivery. `n_users` is an estimate."""
+
+    def close(self) -> None:
+        """Close the sink. May be called from another thread, to end a `deliver`."""
+
+
+class Store(ABC):
+    """Where the state of a stream is kept; as it is here, nothing is."""
+
+    def has_begun(self) -> bool:
+        """Return whether a stream has committed something here; nothing is made or changed."""
+        return False
+
+    @abstractmethod
+    def open(self, *, settings: str) -> Saved:
+        """Lock the store for this process, and return what it has.
+
+        `settings` is a text that says what the state was made with; other settings than the first raise `BadParameter`,
+        a store that another process uses raises `StoreBusy`.
+        """
+
+    def commit(self, commit: Commit) -> None:
+        """Write everything or nothing, to disk. After a failure the same commit may be given again."""
+
+    def maintain(self) -> None:
+        """Do the maintenance that is due; called repeatedly while there is nothing to commit."""
+
+    def close(self) -> None:
+        """Unlock the store."""

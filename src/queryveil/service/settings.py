@@ -6,14 +6,15 @@ import secrets
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from msgspec import structs
 
 from queryveil.data import Format
-from queryveil.errors import BadFile, BadParameter
+from queryveil.errors import BadFile, BadParameter, NotWritten
 from queryveil.formats import atomic_folders, read, roles
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.settings import LineSettings
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.text.classifier import Classifier
@@ -39,8 +40,9 @@ class StreamSettings(LineSettings):
     """How a service anonymizes.
 
     - `window`: how long an id that is keyed holds before it changes; None keeps ids
-    - `k`, `l`, `growth`, `max_pool`, `repeats`, `min_query_users`, `remembered`: when a pool takes and lets go of an
-      event, as for `PoolSettings`
+    - `k`, `l`, `growth`, `max_pool`, `shrink`, `repeats`, `min_query_users`, `remembered`: when a pool takes and lets
+      go of an event, as for `PoolSettings`
+    - `max_wait`: how long an event waits at most, 7d for example, before it is suppressed; None lets it wait for ever
     - `drain`: what waits at the end of a source that has one: `suppress` it, or `release` what the promise allows
     - `unclassified`: queries without a category go to a `pool` of their own, or `drop` them
     - `classifier`: `evidence` or `paper`
@@ -64,6 +66,7 @@ class StreamSettings(LineSettings):
     def __post_init__(self) -> None:
         LineSettings.__post_init__(self)
         self.columns.check_not_shared()
+        _ = self.max_wait_seconds
         if self.columns.ids is Ids.FRESH:
             raise BadParameter("ids", "fresh", allowed="keyed or keep: a stream needs names that stay the same")
         if self.format is not None and read.parse_choice(Format, self.format, name="format") not in LINE_FORMATS:
@@ -77,6 +80,13 @@ class StreamSettings(LineSettings):
         """What holds for everything that leaves."""
         promise = self.pool_settings(remembered=self.remembered).promise
         return structs.replace(promise, window=None) if self.columns.ids is Ids.KEEP else promise
+
+    @property
+    def max_wait_seconds(self) -> int | None:
+        """How many seconds an event waits at most."""
+        if self.max_wait is None:
+            return None
+        return parse_window(self.max_wait, name="max_wait") // timedelta(seconds=1)
 
     def make_classifier(self) -> Classifier:
         """Return the classifier, with its tables read."""
@@ -107,7 +117,7 @@ class StreamSettings(LineSettings):
         return "\n".join(f"{name}={' '.join(str(value).split())}" for name, value in made_with.items())
 
 
-_AS_BEFORE = {"repeats": "all", "window": "none", "min_query_users": "1", "state": "1"}
+_AS_BEFORE = {"repeats": "all", "window": "none", "min_query_users": "1", "shrink": "False", "state": "1"}
 """What streams of earlier releases do not name, as it was there; `state` is the version of what Spark keeps."""
 
 
@@ -167,17 +177,15 @@ def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False)
     # A crash in between must not leave a file with half a key: under its name there is a whole one or none.
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with atomic_folders.new_file(partial) as file:
             file.write(key)
-            file.flush()
-            os.fsync(descriptor)
         os.link(partial, path)
         atomic_folders.sync_to_disk(path.absolute().parent)
     except FileExistsError:
         return path.read_bytes()
-    except OSError as error:
-        raise BadFile(str(path), f"the key cannot be written: {error.strerror}") from None
+    except (OSError, NotWritten) as error:
+        why = error.why if isinstance(error, NotWritten) else error.strerror
+        raise BadFile(str(path), f"the key cannot be written: {why}") from None
     finally:
         partial.unlink(missing_ok=True)
     return key

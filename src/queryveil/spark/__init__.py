@@ -63,6 +63,10 @@ def _check_km(method: Km) -> None:
     reasons = {
         "a taxonomy on Spark": (method.taxonomy is not None, "every user's copy of a term moves up by itself"),
         "m=none on Spark": (method.m is None, "whole histories are made alike one term at a time"),
+        "shared times without windows on Spark": (
+            method.window is None and method.columns.time == "shared",
+            "times are counted as terms on one machine",
+        ),
         "--no-restore on Spark": (not method.restore, "the paper's deletion goes through the users in turn"),
         "the target fis on Spark": (method.target == "fis", "it counts all frequent combinations first"),
     }

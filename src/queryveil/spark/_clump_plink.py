@@ -19,6 +19,7 @@ from queryveil.errors import BadInput, BadRow
 from queryveil.formats import aggregates, transactions
 from queryveil.methods import Clump, Partition, Plink
 from queryveil.methods.plink._groups import as_written, may_share
+from queryveil.methods.plink.plink import rounded
 from queryveil.methods.settings import Representative
 from queryveil.release import ColumnPolicy, Manifest
 from queryveil.spark import _executors
@@ -40,7 +41,6 @@ COUNTED = pa.schema(
 )
 """Groups with the holders of each released term, and their size before terms were dropped (`whole`)."""
 
-_DIGITS = 6
 _RELEASED = ("members", "size", "terms", "weights", "holders")
 
 
@@ -73,7 +73,7 @@ def anonymize_transactions(method: Clump | Partition, sharding: Sharding) -> Clu
     arrange = partial(transactions.arrange_transactions, layout=layout)
     return ClusterRelease(
         frame=_renumbered(found.frame, "number", ("items",), seed=method.seed).withColumnRenamed("user", "id"),
-        written=OutputFormat(kind="transactions", layout=layout, arrange=arrange, names={}),
+        written=OutputFormat(kind="transactions", layout=layout, arrange=arrange),
         manifest=sharding.manifest(
             found,
             n_rows=n_after,
@@ -107,12 +107,12 @@ def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
 def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
     """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
     schema = COUNTED.append(pa.field(SHARD, pa.int32()))
-    joined = _executors.map_groups(groups, SHARD, _joined, schema, needed=needed, union=union, schema=schema)
+    joined = _executors.map_groups(groups, SHARD, _joined, schema, needed=needed, union=union)
     return _executors.stored(joined, f"{scratch}/joined")
 
 
-def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> pa.Table:
-    frame = _executors.to_polars(table).sort("group")
+def _joined(groups: pl.DataFrame, *, needed: int, union: bool) -> pl.DataFrame:
+    frame = groups.sort("group")
     into = pl.DataFrame({"group": frame["group"], "into": places(frame["whole"].to_list(), needed=needed)})
     frame = frame.join(into, on="group")
     sums = frame.group_by("into").agg(pl.col("members", "size", "whole").sum(), pl.col(SHARD).first())
@@ -122,11 +122,10 @@ def _joined(table: pa.Table, *, needed: int, union: bool, schema: pa.Schema) -> 
     each = each.join(sums.select("into", "members"), on="into")
     if not union:
         # The centroid of both is that of all their members.
-        mean = (pl.col("weights") / pl.col("members")).round(_DIGITS).clip(lower_bound=10.0**-_DIGITS)
-        each = each.with_columns(weights=mean)
+        each = each.with_columns(weights=rounded((each["weights"] / each["members"]).to_numpy()))
     lists = each.sort("into", "terms").group_by("into", maintain_order=True).agg("terms", "weights", "holders")
     out = sums.join(lists, on="into", how="left").with_columns(pl.col("terms", "weights", "holders").fill_null([]))
-    return out.rename({"into": "group"}).select(schema.names).to_arrow().cast(schema)
+    return out.rename({"into": "group"})
 
 
 def places(sizes: list[int], *, needed: int) -> list[int]:
@@ -167,7 +166,6 @@ def anonymize_plink(method: Plink, sharding: Sharding) -> ClusterRelease:
         kind="groups",
         layout=Layout(format=Format.JSONL, has_header=False),
         arrange=_numbered,
-        names={},
         encode=aggregates.encode_groups,
     )
     if not method.strict:
@@ -235,21 +233,10 @@ def _manifest(method: Plink, sharding: Sharding, found: Shards, groups: DataFram
         manifests, "mean_similarity_to_group", weights=[each.sums["members"] for each in reports]
     )
     n_open = sum(row["count"] for row in shared if row["largest"] > may_share(row["members"], p=method.p))
-    warnings = _warnings(method, sharding.base, reports, n_open=n_open, n_members=n_members)
-    rounded = {name: round(value, 6) for name, value in measures.items()}
-    return sharding.manifest(found, n_rows=n_groups, n_users=n_members, measures=rounded, warnings=warnings)
-
-
-def _warnings(method: Plink, base: Manifest, reports: list[ShardReport], *, n_open: int, n_members: int) -> list[str]:
-    """Return the warnings over all shards; with one shard they are those of the local method."""
-    said = []
-    if n_open and not method.strict:
-        in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
-        said.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
-    is_binary = not total(reports, "not_binary")
-    if is_binary and n_members and method.representative is Representative.CENTROID and not method.strict:
-        said.append("the weight of a term is the share of its group's members that have it")
-    return [*said, *base.warnings]
+    notes = method.notes(n_open=n_open, is_binary=n_members > 0 and not total(reports, "not_binary"))
+    warnings = [*notes, *sharding.base.warnings]
+    in_short = {name: round(value, 6) for name, value in measures.items()}
+    return sharding.manifest(found, n_rows=n_groups, n_users=n_members, measures=in_short, warnings=warnings)
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,8 +18,8 @@ from queryveil.methods.dp.dp import by_count, is_url, may_leave
 from queryveil.release import Noise, Release
 from queryveil.rng import generator
 from queryveil.spark import _histories, _writing
-from queryveil.spark._executors import Batches, SparkLog, map_batches, stored, to_polars
-from queryveil.text.tokens import encode, normalise
+from queryveil.spark._executors import SparkLog, map_frames, stored
+from queryveil.text.tokens import encode_normalised
 
 _ITEMS_AT_ONCE = 5_000_000
 
@@ -57,10 +57,11 @@ class _Tallying:
                 continue
             progress.step(f"counting {what}")
             # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
-            picks = map_batches(
+            picks = map_frames(
                 own,
                 _picked,
                 pa.schema([(name, pa.string()) for name in names]),
+                by_partition=True,
                 names=names,
                 most=plan.max_items,
                 choose=self.method.choose,
@@ -90,7 +91,7 @@ class _Tallying:
 
 
 def _picked(
-    batches: Batches,
+    rows: pl.DataFrame,
     *,
     names: list[str],
     most: int,
@@ -99,30 +100,24 @@ def _picked(
     by_blanks: bool,
     gone: Broadcast[pl.DataFrame],
     out: Broadcast[pl.DataFrame | None],
-) -> Batches:
+) -> pl.DataFrame:
     """Return the items that each user of this partition contributes, at most `most` of them and each once."""
     # Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides;
     # so picks go by digests, which look random to whoever does not know the secret.
-    like = pa.schema([(name, pa.string()) for name in ("user", *names)])
-    items = _tidy(to_polars(batches, like=like), by_blanks=by_blanks)
+    items = _tidy(rows, by_blanks=by_blanks)
     if "url" in names and out.value is not None:
         items = items.filter(is_url(items["url"])).join(out.value, on="query", how="semi")
     items = items.group_by("user", *names).agg(times=pl.len()).join(gone.value, on=names, how="anti")
-    if not items.height:
-        return
     texts = items.select(text=pl.concat_str("user", *names, separator="\0"))["text"]
     items = items.with_columns(chance=pl.Series(_writing.keyed_digests(texts, secret=secret), dtype=pl.Binary))
     first = ["times", "chance"] if choose is Choice.FREQUENT else ["chance"]
-    picked = items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(most)
-    table = picked.select(names).to_arrow()
-    yield from table.cast(pa.schema([(name, pa.string()) for name in names])).to_batches(65_536)
+    return items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(most)
 
 
 def _tidy(frame: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
     """Return the rows whose queries can be released, in their normal form."""
     if by_blanks:
         frame = frame.with_columns(pl.col("query").str.split(" ")).explode("query")
-    codes, distinct = encode(frame["query"].fill_null(""))
-    normal = normalise(distinct)
-    texts = normal.gather(codes) if len(distinct) else normal
+    codes, distinct = encode_normalised(frame["query"].fill_null(""))
+    texts = distinct.gather(codes)
     return frame.with_columns(query=texts).filter(may_leave(texts))

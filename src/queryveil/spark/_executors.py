@@ -12,7 +12,6 @@ from functools import partial, wraps
 from traceback import extract_tb
 from typing import Any, Self
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -26,6 +25,7 @@ from queryveil.data import ROLES, Layout, QueryLog, Reading
 
 Batches = Iterator[pa.RecordBatch]
 _ENTRIES_PER_SHARD = 4_000_000
+_ROWS_PER_BATCH = 65_536
 _MARK = "queryveil-says"
 _N_TRIES = 3
 _SAID = re.compile(rf"{_MARK}:(\w+):(.*?):{_MARK}", re.DOTALL)
@@ -60,11 +60,43 @@ def map_batches(
     return frame.mapInArrow(mask_errors(partial(work, **arguments)), declared)
 
 
-def map_groups(
-    frame: DataFrame, by: str, work: Callable[..., pa.Table], schema: pa.Schema, /, **arguments: object
+def map_frames(
+    frame: DataFrame,
+    work: Callable[..., pl.DataFrame],
+    schema: pa.Schema | None = None,
+    /,
+    *,
+    by_partition: bool = False,
+    **arguments: object,
 ) -> DataFrame:
-    """Return the rows that `work(table, **arguments)` makes of all rows with the same value in a column."""
-    return frame.groupBy(by).applyInArrow(_mask_group_errors(partial(work, **arguments)), spark_schema(schema))
+    """Return the rows that `work(frame, **arguments)` makes of each batch, or of each whole partition, in Polars.
+
+    Without a schema it is that of what `work` makes of no rows.
+    """
+    run, inside = partial(work, **arguments), arrow_schema(frame)
+    out = spark_types(run(to_polars(inside.empty_table())).to_arrow().schema if schema is None else schema)
+    return map_batches(frame, _map_frames, out, work=run, like=inside if by_partition else None, schema=out)
+
+
+def _map_frames(
+    batches: Batches, *, work: Callable[[pl.DataFrame], pl.DataFrame], like: pa.Schema | None, schema: pa.Schema
+) -> Batches:
+    frames = map(to_polars, batches) if like is None else [to_polars(batches, like=like)]
+    for frame in frames:
+        yield from to_arrow(work(frame), schema).to_batches(_ROWS_PER_BATCH)
+
+
+def map_groups(
+    frame: DataFrame, by: str, work: Callable[..., pl.DataFrame], schema: pa.Schema, /, **arguments: object
+) -> DataFrame:
+    """Return the rows that `work(frame, **arguments)` makes of all rows with the same value in a column."""
+    plain = spark_types(schema)
+    masked = mask_errors(lambda tables: (to_arrow(work(to_polars(table), **arguments), plain) for table in tables))
+
+    def run(table: pa.Table) -> pa.Table:
+        return next(masked(iter([table])))
+
+    return frame.groupBy(by).applyInArrow(run, spark_schema(schema))
 
 
 def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
@@ -82,17 +114,6 @@ def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
             place = extract_tb(error.__traceback__)[-1]
             told = f"queryveil-failed:{type(error).__name__} in {place.name}, line {place.lineno}"
             raise RuntimeError(told) from None
-
-    return run
-
-
-def _mask_group_errors(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
-    """Return the function with errors that quote no values, for all rows of a group."""
-    inner = mask_errors(lambda tables: iter([work(next(tables))]))
-
-    @wraps(work)
-    def run(table: pa.Table) -> pa.Table:
-        return next(inner(iter([table])))
 
     return run
 
@@ -118,7 +139,11 @@ def _translated(error: Exception | PySparkException, *, so: str) -> errors.Query
     text = str(error)
     said = _SAID.search(text)
     if said is not None:
-        return _rebuild(said[1], said[2])
+        # The error that an executor raised, with its words.
+        kind = getattr(errors, said[1], errors.QueryveilError)
+        again: errors.QueryveilError = kind.__new__(kind)
+        Exception.__init__(again, said[2])
+        return again
     for sign, why, way_out in _WAYS_OUT:
         if re.search(sign, text):
             return errors.EngineFailed("Spark", why, so=so, way_out=way_out)
@@ -132,22 +157,12 @@ def _translated(error: Exception | PySparkException, *, so: str) -> errors.Query
     return errors.EngineFailed("Spark", str(condition or (java[1] if java else type(error).__name__)), so=so)
 
 
-def _rebuild(name: str, words: str) -> errors.QueryveilError:
-    """Return the error that an executor raised, with its words."""
-    kind = getattr(errors, name, errors.QueryveilError)
-    again: errors.QueryveilError = kind.__new__(kind)
-    Exception.__init__(again, words)
-    return again
-
-
-# Else a cached frame stays in as many partitions as a shuffle may have, 200 of them for a hundred rows.
-_COALESCE_CACHED = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
-
-
 @contextmanager
 def cached(frame: DataFrame) -> Iterator[DataFrame]:
     """Cache a frame on executor disk for the block."""
-    with spark_settings(frame.sparkSession, _COALESCE_CACHED):
+    # Else it stays in as many partitions as a shuffle may have, 200 of them for a hundred rows.
+    few_partitions = {"spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true"}
+    with spark_settings(frame.sparkSession, few_partitions):
         persisted = frame.persist(StorageLevel.DISK_ONLY)
     try:
         yield persisted
@@ -183,30 +198,22 @@ def n_shards_for(frame: DataFrame, n_entries: int) -> int:
     return max(2 * frame.sparkSession.sparkContext.defaultParallelism, -(-n_entries // _ENTRIES_PER_SHARD))
 
 
-def split_by_shard(batches: Batches, *, n_shards: int, schema: pa.Schema) -> Batches:
+def split_by_shard(histories: pl.DataFrame, *, n_shards: int) -> pl.DataFrame:
     """Return the parts of histories that each shard must see, beside the other columns of the history.
 
     `items` are a history, ascending. Combinations that begin with item i are those of shard i % n_shards, which sees a
     history from the first item of its own on.
 
-    >>> schema = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
-    >>> batch = pa.record_batch([[7], [[2, 4, 5]]], schema=pa.schema(list(schema)[1:]))
-    >>> [part.to_pylist() for part in split_by_shard(iter([batch]), n_shards=2, schema=schema)]
-    [[{'shard': 0, 'uid': 7, 'items': [2, 4, 5]}, {'shard': 1, 'uid': 7, 'items': [5]}]]
+    >>> split_by_shard(pl.DataFrame({"uid": [7], "items": [[2, 4, 5]]}), n_shards=2).to_dicts()
+    [{'uid': 7, 'items': [2, 4, 5], 'shard': 0}, {'uid': 7, 'items': [5], 'shard': 1}]
     """
-    for batch in batches:
-        lengths, items = batch["items"].value_lengths().to_numpy(), batch["items"].flatten().to_numpy()
-        history = np.repeat(np.arange(batch.num_rows), lengths)
-        # Entries stand in order, so the first place of a key is the first item of that shard in that history.
-        keys, first = np.unique(history * n_shards + items % n_shards, return_index=True)
-        owner = keys // n_shards
-        part_lengths = np.cumsum(lengths)[owner] - first
-        begins = np.append(0, np.cumsum(part_lengths))
-        places = np.arange(begins[-1]) + np.repeat(first - begins[:-1], part_lengths)
-        parts = pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), pa.array(items[places]))
-        own = {"shard": pa.array((keys % n_shards).astype(np.int32)), "items": parts}
-        columns = [own[name] if name in own else batch[name].take(pa.array(owner)) for name in schema.names]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    histories = histories.with_row_index("history")
+    entries = histories.select("history", "items", place=pl.int_ranges(pl.col("items").list.len()))
+    entries = entries.explode("items", "place", empty_as_null=False)
+    shard = (pl.col("items") % n_shards).alias("shard")
+    parts = entries.group_by("history", shard, maintain_order=True).agg(pl.col("place").first())
+    parts = histories.join(parts, on="history", maintain_order="right")
+    return parts.with_columns(pl.col("items").list.slice(pl.col("place"))).drop("history", "place")
 
 
 def to_spark(frame: pl.DataFrame, *, spark: SparkSession) -> DataFrame:
@@ -229,6 +236,11 @@ def to_polars(
     assert isinstance(frame, pl.DataFrame)
     typed = [pl.col(role).cast(dtype) for role, dtype in ROLES.items() if role in frame.columns]
     return frame.with_columns(typed)
+
+
+def to_arrow(frame: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema in its types."""
+    return frame.select(schema.names).to_arrow().cast(schema)
 
 
 def spark_types(schema: pa.Schema) -> pa.Schema:
@@ -284,9 +296,8 @@ class SparkLog:
     @property
     def empty(self) -> QueryLog:
         """A log of this machine with the same columns and no rows."""
-        return QueryLog(
-            frame=to_polars(arrow_schema(self.frame).empty_table()), layout=self.layout, reading=self.reading
-        )
+        frame = to_polars(arrow_schema(self.frame).empty_table())
+        return QueryLog(frame=frame, layout=self.layout, reading=self.reading)
 
     @classmethod
     def of(cls, log: QueryLog, *, spark: SparkSession) -> Self:

@@ -15,11 +15,10 @@ from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, pointers
 from queryveil.methods.bots import bots
 from queryveil.methods.km.km import windows_of
-from queryveil.spark._executors import Batches, SparkLog, map_batches, to_polars, to_spark
+from queryveil.spark._executors import SparkLog, map_frames, to_spark
 from queryveil.text import Tokens, tokenize
 from queryveil.text.histories import Histories, collect
 
-ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
 HISTORIES = pa.schema(
     [
         ("user", pa.string()),
@@ -42,15 +41,10 @@ _BETWEEN = "\0"
 """Separates a window from a term: the same term in another window is another one."""
 
 
-def list_rows(column: pa.Array | pa.ChunkedArray) -> Rows[Any]:
+def list_rows(column: pl.Series) -> Rows[Any]:
     """Return a column of lists of numbers as compressed rows."""
-    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return Rows(pointers(lists.value_lengths().to_numpy()), lists.flatten().to_numpy())
-
-
-def arrow_lists(ptr: Int64s, values: object) -> pa.Array:
-    """Return the values of compressed rows as a column of lists."""
-    return pa.ListArray.from_arrays(pa.array(ptr.astype(np.int32)), pa.array(values))
+    values = column.explode(empty_as_null=False).rechunk().to_numpy()
+    return Rows(pointers(column.list.len().to_numpy()), values)
 
 
 def read_histories(
@@ -68,32 +62,23 @@ def read_histories(
 
 def collect_histories(rows: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
     """Return the terms of each user, or of each user and window, and how often each is there."""
-    names = [name for name in ROWS.names if name in rows.columns and (name != "time" or window is not None)]
+    names = ["user", "query"] if window is None else ["user", "query", "time"]
     by_user = rows.select(names).repartition("user")
-    return map_batches(by_user, _collect_batches, HISTORIES, window=window, by_blanks=by_blanks)
+    return map_frames(by_user, _collect, HISTORIES, by_partition=True, window=window, by_blanks=by_blanks)
 
 
-def _collect_batches(batches: Batches, *, window: str | None, by_blanks: bool) -> Batches:
-    frame = to_polars(batches, like=ROWS if window is not None else pa.schema(list(ROWS)[:2]))
-    if not frame.height:
-        return
+def _collect(frame: pl.DataFrame, *, window: str | None, by_blanks: bool) -> pl.DataFrame:
     tokens, owners, who, histories = read_histories(frame, window=window, by_blanks=by_blanks)
     is_bare = tokens.query_terms.lengths[tokens.row_query] == 0
     texts = tokens.vocabulary.gather(histories.terms)
     if window is not None:
         number = who["window"].gather(histories.entry_user).cast(pl.String)
         texts = number + _BETWEEN + texts
-    ptr = histories.user_terms.ptr
-    table = pa.table(
-        {
-            "user": who["user"].to_arrow(),
-            "window": who["window"].to_arrow(),
-            "n_rows_without_terms": np.bincount(owners[is_bare], minlength=who.height),
-            "terms": arrow_lists(ptr, texts.to_arrow().cast(pa.string())),
-            "counts": arrow_lists(ptr, histories.counts),
-        }
+    return who.with_columns(
+        n_rows_without_terms=np.bincount(owners[is_bare], minlength=who.height),
+        terms=histories.user_terms.to_series(texts),
+        counts=histories.user_terms.to_series(histories.counts),
     )
-    yield from table.cast(HISTORIES).to_batches(65_536)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -139,21 +124,18 @@ def count_terms(histories: DataFrame, *, k: int, window: str | None = None) -> V
 def label_terms(histories: DataFrame, terms: Broadcast[pl.Series]) -> DataFrame:
     """Return each history as labels in ascending order: the places of its terms in `terms`; others are left out."""
     numbered = histories.select("user", "window", "terms", "counts").withColumn("uid", F.monotonically_increasing_id())
-    return map_batches(numbered, _label_batches, LABELLED, terms=terms)
+    return map_frames(numbered, _label, LABELLED, terms=terms)
 
 
-def _label_batches(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
-    labels = pl.DataFrame({"terms": terms.value}).with_row_index("labels").with_columns(pl.col("labels").cast(pl.Int32))
-    for batch in batches:
-        frame = pl.DataFrame(batch)
-        entries = frame.select("uid", "terms", "counts").explode("terms", "counts", empty_as_null=False)
-        lists = entries.join(labels, on="terms").sort("uid", "labels").group_by("uid").agg("labels", "counts")
-        # Whoever has none of the terms has nothing to decide.
-        out = frame.select("uid", "user", "window").join(lists, on="uid", how="inner").select(LABELLED.names)
-        yield from out.to_arrow().cast(LABELLED).to_batches()
+def _label(frame: pl.DataFrame, *, terms: Broadcast[pl.Series]) -> pl.DataFrame:
+    labels = pl.DataFrame({"terms": terms.value}).with_row_index("labels")
+    entries = frame.select("uid", "terms", "counts").explode("terms", "counts", empty_as_null=False)
+    lists = entries.join(labels, on="terms").sort("uid", "labels").group_by("uid").agg("labels", "counts")
+    # Whoever has none of the terms has nothing to decide.
+    return frame.select("uid", "user", "window").join(lists, on="uid")
 
 
-_FOUND = pa.schema([("user", pa.string()), ("n", pa.int64())])
+_BOTS = pa.schema([("user", pa.string()), ("n", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -171,10 +153,7 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
         return RowsWithoutBots(frame=log.frame)
     progress.step("looking for bots")
     rows = log.frame.select("user", "query", "time").repartition("user")
-    found = map_batches(rows, _find_bots, _FOUND, threshold=threshold).toArrow()
-    if not found.num_rows:
-        return RowsWithoutBots(frame=log.frame)
-    programs = pl.DataFrame(found)
+    programs = pl.DataFrame(map_frames(rows, _find_bots, _BOTS, by_partition=True, threshold=threshold).toArrow())
     theirs = F.broadcast(to_spark(programs.select("user"), spark=log.frame.sparkSession))
     return RowsWithoutBots(
         frame=log.frame.join(theirs, "user", "left_anti"),
@@ -183,9 +162,7 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
     )
 
 
-def _find_bots(batches: Batches, *, threshold: int) -> Batches:
-    """Return the bots among the users of this partition, which holds all of their rows."""
-    frame = to_polars(batches, like=ROWS)
+def _find_bots(frame: pl.DataFrame, *, threshold: int) -> pl.DataFrame:
+    """Return the bots among the users of a partition, which holds all of their rows."""
     found = frame.filter(pl.col("user").is_in(bots(frame, threshold=threshold).implode()))
-    counted = found.group_by("user").agg(n=pl.len().cast(pl.Int64))
-    yield from counted.to_arrow().cast(_FOUND).to_batches()
+    return found.group_by("user").agg(n=pl.len())

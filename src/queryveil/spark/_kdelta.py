@@ -1,19 +1,18 @@
 """kdelta on a cluster: groups of users with the same texts, clicks and shares, made in shards."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil.data import QueryLog
 from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
-from queryveil.release import Ids, Manifest, TextCounts, TimeDetail
+from queryveil.release import Ids, Manifest, TextCounts
 from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, sum_tables, total
 from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, n_alone, release_rows
 from queryveil.text.identifiers import remove_identifiers
@@ -27,11 +26,6 @@ TALLIES = pa.schema([(_OF, pa.string()), (_KEY, pa.binary()), *((name, pa.int64(
 released text of it holds an identifier."""
 
 _N_TOP = 50
-
-
-def is_tally() -> Column:
-    """Return the condition that a row is a tally, not a row of the release."""
-    return F.col(_OF).isNotNull()
 
 
 def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, secret: bytes) -> pl.DataFrame:
@@ -110,16 +104,21 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
         schema=pa.schema([*rows, *TALLIES]),
     )
     released = release_rows(
-        found.frame.where(~is_tally()).drop(SHARD, *TALLIES.names),
+        found.frame.where(F.col(_OF).isNull()).drop(SHARD, *TALLIES.names),
         method.columns,
         seed=method.seed,
         protected=method.protected,
     )
-    tallies = found.frame.where(is_tally())
+    tallies = found.frame.where(F.col(_OF).isNotNull())
     measures, texts = _sizes(found) | losses(tallies), text_counts(tallies)
-    own = method.columns.warnings(log.columns, protected=method.protected, n_alone=n_alone(released, method.columns))
-    n_of_one_user = texts.n_of_one_person or 0
-    warnings = _warnings(method, log.columns, sharding.base, found, measures, own=own, n_of_one_user=n_of_one_user)
+    warnings = method.warnings(
+        log.columns,
+        reading=log.reading,
+        n_alone=n_alone(released, method.columns),
+        n_added=sum(manifest.changed["rows_added"] for manifest in found.manifests),
+        has_clicks="share_of_distinct_urls_lost" in measures,
+        n_of_one_user=texts.n_of_one_person or 0,
+    )
     return ClusterRelease(
         frame=released.frame,
         written=log_output(log.layout, released.frame.columns),
@@ -167,33 +166,3 @@ def _sizes(found: Shards) -> dict[str, float]:
 
 def _sum(found: Shards, measure: str) -> int:
     return int(sum(manifest.measures.get(measure, 0) for manifest in found.manifests))
-
-
-def _warnings(
-    method: Kdelta,
-    columns: list[str],
-    base: Manifest,
-    found: Shards,
-    measures: Mapping[str, float],
-    *,
-    own: list[str],
-    n_of_one_user: int,
-) -> list[str]:
-    """Return the warnings over all shards, `own` about columns; with one shard they are those of the local method."""
-    n_added = sum(manifest.changed["rows_added"] for manifest in found.manifests)
-    said = []
-    if n_added:
-        said.append(f"rows that were made up, copies of other users' rows: {n_added:,}")
-    if n_added and "time" in columns and method.columns.time is TimeDetail.KEEP:
-        said.append("made-up rows can be recognised: their exact times are those of other rows of the same user")
-    if n_added and any(name != "rank" for name in base.columns.kept):
-        said.append("copied rows may be recognised by the columns that were kept")
-    if "share_of_distinct_urls_lost" not in measures:
-        said.append("no clicks: queries are alike only if their texts are the same")
-    if n_of_one_user:
-        said.append(
-            f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
-            "--min-query-users 2 drops them"
-        )
-    # Where a local manifest has them: behind those of its columns.
-    return [*own, *said, *base.warnings[len(own) :]]

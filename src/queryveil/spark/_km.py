@@ -16,14 +16,15 @@ from pyspark.sql import functions as F
 
 from queryveil import errors, progress, rng
 from queryveil.data import Int8s, Int32s
+from queryveil.data.rows import Rows
 from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
 from queryveil.methods.km.km import window_starts
 from queryveil.release import Counts, TextCounts, TimeDetail, ids_per_window
 from queryveil.release.texts import counted
 from queryveil.spark import _executors, _histories, _writing
-from queryveil.spark._executors import Batches, SparkLog, map_batches, stored
-from queryveil.spark._histories import LABELLED, Vocabulary, arrow_lists, list_rows, strip_windows
+from queryveil.spark._executors import SparkLog, map_frames, stored
+from queryveil.spark._histories import LABELLED, Vocabulary, list_rows, strip_windows
 from queryveil.text.histories import rewrite
 
 STATE = pa.schema([*LABELLED, ("kept", pa.list_(pa.int8())), ("first_changed", pa.int32())])
@@ -40,15 +41,13 @@ def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | N
     """Return the terms that each user, or user in a window, keeps."""
     schema = pa.schema([("user", pa.string()), ("window", pa.int64()), (_KEPT, pa.list_(pa.string()))])
     rows = state.select("user", "window", "labels", "kept")
-    return map_batches(rows, _named, schema, terms=terms, window=window, schema=schema)
+    return map_frames(rows, _named, schema, terms=terms, window=window)
 
 
-def _named(batches: Batches, *, terms: Broadcast[pl.Series], window: str | None, schema: pa.Schema) -> Batches:
+def _named(state: pl.DataFrame, *, terms: Broadcast[pl.Series], window: str | None) -> pl.DataFrame:
     words = strip_windows(terms.value, window=window)
-    for batch in batches:
-        kept = list_rows(batch["labels"]).keep(list_rows(batch["kept"]).values == 1)
-        lists = arrow_lists(kept.ptr, words.gather(kept.values).to_arrow().cast(pa.string()))
-        yield pa.RecordBatch.from_arrays([batch["user"], batch["window"], lists], schema=schema)
+    kept = list_rows(state["labels"]).keep(list_rows(state["kept"]).values == 1)
+    return state.select("user", "window", kept.to_series(words.gather(kept.values)).alias(_KEPT))
 
 
 def rewrite_queries(
@@ -59,7 +58,6 @@ def rewrite_queries(
     With windows users get a name for each, so that nobody can be followed from one to the next, and with `starts` the
     times are those at which windows begin.
     """
-    inside = _executors.arrow_schema(rows)
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
     asked = rows.withColumns(
         {_WINDOW: F.lit(None).cast("long"), _KEPT: F.array().cast("array<string>"), _IS_ROW: F.lit(True)}
@@ -67,28 +65,22 @@ def rewrite_queries(
     others = [F.lit(None).cast(each.dataType).alias(each.name) for each in rows.schema if each.name != "user"]
     granted = kept.select("user", *others, F.col("window").alias(_WINDOW), _KEPT, F.lit(False).alias(_IS_ROW))
     both = asked.select("user", *(each for each in asked.columns if each != "user")).union(granted)
-    both = both.repartition("user")
-    like = _executors.arrow_schema(both)
-    return map_batches(
-        both,
-        _rewrite_batches,
-        inside,
+    return map_frames(
+        both.repartition("user"),
+        _rewrite,
+        by_partition=True,
         window=window,
         by_blanks=by_blanks,
         starts=starts,
-        like=like,
         names=rows.columns,
     )
 
 
-def _rewrite_batches(
-    batches: Batches, *, window: str | None, by_blanks: bool, starts: bool, like: pa.Schema, names: list[str]
-) -> Batches:
-    both = _executors.to_polars(batches, like=like)
+def _rewrite(
+    both: pl.DataFrame, *, window: str | None, by_blanks: bool, starts: bool, names: list[str]
+) -> pl.DataFrame:
     kept = both.filter(~pl.col(_IS_ROW)).select("user", pl.col(_WINDOW).alias("window"), _KEPT)
     rows = both.filter(pl.col(_IS_ROW)).select(names)
-    if not rows.height or not kept.height:
-        return
     tokens, owners, who, histories = _histories.read_histories(rows, window=window, by_blanks=by_blanks)
     entries = pl.DataFrame({"owner": histories.entry_user, "term": tokens.vocabulary.gather(histories.terms)})
     granted = who.with_row_index("owner").join(kept, on=["user", "window"])
@@ -101,13 +93,7 @@ def _rewrite_batches(
         out = out.with_columns(window_starts(out, window))
     if window is not None:
         out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
-    table = out.filter(pl.col("query") != "").to_arrow()
-    yield from table.cast(_executors.spark_types(table.schema)).to_batches(65_536)
-
-
-def count_words(released: DataFrame) -> int:
-    """Count the terms in released queries."""
-    return int(released.agg(F.sum(F.size(F.split("query", " "))).alias("n")).collect()[0]["n"] or 0)
+    return out.filter(pl.col("query") != "")
 
 
 _TEXT_COUNTS = pa.schema([(name, pa.int64()) for name in TextCounts.__struct_fields__])
@@ -119,15 +105,13 @@ def count_texts(released: DataFrame, *, window: str | None) -> TextCounts:
     person = F.col("user") if window is None else F.regexp_replace("user", "\\x00-?[0-9]+$", "")
     is_of_one = F.min(person) == F.max(person)
     texts = released.groupBy("query").agg(F.count("*").alias("n_rows"), is_of_one.alias("is_of_one"))
-    sums = map_batches(texts, _count_texts, _TEXT_COUNTS).agg(*(F.sum(name).alias(name) for name in _TEXT_COUNTS.names))
+    sums = map_frames(texts, _count_texts, _TEXT_COUNTS).agg(*(F.sum(name).alias(name) for name in _TEXT_COUNTS.names))
     return TextCounts(**{name: int(n or 0) for name, n in sums.collect()[0].asDict().items()})
 
 
-def _count_texts(batches: Batches) -> Batches:
-    for batch in batches:
-        texts = _executors.to_polars(batch)
-        found = counted(texts["query"], texts["n_rows"].to_numpy(), is_of_one=texts["is_of_one"].to_numpy())
-        yield pa.RecordBatch.from_pylist([msgspec.structs.asdict(found)], _TEXT_COUNTS)
+def _count_texts(texts: pl.DataFrame) -> pl.DataFrame:
+    found = counted(texts["query"], texts["n_rows"].to_numpy(), is_of_one=texts["is_of_one"].to_numpy())
+    return pl.DataFrame([msgspec.structs.asdict(found)])
 
 
 def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.ClusterRelease:
@@ -151,13 +135,14 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
     rewritten = stored(rewritten, f"{scratch}/released")
     released = _writing.release_rows(rewritten, method.columns, seed=method.seed)
     n_without_before = vocabulary.n_rows_without_terms
+    n_words = rewritten.agg(F.sum(F.size(F.split("query", " "))).alias("n")).collect()[0]["n"] or 0
     removed = {
         "bad_rows_skipped": log.reading.n_bad_rows_skipped,
         "bot_users": people.n_bots,
         "bot_rows": people.n_bot_rows,
         "rows_without_terms_before": n_without_before,
         "rows_without_terms_left": log.n_rows - people.n_bot_rows - released.n_rows - n_without_before,
-        "term_occurrences": vocabulary.n_occurrences - count_words(rewritten),
+        "term_occurrences": vocabulary.n_occurrences - int(n_words),
         "terms": vocabulary.n_terms - n_terms,
     }
     counts = Counts(
@@ -234,13 +219,15 @@ def _outcome(
 
 def settle(histories: DataFrame, *, k: int, m: int, n_labels: int, n_shards: int, scratch: str) -> DataFrame:
     """Return labelled histories with what is kept of each: a byte for each label."""
-    state = stored(map_batches(histories, _all_kept, STATE), f"{scratch}/state-0")
+    kept = F.array_repeat(F.lit(1).cast("tinyint"), F.size("labels"))
+    state = histories.withColumns({"kept": kept, "first_changed": F.lit(None).cast("int")})
+    state = stored(state, f"{scratch}/state-0")
     is_open, n_rounds = np.ones(n_labels, np.int8), 0
     while is_open.any():
         n_rounds += 1
         progress.step(f"counting, round {n_rounds}", 1 - float(is_open.mean()))
         shared = histories.sparkSession.sparkContext.broadcast(is_open)
-        sent = map_batches(state, _sent, _MESSAGES, is_open=shared, n_shards=n_shards)
+        sent = map_frames(state, _sent, _MESSAGES, is_open=shared, n_shards=n_shards)
         decided = _executors.map_groups(sent, "shard", _decided, _CHANGES, is_open=shared, n_shards=n_shards, k=k, m=m)
         changes = stored(decided, f"{scratch}/changes-{n_rounds}")
         n_changes = changes.count()
@@ -261,28 +248,26 @@ def _concerned(state: DataFrame, *, n_labels: int) -> Int8s:
     return is_open
 
 
-def _all_kept(batches: Batches) -> Batches:
-    for batch in batches:
-        ptr, labels = list_rows(batch["labels"])
-        kept = arrow_lists(ptr, np.ones(len(labels), np.int8))
-        first = pa.nulls(batch.num_rows, pa.int32())
-        yield pa.RecordBatch.from_arrays([*(batch[name] for name in LABELLED.names), kept, first], schema=STATE)
+def _sent(state: pl.DataFrame, *, is_open: Broadcast[Int8s], n_shards: int) -> pl.DataFrame:
+    """Return what each shard must know of each history to decide its open labels."""
+    (ptr, labels), kept = list_rows(state["labels"]), list_rows(state["kept"]).values.copy()
+    shard, row, begins, places = _pivot_kernels.share_out(ptr, labels, kept, is_open.value, n_shards)
+    sent = Rows(begins, labels[places])
+    return pl.DataFrame(
+        {
+            "shard": shard,
+            "uid": state["uid"].gather(row),
+            "labels": sent.to_series(),
+            "kept": sent.to_series(kept[places]),
+        }
+    )
 
 
-def _sent(batches: Batches, *, is_open: Broadcast[Int8s], n_shards: int) -> Batches:
-    for batch in batches:
-        (ptr, labels), kept = list_rows(batch["labels"]), list_rows(batch["kept"]).values.copy()
-        shard, row, begins, places = _pivot_kernels.share_out(ptr, labels, kept, is_open.value, n_shards)
-        uid = batch["uid"].to_numpy()[row]
-        columns = [shard, uid, arrow_lists(begins, labels[places]), arrow_lists(begins, kept[places])]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_MESSAGES)
-
-
-def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: int, m: int) -> pa.Table:
+def _decided(messages: pl.DataFrame, *, is_open: Broadcast[Int8s], n_shards: int, k: int, m: int) -> pl.DataFrame:
     """Decide the open labels of one shard, and return what has changed."""
-    rows, before = list_rows(table["labels"]), list_rows(table["kept"]).values
+    rows, before = list_rows(messages["labels"]), list_rows(messages["kept"]).values
     n_labels = len(is_open.value)
-    mine = np.arange(table["shard"][0].as_py(), n_labels, n_shards)
+    mine = np.arange(messages["shard"][0], n_labels, n_shards)
     pivots = mine[is_open.value[mine] == 1].astype(np.int32)
     index, kept = combinations.index_terms(rows, n_terms=n_labels), before.copy()
     # A longer combination than any history has is in none of them.
@@ -290,8 +275,8 @@ def _decided(table: pa.Table, *, is_open: Broadcast[Int8s], n_shards: int, k: in
     work = np.zeros((2, n_labels), np.int32)
     _pivot_kernels.settle_labels(pivots, index, kept, k, m, work)
     changed = np.flatnonzero(kept != before)
-    uid = table["uid"].to_numpy()[index.entry_user[changed]]
-    return pa.table([pa.array(uid), pa.array(rows.values[changed]), pa.array(kept[changed])], schema=_CHANGES)
+    uid = messages["uid"].gather(index.entry_user[changed])
+    return pl.DataFrame({"uid": uid, "label": rows.values[changed], "kept": kept[changed]})
 
 
 def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFrame:
@@ -304,19 +289,14 @@ def _joined(state: DataFrame, changes: DataFrame, *, n_changes: int) -> DataFram
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing.
     for name, kind in (("changed_labels", "array<int>"), ("changed_kept", "array<tinyint>")):
         both = both.withColumn(name, F.coalesce(name, F.array().cast(kind)))
-    return map_batches(both, _renewed, STATE)
+    return map_frames(both, _renewed, STATE)
 
 
-def _renewed(batches: Batches) -> Batches:
-    for batch in batches:
-        rows, news = list_rows(batch["labels"]), list_rows(batch["changed_labels"])
-        kept, row = list_rows(batch["kept"]).values.copy(), news.row_of_entry
-        # A history's labels ascend, so row and label together do too.
-        n_labels = int(max(rows.values.max(initial=0), news.values.max(initial=0))) + 1
-        at = np.searchsorted(rows.row_of_entry * n_labels + rows.values, row * n_labels + news.values)
-        kept[at] = list_rows(batch["changed_kept"]).values
-        first = np.full(batch.num_rows, n_labels, np.int64)
-        np.minimum.at(first, row, news.values)
-        changed = pa.array(first.astype(np.int32), mask=news.lengths == 0)
-        columns = [*(batch[name] for name in LABELLED.names), arrow_lists(rows.ptr, kept), changed]
-        yield pa.RecordBatch.from_arrays(columns, schema=STATE)
+def _renewed(state: pl.DataFrame) -> pl.DataFrame:
+    rows, news = list_rows(state["labels"]), list_rows(state["changed_labels"])
+    kept, row = list_rows(state["kept"]).values.copy(), news.row_of_entry
+    # A history's labels ascend, so row and label together do too.
+    n_labels = int(max(rows.values.max(initial=0), news.values.max(initial=0))) + 1
+    at = np.searchsorted(rows.row_of_entry * n_labels + rows.values, row * n_labels + news.values)
+    kept[at] = list_rows(state["changed_kept"]).values
+    return state.with_columns(kept=rows.to_series(kept), first_changed=pl.col("changed_labels").list.min())

@@ -5,7 +5,8 @@ the executors, line formats in pieces and others as a whole: a line that cannot 
 ever. Spark's own readers would quietly repair or drop it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping, Sequence
 from glob import has_magic
 from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
@@ -25,7 +26,7 @@ from queryveil.errors import BadFile, BadParameter, BadRow, BadRows, EngineFaile
 from queryveil.formats import delimited, layouts, parquet, read, roles, streams
 from queryveil.formats.records import BadRowPolicy
 from queryveil.spark import _executors
-from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, translate_spark_errors
+from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, to_arrow
 from queryveil.spark._storage import Storage
 
 _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
@@ -33,7 +34,6 @@ _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 _PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
 _MOST_BYTES = 2**31 - 1
 """Any other file must fit into one value of Spark."""
-_UTF8_MARK = b"\xef\xbb\xbf"
 _PIECE_REPORT = "report binary"
 _OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
 _MEND = "mend the files, or leave such rows out with --bad-rows skip"
@@ -41,12 +41,18 @@ _HERE = "read it on one machine: leave out --engine"
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How tasks read their pieces; `headers` has the first line of each file that begins with one."""
+    """How tasks read files: whole or by lines; `headers` has the first line of each file that begins with one."""
 
     format: Format
     columns: dict[str, str] | None
     bad_rows: BadRowPolicy
+    by_lines: bool
     headers: dict[str, bytes] = {}
+
+    def read(self, data: bytes, *, path: str) -> QueryLog:
+        """Read some lines of a file, or all of it."""
+        name = _file_name(path)
+        return read.read_bytes(data, name=name, format=self.format, columns=self.columns, bad_rows=self.bad_rows)
 
 
 class _PieceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +71,11 @@ class _PieceReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def batch(self) -> pa.RecordBatch:
         """The report on its way to the driver."""
-        return pa.RecordBatch.from_pydict(
-            {"report": [msgspec.msgpack.encode(self)]}, pa.schema([("report", pa.binary())])
-        )
+        return pa.RecordBatch.from_pydict({"report": [msgspec.msgpack.encode(self)]})
 
 
 class _Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """Some lines of a file: its bytes with a header, and how many lines of its block stand before the first byte."""
+    """A file or some lines of it: bytes with a header, and how many lines of the block stand before the first byte."""
 
     path: str
     start: int
@@ -80,21 +84,16 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-_Pieces = Callable[..., Iterator[_Piece]]
-
-
 def _file_name(path: str) -> str:
     """Return the name of a file in messages."""
     return unquote(PurePosixPath(path).name)
 
 
 def _collect_reports(frame: DataFrame) -> list[_PieceReport]:
-    """Collect the reports of all tasks on the driver."""
     return [msgspec.msgpack.decode(data, type=_PieceReport) for data in frame.toArrow()["report"].to_pylist()]
 
 
 def _log(frame: DataFrame, reports: list[_PieceReport], *, layout: Layout) -> SparkLog:
-    """Return the log of all pieces, with the sums of what had to be repaired or skipped."""
     n_rows, n_bad, n_latin1 = (sum(getattr(each, name) for each in reports) for name in ("n_rows", "n_bad", "n_latin1"))
     reading = Reading(n_bad_rows_skipped=n_bad, n_latin1_rows=n_latin1)
     return SparkLog(frame=frame, layout=layout, reading=reading, n_rows=n_rows)
@@ -127,13 +126,16 @@ def read_log(
         other = _sniffed(path, head, columns=asked)
         if other is not found:
             raise OtherFormat(_file_name(path), other, first=found)
-    options = _Options(format=found, columns=asked or None, bad_rows=policy)
-    if found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values()):
+    by_lines = found in _BY_LINES and not any(head.startswith(_PACKED) for head in heads.values())
+    options = _Options(format=found, columns=asked or None, bad_rows=policy, by_lines=by_lines)
+    if by_lines:
         return _read_lines(spark, heads, options=options)
     for path, n_bytes in files:
         if n_bytes > _MOST_BYTES:
             raise BadFile(_file_name(path), "it is larger than 2 GB; split it, or write it as Parquet")
-    return _read_whole(spark, paths, options=options)
+    contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
+    # Each file in a task of its own.
+    return _read(contents.repartition(len(paths), "path") if len(paths) > 1 else contents, options=options)
 
 
 def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
@@ -143,7 +145,7 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
     listed = []
     for source in sources:
         try:
-            with translate_spark_errors():
+            with _executors.translate_spark_errors():
                 found = storage.spark.read.format("binaryFile").load(source)
                 rows = found.select("path", "length").orderBy("path").collect()
         except BadFile:
@@ -198,7 +200,7 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
     first: list[str] = []
     path = paths[0]
     try:
-        with translate_spark_errors():
+        with _executors.translate_spark_errors():
             for path in paths:
                 names = storage.parquet_columns(path)
                 _check_names(names, path=path)
@@ -221,12 +223,9 @@ def _typed(rows: pa.Table | pa.RecordBatch) -> pl.DataFrame:
 
 
 def _judge_rows(batches: Batches) -> Batches:
-    n_rows, n_bad = 0, 0
     for batch in batches:
-        wrong = parquet.type_frame(pl.DataFrame(batch)).wrong
-        n_bad += int(np.count_nonzero(wrong))
-        n_rows += int(np.count_nonzero(wrong == 0))
-    yield _PieceReport(n_rows=n_rows, n_bad=n_bad).batch
+        n_bad = int(np.count_nonzero(parquet.type_frame(pl.DataFrame(batch)).wrong))
+        yield _PieceReport(n_rows=batch.num_rows - n_bad, n_bad=n_bad).batch
 
 
 def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:
@@ -237,49 +236,38 @@ def _typed_rows(batches: Batches, *, schema: pa.Schema) -> Batches:
 def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Options) -> SparkLog:
     """Read files whose lines are rows, given with how each begins; Spark cuts them into blocks as it likes."""
     paths = list(heads)
-    heads = {path: head.removeprefix(_UTF8_MARK) for path, head in heads.items()}
+    heads = {path: head.removeprefix(BOM_UTF8) for path, head in heads.items()}
     for path, head in heads.items():
         if not head:
             raise BadFile(_file_name(path), "the file is empty")
     # The whole lines of the first file's beginning tell its layout.
     first = heads[paths[0]]
     whole = first.rpartition(b"\n")[0] + b"\n" if b"\n" in first else first
-    named, skip = _file_name(paths[0]), BadRowPolicy.SKIP
-    begun = read.read_bytes(whole, name=named, format=options.format, columns=options.columns, bad_rows=skip)
+    begun = msgspec.structs.replace(options, bad_rows=BadRowPolicy.SKIP).read(whole, path=paths[0])
     if options.format is Format.JSONL:
         # Which keys are user and query is told from the beginning, for all files and pieces alike.
         names = {role: begun.layout.names[role] for role in ("user", "query")}
         options = msgspec.structs.replace(options, columns=names | (options.columns or {}))
     elif begun.layout.has_header:
         lines = {path: next((line for line in head.split(b"\n") if line.strip()), b"") for path, head in heads.items()}
-        # Of AOL's files some begin with a row.
-        is_named = _is_aol_header if options.format is Format.AOL else bool
-        headers = {path: line for path, line in lines.items() if is_named(line)}
+        if options.format is Format.AOL:
+            # Some of these files begin with a row.
+            is_header = delimited.is_aol_header
+            lines = {path: line for path, line in lines.items() if is_header(line.decode("latin-1").split("\t"))}
+        headers = {path: line for path, line in lines.items() if line}
         options = msgspec.structs.replace(options, headers=headers)
     # The bytes of a line come as they are, UTF-8 or not.
     text = spark.read.option("lineSep", "\n").text(paths)
     where = (F.col("_metadata.file_path").alias("path"), F.col("_metadata.file_block_start").alias("start"))
     contents = text.select(F.col("value").cast("binary").alias("content"), *where)
-    return _read(contents, _pieces, options=options, begun=begun)
+    return _read(contents, options=options, begun=begun)
 
 
-def _is_aol_header(line: bytes) -> bool:
-    return delimited.is_aol_header(line.decode("latin-1").split("\t"))
-
-
-def _read_whole(spark: SparkSession, paths: list[str], *, options: _Options) -> SparkLog:
-    """Read files that only make sense as a whole, each in one task."""
-    contents = spark.read.format("binaryFile").load(paths).select("content", "path", F.lit(0).alias("start"))
-    contents = contents.repartition(len(paths), "path") if len(paths) > 1 else contents
-    return _read(contents, _whole_files, options=options)
-
-
-def _read(contents: DataFrame, pieces: _Pieces, *, options: _Options, begun: QueryLog | None = None) -> SparkLog:
-    reports = _collect_reports(map_batches(contents, _inspect_pieces, _PIECE_REPORT, pieces=pieces, options=options))
+def _read(contents: DataFrame, *, options: _Options, begun: QueryLog | None = None) -> SparkLog:
+    reports = _collect_reports(map_batches(contents, _inspect_pieces, _PIECE_REPORT, options=options))
     if not reports:
         # Nothing but blank lines.
-        blank = begun or read.read_bytes(b"\n", name="the log", format=options.format, columns=options.columns)
-        return SparkLog.of(blank, spark=contents.sparkSession)
+        return SparkLog.of(begun or options.read(b"\n", path="the log"), spark=contents.sparkSession)
     reports.sort(key=lambda each: (each.path, each.start, each.n_lines))
     _check_bad(reports, policy=options.bad_rows)
     first = reports[0].layout
@@ -289,7 +277,7 @@ def _read(contents: DataFrame, pieces: _Pieces, *, options: _Options, begun: Que
             raise BadFile(_file_name(each.path), _OTHER_COLUMNS)
     schema = _common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in reports])
     # Privacy: rows stay on the executors' own disks, and only until the session ends.
-    rows = map_batches(contents, _rows_of, schema, pieces=pieces, options=options, schema=schema)
+    rows = map_batches(contents, _rows_of, schema, options=options, schema=schema)
     return _log(rows.persist(StorageLevel.DISK_ONLY), reports, layout=first)
 
 
@@ -318,16 +306,8 @@ def _check_bad(reports: list[_PieceReport], *, policy: BadRowPolicy) -> None:
     raise BadRows(rows, n_total=n_bad)
 
 
-def _whole_files(batches: Batches, *, options: _Options) -> Iterator[_Piece]:  # noqa: ARG001 - as `_pieces`
-    for batch in batches:
-        for row in range(batch.num_rows):
-            data = batch["content"][row].as_py()
-            if data.strip():
-                yield _Piece(path=batch["path"][row].as_py(), start=0, n_before=0, n_lines=0, data=data)
-
-
 def _pieces(batches: Batches, *, options: _Options) -> Iterator[_Piece]:
-    """Put lines together again, as far as they come from one block of a file."""
+    """Return whole files, or lines put together again, as far as they come from one block of a file."""
     n_before: dict[tuple[str, int], int] = {}
     for batch in batches:
         where = zip(batch["path"].to_pylist(), batch["start"].to_pylist(), strict=True)
@@ -341,24 +321,18 @@ def _pieces(batches: Batches, *, options: _Options) -> Iterator[_Piece]:
             header = options.headers.get(path) or options.headers.get(unquote(path))
             # The first line of the first block is the header itself.
             shown = 0 if header is None or (start == 0 and done == 0) else 1
-            data = b"\n".join([header, *lines] if shown and header is not None else lines) + b"\n"
+            given = [header, *lines] if shown and header is not None else lines
+            data = b"\n".join(given) + b"\n" if options.by_lines else lines[0]
             if data.strip():
                 yield _Piece(path=path, start=start, n_before=done - shown, n_lines=done + n_lines, data=data)
 
 
-def _parsed(piece: _Piece, options: _Options) -> QueryLog:
-    name = _file_name(piece.path)
-    return read.read_bytes(
-        piece.data, name=name, format=options.format, columns=options.columns, bad_rows=options.bad_rows
-    )
-
-
-def _inspect_pieces(batches: Batches, *, pieces: _Pieces, options: _Options) -> Batches:
+def _inspect_pieces(batches: Batches, *, options: _Options) -> Batches:
     """Read each piece, and return a report instead of its rows."""
-    for piece in pieces(batches, options=options):
+    for piece in _pieces(batches, options=options):
         report = _PieceReport(path=piece.path, start=piece.start, n_lines=piece.n_lines)
         try:
-            log = _parsed(piece, options)
+            log = options.read(piece.data, path=piece.path)
         except BadRows as error:
             bad = tuple((piece.n_before + row.line, row.reason) for row in error.rows)
             yield msgspec.structs.replace(report, n_bad=error.n_total, bad=bad).batch
@@ -380,10 +354,10 @@ def _kinds(frame: pl.DataFrame) -> pa.Schema:
     return pa.schema([(each.name, pa.null() if each.name in unfilled else each.type) for each in fields])
 
 
-def _rows_of(batches: Batches, *, pieces: _Pieces, options: _Options, schema: pa.Schema) -> Batches:
-    for piece in pieces(batches, options=options):
-        frame = _parsed(piece, options).frame
+def _rows_of(batches: Batches, *, options: _Options, schema: pa.Schema) -> Batches:
+    for piece in _pieces(batches, options=options):
+        frame = options.read(piece.data, path=piece.path).frame
         absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
         texts = [each.name for each in schema if each.type == pa.string() and each.name in frame.columns]
         frame = frame.with_columns(pl.col(texts).cast(pl.String), *absent)
-        yield from frame.select(schema.names).to_arrow().cast(schema).to_batches(65_536)
+        yield from to_arrow(frame, schema).to_batches(65_536)

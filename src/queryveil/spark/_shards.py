@@ -22,7 +22,7 @@ from queryveil.data import ROLES, Layout, QueryLog
 from queryveil.release import Counts, Manifest, Release, TextCounts
 from queryveil.settings import is_whole
 from queryveil.spark import _executors, _writing
-from queryveil.spark._executors import Batches, SparkLog, spark_types, to_polars
+from queryveil.spark._executors import SparkLog, spark_types, to_polars
 
 
 class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,13 +192,11 @@ def anonymize_in_shards(
 
 
 def _written(
-    rows: DataFrame, run: Callable[..., pa.Table], schema: pa.Schema, *, secret: bytes, n_shards: int, at: str
+    rows: DataFrame, run: Callable[..., pl.DataFrame], schema: pa.Schema, *, secret: bytes, n_shards: int, at: str
 ) -> Shards:
     """Write the rows of all shards once, so that what is read later is the same if executors are lost."""
     full = spark_types(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(REPORT, pa.binary())]))
-    inside = _executors.arrow_schema(rows)
-    wider = spark_types(to_polars(inside.empty_table()).to_arrow().schema).append(pa.field(SHARD, pa.int32()))
-    in_place = _executors.map_batches(rows, assign_shards, wider, secret=secret, n_shards=n_shards, schema=wider)
+    in_place = _executors.map_frames(rows, assign_shards, secret=secret, n_shards=n_shards)
     written = _executors.stored(_executors.map_groups(in_place, SHARD, run, full, schema=full), at)
     reports = written.where(F.col(REPORT).isNotNull()).select(REPORT).toArrow()
     frame = written.where(F.col(REPORT).isNull()).drop(REPORT)
@@ -206,19 +204,16 @@ def _written(
     return Shards(frame=frame, reports=sorted(decoded, key=lambda each: each.shard))
 
 
-def assign_shards(batches: Batches, *, secret: bytes, n_shards: int, schema: pa.Schema) -> Batches:
+def assign_shards(frame: pl.DataFrame, *, secret: bytes, n_shards: int) -> pl.DataFrame:
     """Return each row with the shard of its user, a keyed hash: nobody can choose the users of a shard."""
-    for batch in batches:
-        frame = to_polars(batch)
-        users = frame["user"].unique()
-        shard = [int.from_bytes(digest[:8]) % n_shards for digest in _writing.keyed_digests(users, secret=secret)]
-        places = pl.DataFrame({"user": users, SHARD: pl.Series(shard, dtype=pl.Int32)})
-        out = frame.join(places, on="user", how="left", maintain_order="left")
-        yield from out.select(schema.names).to_arrow().cast(schema).to_batches()
+    users = frame["user"].unique()
+    shard = [int.from_bytes(digest[:8]) % n_shards for digest in _writing.keyed_digests(users, secret=secret)]
+    places = pl.DataFrame({"user": users, SHARD: pl.Series(shard, dtype=pl.Int32)})
+    return frame.join(places, on="user", how="left", maintain_order="left")
 
 
 def _run_shard(
-    table: pa.Table,
+    rows: pl.DataFrame,
     *,
     work: Work,
     shipped: Broadcast[Any],
@@ -226,26 +221,24 @@ def _run_shard(
     n_shards: int,
     layout: Layout,
     schema: pa.Schema,
-) -> pa.Table:
+) -> pl.DataFrame:
     """Run the method on a shard; return its rows, and one more row with the report."""
-    shard = int(table[SHARD][0].as_py())
-    log = QueryLog(frame=sorted_rows(to_polars(table.drop_columns([SHARD]))), layout=layout)
-    rows, reports = pl.DataFrame(), ShardReport(shard=shard)
+    shard = int(rows[SHARD][0])
+    log = QueryLog(frame=sorted_rows(rows.drop(SHARD)), layout=layout)
+    released, report = to_polars(schema.empty_table()), ShardReport(shard=shard)
     try:
         outcome = work(replace(shipped.value, seed=shard_seed(secret, shard, n_shards)), log)
     except errors.TooFewUsers as error:
         way_out = str(error).partition("; try ")[2]
-        reports = ShardReport(shard=shard, too_few=(error.n_users, error.needed, way_out))
+        report = ShardReport(shard=shard, too_few=(error.n_users, error.needed, way_out))
     except errors.BadParameter as error:
         if n_shards == 1 or error.name != "k":
             raise
-        reports = ShardReport(shard=shard, too_few=(0, 1, "fewer shards"))
+        report = ShardReport(shard=shard, too_few=(0, 1, "fewer shards"))
     else:
-        rows, reports = outcome.frame, ShardReport(shard=shard, manifest=outcome.manifest, sums=outcome.sums)
-    report_row = pl.DataFrame({REPORT: [msgspec.msgpack.encode(reports)]})
-    out = pl.concat([rows, report_row], how="diagonal").with_columns(pl.lit(shard, pl.Int32).alias(SHARD))
-    absent = [pl.lit(None).alias(name) for name in schema.names if name not in out.columns]
-    return out.with_columns(absent).select(schema.names).to_arrow().cast(schema)
+        released, report = outcome.frame, ShardReport(shard=shard, manifest=outcome.manifest, sums=outcome.sums)
+    report_row = pl.DataFrame({REPORT: [msgspec.msgpack.encode(report)]})
+    return pl.concat([released, report_row], how="diagonal").with_columns(pl.lit(shard, pl.Int32).alias(SHARD))
 
 
 def shard_seed(secret: bytes, shard: int, n_shards: int) -> int:

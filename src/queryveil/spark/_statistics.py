@@ -1,13 +1,11 @@
 """Counts over a log on a cluster: `inspect` tells what is in it, `measure` what a release is still good for."""
 
-from functools import partial
-
 import numba
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from queryveil import errors, progress
@@ -17,7 +15,7 @@ from queryveil.methods.km.combinations import Index, mark_alone
 from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
 from queryveil.spark import _executors, _histories
-from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
+from queryveil.spark._executors import SparkLog, cached, map_frames, map_groups
 from queryveil.text import normalize
 from queryveil.utility import frequencies, score
 from queryveil.utility.kept import kept_score
@@ -36,7 +34,9 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
     with cached(_histories.collect_histories(log.frame, window=None, by_blanks=by_blanks)) as histories:
         vocabulary = _histories.count_terms(histories, k=k)
         users = histories.agg(F.count("*").alias("n"), F.max(F.size("terms")).alias("longest")).collect()[0]
-        rows = log.frame.agg(*_facts(log.columns)).collect()[0]
+        facts = [F.count_distinct("query").alias("distinct"), F.count_if(F.col("query") == "").alias("empty")]
+        times = [F.min("time").alias("first"), F.max("time").alias("last")] if "time" in log.columns else []
+        rows = log.frame.agg(*facts, *times).collect()[0]
         return Inspection(
             n_rows=log.n_rows,
             n_users=int(users["n"]),
@@ -45,18 +45,13 @@ def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
             n_terms=vocabulary.n_terms,
             n_term_occurrences=vocabulary.n_occurrences,
             longest_history=int(users["longest"] or 0),
-            first_time=rows["first"] if "time" in log.columns else None,
-            last_time=rows["last"] if "time" in log.columns else None,
+            first_time=rows["first"] if times else None,
+            last_time=rows["last"] if times else None,
             columns=tuple(log.columns),
             k=k,
             alone=_alone(histories, vocabulary, k=k, m=m),
             n_bad_rows_skipped=log.reading.n_bad_rows_skipped,
         )
-
-
-def _facts(columns: list[str]) -> list[Column]:
-    facts = [F.count_distinct("query").alias("distinct"), F.count_if(F.col("query") == "").alias("empty")]
-    return facts + ([F.min("time").alias("first"), F.max("time").alias("last")] if "time" in columns else [])
 
 
 def _alone(histories: DataFrame, vocabulary: _histories.Vocabulary, *, k: int, m: int) -> dict[int, int]:
@@ -65,34 +60,30 @@ def _alone(histories: DataFrame, vocabulary: _histories.Vocabulary, *, k: int, m
     order = np.argsort(vocabulary.support, kind="stable")
     terms = histories.sparkSession.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
     numbered = histories.select("terms", F.xxhash64("user").alias("uid"))
-    numbered = map_batches(numbered, _number_terms, _NUMBERED, terms=terms)
+    numbered = map_frames(numbered, _number_terms, _NUMBERED, terms=terms)
     n_shards = _executors.n_shards_for(histories, vocabulary.n_entries)
-    work = partial(_alone_in_shard, k=k, m=m, n_items=len(vocabulary.terms), n_shards=n_shards)
     with cached(numbered) as once:
-        parts = map_batches(once, _executors.split_by_shard, _PARTS, n_shards=n_shards, schema=_PARTS)
-        found = map_groups(parts, "shard", work, _ALONE)
+        parts = map_frames(once, _executors.split_by_shard, _PARTS, n_shards=n_shards)
+        n_items = len(vocabulary.terms)
+        found = map_groups(parts, "shard", _alone_in_shard, _ALONE, k=k, m=m, n_items=n_items, n_shards=n_shards)
         rare = once.where("has_rare").select("uid", F.lit(1).alias("size"))
         smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
         counts = {row["size"]: int(row["count"]) for row in smallest.collect()}
     return {size: sum(n for smaller, n in counts.items() if smaller <= size) for size in range(1, m + 1)}
 
 
-def _number_terms(batches: Batches, *, terms: Broadcast[pl.Series]) -> Batches:
+def _number_terms(rows: pl.DataFrame, *, terms: Broadcast[pl.Series]) -> pl.DataFrame:
     """Return histories as numbers of the terms that k users have, ascending, and whether they have any other."""
-    known = pl.DataFrame({"terms": terms.value}).with_row_index("item").with_columns(pl.col("item").cast(pl.Int32))
-    for batch in batches:
-        rows = pl.DataFrame(batch)
-        found = rows.explode("terms", empty_as_null=False).join(known, on="terms", how="left")
-        lists = found.group_by("uid").agg(
-            has_rare=pl.col("item").is_null().any(), items=pl.col("item").drop_nulls().sort()
-        )
-        yield from lists.select(_NUMBERED.names).to_arrow().cast(_NUMBERED).to_batches()
+    known = pl.DataFrame({"terms": terms.value}).with_row_index("item")
+    found = rows.explode("terms", empty_as_null=False).join(known, on="terms", how="left")
+    item = pl.col("item")
+    return found.group_by("uid").agg(has_rare=item.is_null().any(), items=item.drop_nulls().sort())
 
 
-def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: int) -> pa.Table:
+def _alone_in_shard(parts: pl.DataFrame, *, k: int, m: int, n_items: int, n_shards: int) -> pl.DataFrame:
     """Return the users with a rare combination whose rarest term is this shard's, and its size."""
-    rows = _histories.list_rows(table["items"])
-    mine = np.flatnonzero(rows.values % n_shards == table["shard"][0].as_py())
+    rows = _histories.list_rows(parts["items"])
+    mine = np.flatnonzero(rows.values % n_shards == parts["shard"][0])
     posting_ptr, places = group(rows.values[mine], n_items)
     index = Index(*rows, rows.row_of_entry.astype(np.int32), posting_ptr, mine[places])
     work = np.zeros((numba.get_num_threads(), n_items), np.int32)
@@ -101,8 +92,7 @@ def _alone_in_shard(table: pa.Table, *, k: int, m: int, n_items: int, n_shards: 
         alone = (smallest > 0).astype(np.int8)
         mark_alone(index, k, size, work, alone, _ALL_STEPS)
         smallest[(alone == 1) & (smallest == 0)] = size
-    found = smallest > 0
-    return pa.table([pa.array(table["uid"].to_numpy()[found]), pa.array(smallest[found])], schema=_ALONE)
+    return parts.select("uid", size=smallest).filter(pl.col("size") > 0)
 
 
 _LEFT_OUT = "suggestions, profiles and advertising are left out: they are measured on one machine"
@@ -118,7 +108,9 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> sc
             "terms that moved up on Spark", "what they lost is told by a taxonomy", instead="leave out --engine"
         )
     progress.step("measuring what is kept")
-    before, after = (_texts(log.frame, by_blanks=by_blanks) for log in (original, released))
+    before, after = (
+        map_frames(log.frame.select("query"), _normal, _TEXTS, by_blanks=by_blanks) for log in (original, released)
+    )
     queries_before, queries_after = _side_by_side(before.where("query != ''"), after.where("query != ''"))
     terms_before, terms_after = _side_by_side(_terms(before), _terms(after))
     n_real = max(0, released.n_rows - manifest.changed.get("rows_added", 0))
@@ -153,16 +145,11 @@ def _side_by_side(before: DataFrame, after: DataFrame) -> tuple[Int64s, Int64s]:
     return np.repeat(counts["before"].to_numpy(), n), np.repeat(counts["after"].to_numpy(), n)
 
 
-def _texts(frame: DataFrame, *, by_blanks: bool) -> DataFrame:
+def _normal(rows: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
     """Return queries as their terms with one blank between them."""
-    return map_batches(frame.select("query"), _normal, _TEXTS, by_blanks=by_blanks)
-
-
-def _normal(batches: Batches, *, by_blanks: bool) -> Batches:
-    for batch in batches:
-        queries = to_polars(batch)["query"]
-        texts = queries.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(queries)
-        yield from pl.DataFrame({"query": texts}).to_arrow().cast(_TEXTS).to_batches()
+    queries = rows["query"]
+    texts = queries.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(queries)
+    return pl.DataFrame({"query": texts})
 
 
 def _terms(texts: DataFrame) -> DataFrame:

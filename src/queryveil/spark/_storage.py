@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from queryveil.errors import BadParameter, NamedTwice, NotWritten, ReleaseExists
 from queryveil.release import MANIFEST
@@ -103,8 +104,8 @@ class Storage:
             with OpenFolder(local) as opened:
                 return opened.kinds()
         files, where = self._at(folder)
-        found = {str(status.getPath().getName()): bool(status.isDirectory()) for status in files.listStatus(where)}
-        return {name: "folder" if found[name] else "file" for name in sorted(found)}
+        found = ((str(status.getPath().getName()), status.isDirectory()) for status in files.listStatus(where))
+        return {name: "folder" if is_folder else "file" for name, is_folder in sorted(found)}
 
     def stamps(self, paths: list[str]) -> list[tuple[int, int]]:
         """Return the size and the time of the last change of each file."""
@@ -152,6 +153,12 @@ class Storage:
         n_bytes = min(int(files.getFileStatus(where).getLen()), _HEAD_BYTES)
         with closing(files.open(where)) as stream:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, n_bytes))
+
+    def sha256_of(self, paths: list[str]) -> dict[str, str]:
+        """Return the SHA-256 of files and of the files in folders, by their names."""
+        files = self.spark.read.format("binaryFile").load(paths)
+        rows = files.select("path", F.sha2("content", 256).alias("sha256")).collect()
+        return {PurePosixPath(row["path"]).name: row["sha256"] for row in rows}
 
     def parquet_columns(self, path: str) -> list[str]:
         """Return the names of a Parquet file's columns."""

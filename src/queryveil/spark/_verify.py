@@ -5,29 +5,29 @@ item, rarest first, are counted where all histories with that item are gathered.
 """
 
 from datetime import timedelta
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from queryveil.checks import combinations, expected, invented, judging, whole
+from queryveil.checks.km import why_windows_blur, window_column
 from queryveil.checks.tokens import tokenise
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import ROLES, Format, QueryLog
-from queryveil.errors import BadRelease, NothingPromised, NotYet, QueryveilError
-from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise, parse_window
+from queryveil.errors import BadRelease, NothingPromised, NotYet
+from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
 from queryveil.progress import step
-from queryveil.release import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sum_of_parts
+from queryveil.release import MANIFEST, DataFile, Manifest, sum_of_parts
+from queryveil.release.release import decode_manifest
 from queryveil.spark import _executors, _reading, _whole
-from queryveil.spark._executors import Batches, SparkLog, cached, map_batches, map_groups, to_polars
+from queryveil.spark._executors import SparkLog, cached, map_frames, map_groups
 from queryveil.spark._storage import Storage
 
 _ONE_MACHINE = "leave out --engine, where the release fits into one machine"
@@ -57,14 +57,14 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
     faults = _whole.faults_of(released, contents, manifest)
     faults += [] if expectation is None else expectation.faults(manifest)
     if isinstance(promise, KmAnonymity):
-        verdict = verify_km(released.frame, promise, time_unit=manifest.columns.time.unit)
+        verdict = verify_km(released, promise, time_unit=manifest.columns.time.unit)
     elif faults:
         verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=0)
     else:
         raise NothingPromised(promise.reason)
     if original is not None and isinstance(promise, KmAnonymity):
         n_more, witnesses = _count_invented(released, original, promise=promise)
-        verdict = verdict.joined(witnesses=witnesses, n_violations=n_more)
+        verdict = verdict.joined((n_more, witnesses))
     if storage.stamps(files) != stamps:
         raise BadRelease(folder, "its files were changed while they were verified; verify it again")
     return verdict.with_faults(faults, notes=whole.notes_of(contents))
@@ -86,14 +86,7 @@ def _check_file(folder: str, name: str, kind: str | None) -> None:
 
 def read_manifest(storage: Storage, folder: str) -> Manifest:
     """Read and check the manifest of a release."""
-    try:
-        manifest = msgspec.json.decode(_text(storage, folder), type=Manifest)
-    except BadRelease:
-        raise
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueryveilError):
-        raise BadRelease(folder, f"{MANIFEST} is damaged, or from a newer queryveil") from None
-    if manifest.format_version != FORMAT_VERSION:
-        raise BadRelease(folder, f"{MANIFEST} is from a newer queryveil; install that one")
+    manifest = decode_manifest(_text(storage, folder), folder=folder)
     if manifest.data is None:
         raise BadRelease(folder, f"{MANIFEST} names no data file")
     return manifest
@@ -104,9 +97,7 @@ def released_log(storage: Storage, folder: str, manifest: Manifest) -> SparkLog:
     data = manifest.data
     assert data is not None
     files = _files(storage, folder, data)
-    sums = storage.spark.read.format("binaryFile").load(files).select("path", F.sha2("content", 256).alias("sum"))
-    found = {row["path"].rpartition("/")[2]: row["sum"] for row in sums.collect()}
-    if found != ({part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}):
+    if storage.sha256_of(files) != ({part.name: part.sha256 for part in data.parts} or {data.name: data.sha256}):
         raise BadRelease(folder, f"{data.name} is not what {MANIFEST} was written for (sha256 differs)")
     named = data.format not in (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
     columns = {**dict.fromkeys(ROLES, ""), **data.names} if named else None
@@ -178,41 +169,36 @@ def _counted(frame: DataFrame, *, by_blanks: bool, without_unknown: bool = False
     """Count the users and occurrences of each term; signs that this Python does not know may count as blanks."""
     schema = pa.schema([("user", pa.string()), ("term", pa.string()), ("n", pa.int64())])
     rows = frame.select("user", "query")
-    pairs = map_batches(rows, _terms, schema, by_blanks=by_blanks, without_unknown=without_unknown, schema=schema)
+    pairs = map_frames(rows, _terms, schema, by_blanks=by_blanks, without_unknown=without_unknown)
     by_user = pairs.groupBy("user", "term").agg(F.sum("n").alias("n"))
     return by_user.groupBy("term").agg(F.count("*").alias("users"), F.sum("n").alias("n"))
 
 
-def _terms(batches: Batches, *, by_blanks: bool, without_unknown: bool, schema: pa.Schema) -> Batches:
-    for batch in batches:
-        rows = to_polars(batch)
-        if without_unknown:
-            rows = invented.without_unknown(QueryLog(frame=rows)).frame
-        tokens = tokenise(rows["query"], items=by_blanks)
-        users = rows["user"].gather(np.repeat(np.arange(rows.height), np.diff(tokens.starts)))
-        found = pl.DataFrame(
-            {"user": users, "term": tokens.words.gather(tokens.terms)}, schema_overrides={"user": pl.String}
-        )
-        counted = found.group_by("user", "term").agg(n=pl.len().cast(pl.Int64))
-        yield from counted.to_arrow().cast(schema).to_batches()
+def _terms(rows: pl.DataFrame, *, by_blanks: bool, without_unknown: bool) -> pl.DataFrame:
+    if without_unknown:
+        rows = invented.without_unknown(QueryLog(frame=rows)).frame
+    tokens = tokenise(rows["query"], items=by_blanks)
+    users = rows["user"].gather(np.repeat(np.arange(rows.height), np.diff(tokens.starts)))
+    found = pl.DataFrame({"user": users, "term": tokens.words.gather(tokens.terms)})
+    return found.group_by("user", "term").agg(n=pl.len())
 
 
-_ROWS = pa.schema([("user", pa.string()), ("query", pa.string()), ("time", pa.timestamp("us"))])
 _HELD = pa.schema([("user", pa.string()), ("window", pa.int64()), ("items", pa.list_(pa.string()))])
 _NUMBERED = pa.schema([("items", pa.list_(pa.int32()))])
 _PARTS = pa.schema([("shard", pa.int32()), ("items", pa.list_(pa.int32()))])
-_FOUND = pa.schema([("n_rare", pa.int64()), ("support", pa.int64())])
+_FOUND = pa.schema([("n_rare", pa.int64()), ("supports", pa.list_(pa.int64()))])
 
 
-def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
+def verify_km(released: SparkLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
     """Check (k, m)-anonymity of released rows; violations are counted exactly, without naming their rows."""
     if promise.m is None:
         raise NotYet("m=none on Spark", "whole histories are compared on one machine", instead="leave out --engine")
-    blur = _why_windows_blur(frame.columns, promise, time_unit=time_unit)
+    if promise.time_unit is not None:
+        raise NotYet("times that count as terms on Spark", "they are judged on one machine", instead=_ONE_MACHINE)
+    blur = why_windows_blur(released.empty, promise, time_unit=time_unit)
     window = promise.window if not blur else None
     step("histories")
-    with cached(_held_items(frame, window=window, by_blanks=promise.items)) as held:
-        n_users = frame.select("user").distinct().count()
+    with cached(_held_items(released.frame, window=window, by_blanks=promise.items)) as held:
         n_checked = held.where(F.size("items") > 0).count()
         n_rare, witnesses = _smallest_rare(held, promise)
         n_linked, linked = (0, []) if window is None else _count_linked(held)
@@ -221,61 +207,36 @@ def verify_km(frame: DataFrame, promise: KmAnonymity, *, time_unit: timedelta | 
         holds=n_rare == 0,
         witnesses=tuple(sorted(witnesses)),
         n_violations=n_rare,
-        n_users=n_users,
+        n_users=released.n_users,
         n_checked_users=n_checked,
         notes=(blur,) if blur else (),
     )
-    return verdict if window is None else verdict.joined(witnesses=linked, n_violations=n_linked)
-
-
-def _why_windows_blur(columns: list[str], promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
-    if promise.window is None:
-        return None
-    if "time" not in columns or time_unit is None:
-        reason = "the log has no times"
-    elif parse_window(promise.window) % time_unit:
-        reason = f"times are rounded to {time_unit}"
-    else:
-        return None
-    return f"{reason}, so windows of {promise.window} cannot be told apart; judged over the whole log"
+    return verdict if window is None else verdict.joined((n_linked, linked))
 
 
 def _held_items(frame: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
     """Return what each user holds, or each user in each window; the same term in another window is another item."""
     names = ["user", "query", *(["time"] if window is not None else [])]
-    length_us = None if window is None else parse_window(window) // timedelta(microseconds=1)
     rows = frame.select(names).repartition("user")
-    return map_batches(rows, _gather_items, _HELD, length_us=length_us, by_blanks=by_blanks)
+    return map_frames(rows, _gather_items, _HELD, by_partition=True, window=window, by_blanks=by_blanks)
 
 
-def _gather_items(batches: Batches, *, length_us: int | None, by_blanks: bool) -> Batches:
-    rows = to_polars(batches, like=_ROWS if length_us is not None else pa.schema(list(_ROWS)[:2]))
+def _gather_items(rows: pl.DataFrame, *, window: str | None, by_blanks: bool) -> pl.DataFrame:
     # A row without a time is in a window of its own.
-    window = (
-        pl.lit(0, pl.Int64) if length_us is None else (pl.col("time").dt.epoch("us") // length_us).fill_null(-(2**62))
-    )
-    rows = rows.with_columns(window=window)
+    windows = pl.lit(0) if window is None else window_column(QueryLog(frame=rows), window).fill_null(-(2**62))
+    rows = rows.with_columns(windows.alias("window"))
     queries = rows["query"].unique(maintain_order=True)
     tokens = tokenise(queries, items=by_blanks)
-    terms = pl.Series("items", tokens.words.gather(tokens.terms))
-    if len(terms):
-        ptr = pa.array(tokens.starts.astype(np.int32))
-        lists = pl.Series("items", pa.ListArray.from_arrays(ptr, terms.to_arrow().cast(pa.string())))
-    else:
-        lists = pl.Series("items", [[]] * (len(tokens.starts) - 1), dtype=pl.List(pl.String))
-    by_query = pl.DataFrame({"query": queries, "items": lists})
-    held = (
-        rows.join(by_query, on="query", how="left")
-        .group_by("user", "window")
-        .agg(pl.col("items").explode(empty_as_null=False).unique())
+    terms = pl.DataFrame(
+        {
+            "query": queries.gather(np.repeat(np.arange(len(queries)), np.diff(tokens.starts))),
+            "items": tokens.words.gather(tokens.terms),
+        }
     )
-    if length_us is not None:
-        held = held.with_columns(
-            items=pl.struct("window", "items").map_elements(
-                lambda row: [f"{row['window']}\0{item}" for item in row["items"]], return_dtype=pl.List(pl.String)
-            )
-        )
-    yield from held.select(_HELD.names).to_arrow().cast(_HELD).to_batches(65_536)
+    found = rows.join(terms, on="query", how="left")
+    if window is not None:
+        found = found.with_columns(items=pl.col("window").cast(pl.String) + "\0" + pl.col("items"))
+    return found.group_by("user", "window").agg(pl.col("items").drop_nulls().unique())
 
 
 def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Witness]]:
@@ -289,16 +250,16 @@ def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Wit
     common = pl.DataFrame(supports.toArrow()).sort("support", "item")
     longest = int(held.agg(F.max(F.size("items")).alias("n")).collect()[0]["n"] or 0)
     numbers = held.sparkSession.sparkContext.broadcast(common["item"])
-    numbered = map_batches(held.select("items"), _number_items, _NUMBERED, numbers=numbers)
+    numbered = map_frames(held.select("items"), _number_items, _NUMBERED, numbers=numbers)
     n_shards = _executors.n_shards_for(held, int(common["support"].sum() or 0))
-    parts = map_batches(numbered, _executors.split_by_shard, _PARTS, n_shards=n_shards, schema=_PARTS)
+    parts = map_frames(numbered, _executors.split_by_shard, _PARTS, n_shards=n_shards)
     for size in range(2, min(promise.m or 1, longest) + 1):
         step(f"combinations of {size}")
-        work = partial(_rare_of_shard, size=size, k=promise.k, n_items=common.height, n_shards=n_shards)
-        found = map_groups(parts, "shard", work, _FOUND).toArrow()
+        sizes = {"size": size, "k": promise.k, "n_items": common.height, "n_shards": n_shards}
+        found = map_groups(parts, "shard", _rare_of_shard, _FOUND, **sizes).toArrow()
         n_rare = int(np.sum(found["n_rare"].to_numpy()))
         if n_rare:
-            rarest = sorted(found["support"].drop_null().to_pylist())[: Verdict.N_KEPT]
+            rarest = sorted(chain.from_iterable(found["supports"].to_pylist()))[: Verdict.N_KEPT]
             return n_rare, [_witness("combination", size, support, promise.k) for support in rarest]
     return 0, []
 
@@ -307,43 +268,28 @@ def _witness(kind: Kind, size: int, support: int, needed: int) -> Witness:
     return Witness(kind=kind, size=size, support=support, needed=needed, rows=(), positions=())
 
 
-def _number_items(batches: Batches, *, numbers: Broadcast[pl.Series]) -> Batches:
+def _number_items(rows: pl.DataFrame, *, numbers: Broadcast[pl.Series]) -> pl.DataFrame:
     """Return histories as numbers of items, ascending."""
-    known = pl.DataFrame({"items": numbers.value, "number": np.arange(len(numbers.value), dtype=np.int32)})
-    for batch in batches:
-        rows = pl.DataFrame(batch).with_row_index("row")
-        found = rows.explode("items", empty_as_null=False).join(known, on="items")
-        lists = found.group_by("row").agg(items=pl.col("number").sort())
-        yield from lists.select("items").to_arrow().cast(_NUMBERED).to_batches()
+    known = pl.DataFrame({"items": numbers.value}).with_row_index("number")
+    found = rows.with_row_index("row").explode("items", empty_as_null=False).join(known, on="items")
+    return found.group_by("row").agg(items=pl.col("number").sort())
 
 
-def _rare_of_shard(table: pa.Table, *, size: int, k: int, n_items: int, n_shards: int) -> pa.Table:
-    """Count the rare combinations that begin with an item of this shard."""
-    lists = table["items"].combine_chunks()
-    lengths = lists.value_lengths().to_numpy()
-    line = _end_marked(lists.flatten().to_numpy(), lengths)
+def _rare_of_shard(parts: pl.DataFrame, *, size: int, k: int, n_items: int, n_shards: int) -> pl.DataFrame:
+    """Count the rare combinations that begin with an item of this shard, and return the rarest supports."""
+    lengths = parts["items"].list.len().to_numpy()
+    items = parts["items"].explode(empty_as_null=False).to_numpy()
+    # Histories one after another, each ended by -1.
+    line = np.full(len(items) + len(lengths), -1, np.int32)
+    line[np.arange(len(items)) + np.repeat(np.arange(len(lengths)), lengths)] = items
     # What follows an item in a history is its tail; the end marks are smaller than any item, hence sorted first.
     tails = np.argsort(line, kind="stable")[len(lengths) :] + 1
     support = np.bincount(line[line >= 0], minlength=n_items)
     tail_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(support)])
-    firsts = np.arange(table["shard"][0].as_py(), n_items, n_shards)
+    firsts = np.arange(parts["shard"][0], n_items, n_shards)
     n_rare, supports, _, _ = combinations.rare_combinations(line, tails, tail_starts, firsts, size, k)
     rarest = np.sort(supports[supports < k])[: Verdict.N_KEPT]
-    n = max(1, len(rarest))
-    return pa.table(
-        {
-            "n_rare": pa.array([int(n_rare.sum())] + [0] * (n - 1), pa.int64()),
-            "support": pa.array(rarest.tolist() or [None], pa.int64()),
-        },
-        schema=_FOUND,
-    )
-
-
-def _end_marked(items: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Put histories one after another, each ended by -1."""
-    line = np.full(len(items) + len(lengths), -1, np.int32)
-    line[np.arange(len(items)) + np.repeat(np.arange(len(lengths)), lengths)] = items
-    return line
+    return pl.DataFrame({"n_rare": [int(n_rare.sum())], "supports": [rarest.tolist()]})
 
 
 def _count_linked(held: DataFrame) -> tuple[int, list[Witness]]:

@@ -14,7 +14,7 @@ from queryveil.formats import Content, Shape, shape_of
 from queryveil.formats.shape import n_foreign
 from queryveil.guarantees import KmAnonymity
 from queryveil.release import MANIFEST, Contents, DataFile, Manifest
-from queryveil.spark._executors import Batches, SparkLog, map_batches, to_polars
+from queryveil.spark._executors import SparkLog, map_frames
 from queryveil.spark._storage import Storage
 
 _N = pa.schema([("name", pa.string()), ("n", pa.int64())])
@@ -41,16 +41,13 @@ def _shape(storage: Storage, files: list[str], data: DataFile) -> Shape:
     if data.format is not Format.JSONL:
         return Shape()
     lines = storage.spark.read.option("lineSep", "\n").text(files).select(F.col("value").cast("binary"))
-    found = map_batches(lines, _twice, _N).agg(F.sum("n").alias("n")).collect()
+    found = map_frames(lines, _twice, _N).agg(F.sum("n").alias("n")).collect()
     return Shape(n_hidden=int(found[0]["n"] or 0))
 
 
-def _twice(batches: Batches) -> Batches:
-    n = 0
-    for batch in batches:
-        lines = Content("the log", b"\n".join(batch["value"].to_pylist()))
-        n += shape_of(lines, format=Format.JSONL).n_hidden
-    yield pa.RecordBatch.from_pydict({"name": [""], "n": [n]}, _N)
+def _twice(lines: pl.DataFrame) -> pl.DataFrame:
+    content = Content("the log", b"\n".join(lines["value"]))
+    return pl.DataFrame({"name": [""], "n": [shape_of(content, format=Format.JSONL).n_hidden]})
 
 
 def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> list[str]:
@@ -59,7 +56,7 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
     assert data is not None
     n_users, columns = released.n_users, released.frame.columns
     said, extra = whole.faults_of_columns(contents, manifest, columns, has_rows=released.n_rows > 0)
-    counted = map_batches(released.frame, _wrong, _N, manifest=manifest, extra=extra, n_users=n_users)
+    counted = map_frames(released.frame, _wrong, _N, manifest=manifest, extra=extra, n_users=n_users)
     wrong = {row["name"]: int(row["n"]) for row in counted.groupBy("name").agg(F.sum("n").alias("n")).collect()}
     file, detail, ids = data.name, manifest.columns.time, manifest.columns.ids
     lines = {
@@ -97,18 +94,13 @@ def _faults_of_texts(released: SparkLog, manifest: Manifest) -> list[str]:
     ]
 
 
-def _wrong(batches: Batches, *, manifest: Manifest, extra: list[str], n_users: int) -> Batches:
+def _wrong(frame: pl.DataFrame, *, manifest: Manifest, extra: list[str], n_users: int) -> pl.DataFrame:
     """Count the rows that are not as the manifest says, by what is wrong with them."""
-    counts = dict.fromkeys([_TIMES, _IDS, _TEXTS, *(f"column {name}" for name in extra)], 0)
-    is_plain = manifest.data is not None and manifest.data.format is Format.TRANSACTIONS
-    for batch in batches:
-        frame = to_polars(batch)
-        for name in extra:
-            counts[f"column {name}"] += frame.height - frame[name].null_count()
-        if "time" in frame.columns:
-            times = frame["time"].cast(pl.Datetime("us"))
-            counts[_TIMES] += int(whole.finer_than(times, manifest.columns.time, window=manifest.promise.window).sum())
-        if not is_plain:
-            counts[_IDS] += int(whole.odd_ids(frame["user"], manifest.columns.ids, n_ids=n_users).sum())
-        counts[_TEXTS] += int(whole.untidy(frame["query"], manifest.promise, method=manifest.method).sum())
-    yield pa.RecordBatch.from_pydict({"name": list(counts), "n": list(counts.values())}, _N)
+    counts = {f"column {name}": frame.height - frame[name].null_count() for name in extra}
+    if "time" in frame.columns:
+        times = whole.finer_than(frame["time"], manifest.columns.time, window=manifest.promise.window)
+        counts[_TIMES] = int(times.sum())
+    if manifest.data is not None and manifest.data.format is not Format.TRANSACTIONS:
+        counts[_IDS] = int(whole.odd_ids(frame["user"], manifest.columns.ids, n_ids=n_users).sum())
+    counts[_TEXTS] = int(whole.untidy(frame["query"], manifest.promise, method=manifest.method).sum())
+    return pl.DataFrame({"name": list(counts), "n": list(counts.values())})

@@ -5,10 +5,10 @@ Which columns are released and how ids and times change is said by `ColumnPolicy
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
@@ -24,10 +24,10 @@ from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
 from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, sum_of_parts
-from queryveil.spark._executors import Batches, arrow_schema, map_batches, spark_types, to_polars
+from queryveil.spark._executors import Batches, arrow_schema, map_batches, map_frames, to_polars
 from queryveil.spark._storage import Storage
 
-_DIGEST, _PLACE, _BUCKET = "digest_of_this_user", "place_of_this_row", "bucket_of_this_user"
+_ORDER = _DIGEST, _PLACE, _BUCKET = "digest_of_this_user", "place_of_this_row", "bucket_of_this_user"
 """Columns of our own, beside those of the log."""
 _N_BUCKETS = 4096
 _ROWS_PER_PARTITION = 1_000_000
@@ -65,22 +65,19 @@ def release_rows(
     `frame` must be cheap to read twice. Where one person has several names in a release, they are several users here.
     """
     secret = derive_secret(seed, "leaving")
-    empty = to_polars(arrow_schema(frame).empty_table())
-    schema = spark_types(_add_order(empty, policy, secret, protected).to_arrow().schema)
-    ordered = map_batches(frame, _with_order, schema, policy=policy, secret=secret, protected=protected)
+    ordered = map_frames(frame, add_order, policy=policy, secret=secret, protected=protected)
     by_user = ordered.groupBy(_BUCKET, _DIGEST).agg(F.count("*").alias("n_rows"))
     counted = by_user.groupBy(_BUCKET).agg(F.count("*").alias("n_users"), F.sum("n_rows").alias("n_rows"))
     counts = counted.toArrow()
     users = np.zeros(_N_BUCKETS, np.int64)
     users[counts[_BUCKET].to_numpy()] = counts["n_users"].to_numpy()
-    n_rows = int(np.sum(counts["n_rows"].to_numpy())) if counts.num_rows else 0
-    first = np.concatenate([[0], np.cumsum(users)[:-1]])
+    n_rows = int(np.sum(counts["n_rows"].to_numpy()))
     n_partitions = max(1, -(-n_rows // _ROWS_PER_PARTITION))
     shuffled = ordered.repartition(n_partitions, _BUCKET).sortWithinPartitions(_DIGEST, _PLACE)
-    released = spark_types(pa.schema([each for each in schema if each.name not in (_BUCKET, _DIGEST, _PLACE)]))
-    first_ids = first if policy.ids is Ids.FRESH else None
-    out = map_batches(shuffled, _without_order, released, first=first_ids, schema=released)
-    return ReleasedRows(frame=out, n_rows=n_rows, n_users=int(users.sum()))
+    if policy.ids is Ids.FRESH:
+        n_before = np.cumsum(users) - users
+        shuffled = map_frames(shuffled, _with_fresh_ids, by_partition=True, n_before=n_before)
+    return ReleasedRows(frame=shuffled.drop(*_ORDER), n_rows=n_rows, n_users=int(users.sum()))
 
 
 def n_alone(released: ReleasedRows, policy: ColumnPolicy) -> int | None:
@@ -92,53 +89,27 @@ def n_alone(released: ReleasedRows, policy: ColumnPolicy) -> int | None:
     return sets.groupBy("times").count().where(F.col("count") == 1).count()
 
 
-def _with_order(batches: Batches, *, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> Batches:
-    for batch in batches:
-        table = _add_order(to_polars(batch), policy, secret, protected).to_arrow()
-        yield from table.cast(spark_types(table.schema)).to_batches()
-
-
-def _add_order(frame: pl.DataFrame, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> pl.DataFrame:
+def add_order(frame: pl.DataFrame, *, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> pl.DataFrame:
     """Return the released columns, and beside them what rows are sorted by: a digest of the user, a hash of the row."""
     # Privacy: the order follows from what is released, and tells nothing of what is dropped.
     out = policy.released_columns(frame, protected=protected)
     out = out.with_columns(policy.released_ids(out["user"]))
     place = out.hash_rows(seed=int.from_bytes(secret[:8], "big")).cast(pl.Int64, wrap_numerical=True)
     users = out["user"].unique(maintain_order=True)
-    keys = pl.DataFrame({"user": users, _DIGEST: pl.Series(keyed_digests(users, secret=secret), dtype=pl.Binary)})
-    keys = keys.with_columns(_buckets(keys[_DIGEST]).alias(_BUCKET))
+    digests = keyed_digests(users, secret=secret)
+    buckets = [int.from_bytes(digest[:2]) % _N_BUCKETS for digest in digests]
+    types = {"user": pl.String, _DIGEST: pl.Binary, _BUCKET: pl.Int32}
+    keys = pl.DataFrame({"user": users, _DIGEST: digests, _BUCKET: buckets}, schema=types)
     return out.with_columns(place.alias(_PLACE)).join(keys, on="user", how="left", maintain_order="left")
 
 
-def _buckets(digests: pl.Series) -> pl.Series:
-    if not len(digests):
-        return pl.Series([], dtype=pl.Int32)
-    first = np.frombuffer(b"".join(digests.bin.head(2).to_list()), ">u2")
-    return pl.Series(first.astype(np.int32) % _N_BUCKETS)
-
-
-def _without_order(batches: Batches, *, first: Int64s | None, schema: pa.Schema) -> Batches:
-    """Return the released columns; fresh ids count from `first` of each bucket, in the order of digests.
-
-    All of a bucket is in one partition, in the order of digests; but buckets are not, so each counts for itself.
-    """
-    seen: dict[int, int] = {}
-    last = b""
-    for batch in batches:
-        frame = to_polars(batch)
-        if first is not None:
-            numbers = []
-            for digest, bucket in frame.select(_DIGEST, _BUCKET).iter_rows():
-                if digest != last:
-                    seen[bucket] = seen.get(bucket, 0) + 1
-                    last = digest
-                numbers.append(int(first[bucket]) + seen[bucket])
-            frame = frame.with_columns(user=pl.Series(numbers, dtype=pl.Int64).cast(pl.String))
-        yield from frame.select(schema.names).to_arrow().cast(schema).to_batches()
+def _with_fresh_ids(frame: pl.DataFrame, *, n_before: Int64s) -> pl.DataFrame:
+    """Number the users of a partition, which has whole buckets in the order of digests; `n_before` are in others."""
+    place = pl.col(_DIGEST).rle_id().over(_BUCKET) + 1
+    return frame.with_columns(user=(place + n_before[frame[_BUCKET].to_numpy()]).cast(pl.String))
 
 
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bzip2"}
-_SLICE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,7 +119,7 @@ class OutputFormat:
     kind: Literal["log", "transactions", "groups"]
     layout: Layout
     arrange: Callable[[pl.DataFrame], pl.DataFrame]
-    names: dict[str, str]
+    names: dict[str, str] = field(default_factory=dict)
     encode: Callable[[pl.DataFrame], bytes] | None = None
 
 
@@ -206,54 +177,35 @@ def upload_release(storage: Storage, folder: str, release: Release, *, force: bo
 
 
 def _write(frame: DataFrame, target: str, written: OutputFormat, *, layout: Layout) -> None:
-    inside = arrow_schema(frame)
     if layout.format is Format.PARQUET:
-        schema = spark_types(written.arrange(to_polars(inside.empty_table())).to_arrow().schema)
-        arranged = map_batches(frame, _arranged, schema, written=written, schema=schema)
-        arranged.write.parquet(target, compression="zstd")
+        map_frames(frame, written.arrange).write.parquet(target, compression="zstd")
         return
-    lines = map_batches(frame, _encoded, "value string", written=written, layout=layout, inside=inside)
+    lines = map_batches(frame, _encoded, "value string", written=written, layout=layout, inside=arrow_schema(frame))
     lines.write.text(target, compression=_COMPRESSIONS.get(layout.compression, "none"))
 
 
-def _arranged(batches: Batches, *, written: OutputFormat, schema: pa.Schema) -> Batches:
-    for batch in batches:
-        yield from written.arrange(to_polars(batch)).to_arrow().cast(schema).to_batches()
-
-
 def _encoded(batches: Batches, *, written: OutputFormat, layout: Layout, inside: pa.Schema) -> Batches:
-    """Return the text of each slice of rows; every part begins with a header, so that each is a file of its own."""
+    """Return the text of each batch; every part begins with a header, so that each is a file of its own."""
+    # Where a line of the file is a user, it needs all rows of the part at once.
+    is_by_user = layout.format is Format.TRANSACTIONS
     begin = 0
-    for frame in _whole_slices(batches, by_user=layout.format is Format.TRANSACTIONS, inside=inside):
-        yield _line(_text(written, layout, frame, begin))
-        begin += frame.height
+    for frame in [to_polars(batches, like=inside)] if is_by_user else map(to_polars, batches):
+        if frame.height:
+            yield _text(written, layout, frame, begin)
+            begin += frame.height
     context = TaskContext.get()
     if not begin and (context is None or context.partitionId() == 0):
         # Spark makes a file of the first part in any case, and one without a byte is of no format.
-        yield _line(_text(written, layout, to_polars(inside.empty_table()), 0))
+        yield _text(written, layout, to_polars(inside.empty_table()), 0)
 
 
-def _whole_slices(batches: Batches, *, by_user: bool, inside: pa.Schema) -> Iterator[pl.DataFrame]:
-    """Return the rows in slices; where a line of the file is a user, all rows of the part at once."""
-    if by_user:
-        frame = to_polars(batches, like=inside)
-        if frame.height:
-            yield frame
-        return
-    for batch in batches:
-        yield from to_polars(batch).iter_slices(_SLICE_ROWS)
-
-
-def _text(written: OutputFormat, layout: Layout, frame: pl.DataFrame, begin: int) -> str:
+def _text(written: OutputFormat, layout: Layout, frame: pl.DataFrame, begin: int) -> pa.RecordBatch:
     if written.kind == "log":
         check_users(frame["user"], layout=layout)
     arranged = written.arrange(frame)
     data = encode_rows(arranged, layout=layout, begin=begin) if written.encode is None else written.encode(arranged)
-    return double_byte_order_mark(data, begin=begin).decode().removesuffix("\n")
-
-
-def _line(text: str) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"value": [text]}, pa.schema([("value", pa.string())]))
+    text = double_byte_order_mark(data, begin=begin).decode().removesuffix("\n")
+    return pa.RecordBatch.from_pydict({"value": [text]})
 
 
 def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
@@ -265,6 +217,4 @@ def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
     for number, name in enumerate(written):
         storage.rename(f"{target}/{name}", f"{target}/part-{number:05d}.{ending}")
     storage.delete_crc_files(target)
-    sums = storage.spark.read.format("binaryFile").load(target).select("path", F.sha2("content", 256).alias("sum"))
-    found = sorted((PurePosixPath(row["path"]).name, row["sum"]) for row in sums.collect())
-    return tuple(Part(name=name, sha256=sum_) for name, sum_ in found)
+    return tuple(Part(name=name, sha256=sha256) for name, sha256 in sorted(storage.sha256_of([target]).items()))

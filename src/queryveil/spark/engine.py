@@ -102,18 +102,18 @@ class Spark:
         return _statistics.measure(original, released, manifest=manifest)
 
 
+_IN_SHARDS: Mapping[type[Any], Any] = {
+    Clump: _clump_plink.anonymize_transactions,
+    Partition: _clump_plink.anonymize_transactions,
+    Plink: _clump_plink.anonymize_plink,
+    Kdelta: _kdelta.anonymize_kdelta,
+}
+
+
 def _anonymized(method: Any, log: SparkLog, scratch: str, *, shards: int | None) -> ClusterRelease | Release:
-    match method:
-        case Km():
-            return _km.anonymize_km(method, log, scratch=scratch)
-        case Dp():
-            return _dp.anonymize_dp(method, log, scratch=scratch)
-        case Clump() | Partition():
-            anonymize: Any = _clump_plink.anonymize_transactions
-        case Kdelta():
-            anonymize = _kdelta.anonymize_kdelta
-        case Plink():
-            anonymize = _clump_plink.anonymize_plink
-        case _:
-            raise AssertionError(type(method).__name__)
+    if isinstance(method, Km):
+        return _km.anonymize_km(method, log, scratch=scratch)
+    if isinstance(method, Dp):
+        return _dp.anonymize_dp(method, log, scratch=scratch)
+    anonymize = next(function for kind, function in _IN_SHARDS.items() if isinstance(method, kind))
     return _shards.anonymize_in_shards(anonymize, method, log, shards=shards, scratch=scratch)

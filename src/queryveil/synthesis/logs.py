@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.data import Int64s, Layout, QueryLog
+from queryveil.data import Bools, Int64s, Layout, QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats import layout_for, write_log
 from queryveil.progress import step
@@ -26,7 +26,7 @@ from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabu
 N_OTHERS = 12
 """How many other users at least ask for the name, and how many others for the town."""
 VICTIM_ROWS = 7
-_ENDINGS = pl.Series([".com", ".org", ".net", ".com"])
+_ENDINGS = pl.Series([".com", ".org", ".com", ".com"])
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,30 +47,20 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Planting:
-    """Who is planted, and which rows of which users say what: `place` counts a user's rows, `cells` are three words."""
+    """Planted people and rows.
 
-    victims: Int64s
-    names: Int64s
-    towns: Int64s
-    illnesses: Int64s
+    - secrets: the numbers of the names, towns and illnesses
+    - user, place, cells: whose row it is, its place among the rows of its user, and its three words
+    """
+
+    secrets: tuple[Int64s, Int64s, Int64s]
     user: Int64s
     place: Int64s
     cells: Int64s
 
 
-def how_many(users: int) -> int:
-    """Return the number of planted people: one in a thousand, at least 3, at most 100."""
-    return min(users, 100, max(3, users // 1000))
-
-
-def choose_victims(rng: np.random.Generator, *, users: int) -> tuple[Int64s, Int64s]:
-    """Choose the planted users, and the others in random order."""
-    order, n = rng.permutation(users), how_many(users)
-    return order[:n], order[n:]
-
-
 def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, others: Int64s) -> Planting:
-    """Write the queries of the planted people, and those of others for the same names and towns.
+    """Draw the queries of the planted people, and those of others for the same names and towns.
 
     Names and towns come from ranges that no other query draws from; nobody else asks for a name and its town.
     """
@@ -96,30 +86,18 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, 
     shops = np.where(for_name, NONE, vocabulary.draw(rng, "business", len(crowd)))
     said = np.stack([shops, np.where(for_name, names[secret], towns[secret]), np.full(len(crowd), NONE)], axis=1)
     return Planting(
-        victims=victims,
-        names=names,
-        towns=towns,
-        illnesses=illnesses,
+        secrets=(names, towns, illnesses),
         user=np.concatenate([np.repeat(victims, len(story)), crowd]),
         place=np.concatenate([np.tile(np.arange(len(story)), n), np.zeros(len(crowd), dtype=np.int64)]),
         cells=np.concatenate([told, said]),
     )
 
 
-def list_secrets(planting: Planting, *, table: pl.Series, ids: pl.Series) -> tuple[Secret, ...]:
-    """Spell the planted people out."""
-    columns = [table.gather(words) for words in (planting.names, planting.towns, planting.illnesses)]
-    return tuple(
-        Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
-        for user, name, town, illness in zip(ids.gather(planting.victims), *columns, strict=True)
-    )
-
-
 def url_table(vocabulary: Vocabulary) -> pl.Series:
-    """Return the address of each site."""
-    first, beyond = vocabulary.ranges["site"]
-    ending = np.where(np.arange(beyond - first) % 2 == 0, 0, np.arange(beyond - first) % 4)
-    return ("http://www." + vocabulary.table.slice(first, beyond - first) + _ENDINGS.gather(ending)).rename("url")
+    """Return the URL of each site."""
+    n = vocabulary.size("site")
+    names, endings = vocabulary.table.slice(vocabulary.start("site"), n), _ENDINGS.gather(np.arange(n) % 4)
+    return ("http://www." + names + endings).rename("url")
 
 
 def draw_clicks(
@@ -137,11 +115,8 @@ def draw_clicks(
     site = np.minimum(place * N_TOPICS + rows.subtopic // N_SUBTOPICS, n_sites - 1)
     own = navigates & (rank == 1)
     site[own] = rows.core[own] - vocabulary.start("site")
-    shown = pl.Series(clicked)
-    choice = pl.DataFrame({"rank": rank, "site": site.astype(np.uint32)}).select(
-        pl.when(shown).then(pl.col("rank").cast(pl.Int64)), pl.when(shown).then(pl.col("site"))
-    )
-    return choice["rank"], urls.gather(choice["site"])
+    hidden = pl.Series(~clicked)
+    return pl.Series(rank).set(hidden, None), urls.gather(pl.Series(site).set(hidden, None))
 
 
 CHUNK_ROWS = 1_000_000
@@ -183,8 +158,7 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     for frame in _chunks(rng, plan):
         frames.append(frame)
         step("making up queries", sum(f.height for f in frames) / int(plan.lengths.sum()))
-    secrets = list_secrets(plan.planting, table=plan.vocabulary.table, ids=plan.ids)
-    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=secrets)
+    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=plan.secrets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -193,29 +167,30 @@ class _Plan:
 
     vocabulary: Vocabulary
     lengths: Int64s
-    is_bot: Int64s
+    is_bot: Bools
     ids: pl.Series
     planting: Planting
+    secrets: tuple[Secret, ...]
 
 
 def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
-    vocabulary = build_vocabulary(shape, users=users, n_secrets=how_many(users), shift=int(rng.integers(0, 100_000)))
+    n_secrets, n_bots = min(users, 100, max(3, users // 1000)), users // shape.users_per_bot
+    vocabulary = build_vocabulary(shape, users=users, n_secrets=n_secrets, shift=int(rng.integers(0, 100_000)))
     lengths = history_lengths(rng, users=users, mean=shape.rows_per_user, most=shape.max_rows, power=shape.tail)
-    victims, others = choose_victims(rng, users=users)
+    victims, bots, others = np.split(rng.permutation(users), [n_secrets, n_secrets + n_bots])
     lengths[victims] = np.maximum(lengths[victims], VICTIM_ROWS + 1)
-    n_bots = users // shape.users_per_bot
-    bots, others = others[:n_bots], others[n_bots:]
     lengths[bots] = rng.integers(120, 400, n_bots)
-    is_bot = np.zeros(users, dtype=np.int64)
-    is_bot[bots] = 1
+    is_bot = np.zeros(users, dtype=np.bool_)
+    is_bot[bots] = True
     numbers = np.sort(rng.choice(40 * users + 1000, size=users, replace=False)) + 1000
-    return _Plan(
-        vocabulary=vocabulary,
-        lengths=lengths,
-        is_bot=is_bot,
-        ids=pl.Series("user", numbers).cast(pl.String),
-        planting=plant(rng, vocabulary=vocabulary, victims=victims, others=others),
+    ids = pl.Series("user", numbers).cast(pl.String)
+    planting = plant(rng, vocabulary=vocabulary, victims=victims, others=others)
+    words = [vocabulary.table.gather(each) for each in planting.secrets]
+    secrets = tuple(
+        Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
+        for user, name, town, illness in zip(ids.gather(victims), *words, strict=True)
     )
+    return _Plan(vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, ids=ids, planting=planting, secrets=secrets)
 
 
 def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
@@ -234,7 +209,7 @@ def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
         columns = {
             "user": plan.ids.slice(start, stop - start).gather(rows.user),
             "query": _spell(rows, pl.concat([vocabulary.table, invent(serials)]).rechunk()),
-            "time": _datetimes(shape, times),
+            "time": pl.Series(np.datetime64(shape.start, "us") + times.astype("timedelta64[s]")),
         }
         if shape.has_clicks:
             columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows, urls=urls)
@@ -258,11 +233,6 @@ def _spell(rows: Rows, table: pl.Series) -> pl.Series:
     return pl.DataFrame(columns).select(query=pl.concat_str(pl.all(), separator=" ", ignore_nulls=True))["query"]
 
 
-def _datetimes(shape: Shape, seconds: Int64s) -> pl.Series:
-    start = pl.Series([shape.start], dtype=pl.Datetime("us")).cast(pl.Int64)[0]
-    return pl.Series("time", start + seconds * 1_000_000).cast(pl.Datetime("us"))
-
-
 def write_synthetic(
     made: Synthetic,
     path: str | Path,
@@ -271,7 +241,7 @@ def write_synthetic(
     values_seed: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write OUT, OUT.secrets.jsonl and, with a `values_seed`, OUT.values.csv; give what was written."""
+    """Write OUT, OUT.secrets.jsonl and, with a `values_seed`, OUT.values.csv; return the paths written."""
     log, secrets, values = Path(path), Path(f"{path}.secrets.jsonl"), Path(f"{path}.values.csv")
     files = [log, secrets] if values_seed is None else [log, secrets, values]
     if there := [file for file in files if file.exists() and not force]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from queryveil.data import Int64s
+from queryveil.data import Bools, Int64s
 from queryveil.synthesis.shapes import Shape, mandelbrot, ranks, within
 from queryveil.synthesis.vocabulary import N_HEAD, N_SUBTOPICS, N_VARIANTS, Vocabulary
 
@@ -30,8 +30,8 @@ class Needs:
     stop: Int64s
     width: Int64s
     """How many modifiers the first query has."""
-    rare: Int64s
-    flipped: Int64s
+    rare: Bools
+    flipped: Bools
     n_novel: int
 
 
@@ -63,14 +63,14 @@ def draw_needs(rng: np.random.Generator, *, vocabulary: Vocabulary, user: Int64s
         left=left,
         core=core,
         stop=stop,
-        width=width.astype(np.int64),
-        rare=rare.astype(np.int64),
-        flipped=(rng.random(n) < 0.5).astype(np.int64),
+        width=width,
+        rare=rare,
+        flipped=rng.random(n) < 0.5,
         n_novel=n_novel,
     )
 
 
-def draw_modifiers(rng: np.random.Generator, *, vocabulary: Vocabulary, subtopic: Int64s, rare: Int64s) -> Int64s:
+def draw_modifiers(rng: np.random.Generator, *, vocabulary: Vocabulary, subtopic: Int64s, rare: Bools) -> Int64s:
     """Draw one modifier for each entry: mostly from the subtopic, else from the topic or from everywhere."""
     n = len(subtopic)
     source, head = rng.random(n), vocabulary.start("head")
@@ -80,7 +80,7 @@ def draw_modifiers(rng: np.random.Generator, *, vocabulary: Vocabulary, subtopic
     modifier[everywhere] = vocabulary.draw_ranked(rng, "general", len(everywhere), power=1.0, offset=2.0)
     care = np.flatnonzero((subtopic // N_SUBTOPICS == HEALTH) & (source < 0.15))
     modifier[care] = vocabulary.draw(rng, "care", len(care))
-    seldom = np.flatnonzero((rare == 1) & (source < vocabulary.shape.rare_modifiers))
+    seldom = np.flatnonzero(rare & (source < vocabulary.shape.rare_modifiers))
     modifier[seldom] = _tail_words(rng, vocabulary, subtopic[seldom])
     return modifier
 
@@ -149,8 +149,7 @@ class Rows:
     """The rows of some users as numbers: `cells` are the words of each query in their order, -1 for none."""
 
     user: Int64s
-    session_start: Int64s
-    """Whether the row starts something new."""
+    session_start: Bools
     kind: Int64s
     subtopic: Int64s
     core: Int64s
@@ -158,7 +157,7 @@ class Rows:
     n_novel: int
 
 
-def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int64s, is_bot: Int64s) -> Rows:
+def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int64s, is_bot: Bools) -> Rows:
     """Draw all rows of some users, `lengths` of them each."""
     shape = vocabulary.shape
     user = np.repeat(np.arange(len(lengths)), lengths)
@@ -175,7 +174,7 @@ def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int6
     _mistype(rng, vocabulary=vocabulary, cells=cells)
     return Rows(
         user=user,
-        session_start=starts.astype(np.int64),
+        session_start=starts,
         kind=needs.kind[need],
         subtopic=needs.subtopic[need],
         core=needs.core[need],
@@ -185,7 +184,7 @@ def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int6
 
 
 def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Int64s) -> Int64s:
-    """Say for each session whose need it has: its own, or that of an earlier session of the user."""
+    """Return the session whose need each session has: itself, or an earlier session of the user."""
     n = len(owner)
     index = np.arange(n)
     earlier = index - np.searchsorted(owner, owner)
@@ -229,7 +228,7 @@ def _arrange(vocabulary: Vocabulary, needs: Needs, need: Int64s, modifiers: list
             modifier[modifier == other] = NONE
     first_stop, beyond = vocabulary.ranges["stop"]
     stop[(modifiers[0] == NONE) & (stop >= first_stop) & (stop < beyond)] = NONE
-    flipped = needs.flipped[need] == 1
+    flipped = needs.flipped[need]
     first, *others = modifiers
     before = np.where(flipped, stop, NONE)
     after = np.where(flipped, NONE, first)
@@ -258,15 +257,15 @@ _HOURS = np.cumsum([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 
 """The chances of the hours of a day, summed up."""
 
 
-def draw_times(rng: np.random.Generator, *, shape: Shape, rows: Rows, lengths: Int64s, is_bot: Int64s) -> Int64s:
-    """Return the seconds of each row since the log's start, in order within each user."""
+def draw_times(rng: np.random.Generator, *, shape: Shape, rows: Rows, lengths: Int64s, is_bot: Bools) -> Int64s:
+    """Return the seconds from the start of the log to each row, in order within each user."""
     user, first = rows.user, np.cumsum(lengths) - lengths
-    n_sessions = np.add.reduceat(rows.session_start, first)
+    n_sessions = np.add.reduceat(rows.session_start, first, dtype=np.int64)
     # There must be time for all sittings, so whoever has many needs settles several in one.
     chance = np.minimum(0.8, shape.days * 12 / n_sessions)
-    starts = (rows.session_start == 1) & (rng.random(len(user)) < chance[user])
+    starts = rows.session_start & (rng.random(len(user)) < chance[user])
     starts |= (np.arange(len(user)) - first[user]) % SITTING_ROWS == 0
-    starts &= is_bot[user] == 0
+    starts &= ~is_bot[user]
     starts[first] = True
     at = np.flatnonzero(starts)
     sitting = np.cumsum(starts) - 1

@@ -28,7 +28,7 @@ _TOWNS = pl.Series(["ford", "bury", "ville", "fields", "wyck", "mouth", "burgh",
 
 
 def invent(serials: Int64s, *, endings: pl.Series | None = None) -> pl.Series:
-    """Return each serial number a pronounceable word of its own.
+    """Return a pronounceable word for each serial number, all of them different.
 
     >>> invent(np.arange(3)).n_unique()
     3

@@ -22,9 +22,7 @@ def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
     >>> codes.tolist(), distinct.to_list()
     ([0, 1, 0], ['b', 'a'])
     """
-    array: Any = texts.cast(pl.String).to_arrow()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    array: Any = texts.cast(pl.String).rechunk().to_arrow()
     encoded = array.dictionary_encode()
     # Not by Arrow's own way to NumPy, which loads pandas where that is installed.
     codes: Int32s = pl.Series(encoded.indices).to_numpy()
@@ -33,9 +31,9 @@ def encode(texts: pl.Series) -> tuple[Int32s, pl.Series]:
 
 def text_bytes(texts: pl.Series) -> tuple[Bytes, Int64s]:
     """Return the bytes of a column of texts (UTF-8), and where each begins; the last number is where they end."""
-    array: Any = texts.to_arrow().cast(pa.large_string())
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+    array: Any = texts.rechunk().to_arrow().cast(pa.large_string())
+    if not len(array):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     _, offsets, letters = array.buffers()
     ptr = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     return (np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)), ptr
@@ -134,8 +132,11 @@ def normalise(texts: pl.Series) -> pl.Series:
     >>> normalise(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
     ['red wine', 'café']
     """
-    # Lower case may leave letters and marks that have a composed form, hence the form is taken again.
-    lowered = texts.str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+    lowered, is_ascii = texts.str.to_lowercase(), texts.str.len_bytes() == texts.str.len_chars()
+    if not is_ascii.all():
+        # Lower case may leave letters and marks that have a composed form, hence the form is taken again.
+        others = texts.filter(~is_ascii).str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+        lowered = lowered.scatter((~is_ascii).arg_true(), others)
     return lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 

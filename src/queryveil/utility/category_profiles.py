@@ -1,10 +1,10 @@
 """Utility for profiling: the number of queries of each user in each category."""
 
 import numpy as np
+import polars as pl
 
-from queryveil.data import Floats, Int8s, Int32s, Int64s
-from queryveil.kernels import njit
-from queryveil.pairing import Identity, LogRows, Pair
+from queryveil.data import Floats, Int8s, Int64s
+from queryveil.pairing import Identity, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.utility.score import Measures, Score, kept
 
@@ -39,27 +39,11 @@ def category_profiles(pair: Pair) -> Measures:
     return Measures(scores=(unmoved, distance), notes=notes)
 
 
-def _count(rows: LogRows, category: Int8s, *, n_owners: int) -> Int64s:
+def _count(rows: pl.DataFrame, category: Int8s, *, n_owners: int) -> Int64s:
     of_query = np.append(np.where(category < 0, _N - 1, category), _N - 1).astype(np.int64)
     # The query of a row without a term is -1, which is the last place.
-    cells = rows.user.astype(np.int64) * _N + of_query[rows.query]
+    cells = rows["user"].to_numpy().astype(np.int64) * _N + of_query[rows["query"].to_numpy()]
     return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _share_out(counts: Floats, ptr: Int64s, owners: Int32s, n_owners: int) -> Floats:
-    """Add each row of counts to its owners, an equal part to each; row r has `owners[ptr[r]:ptr[r + 1]]`.
-
-    There may be hundreds of owners to a row, so that the parts are never written out.
-    """
-    n_rows, n_columns = counts.shape
-    out = np.zeros((n_owners, n_columns))
-    for r in range(n_rows):
-        n = ptr[r + 1] - ptr[r]
-        for e in range(ptr[r], ptr[r + 1]):
-            for j in range(n_columns):
-                out[owners[e], j] += counts[r, j] / n
-    return out
 
 
 def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
@@ -71,7 +55,11 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     >>> released.tolist(), there.tolist()
     ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
     """
-    summed = _share_out(counts.astype(np.float64), *identity.users, n_users)
+    owners = identity.users
+    parts = counts / np.maximum(1, owners.lengths)[:, None]
+    # One category at a time: there may be hundreds of owners to a candidate.
+    of_category = (np.repeat(part, owners.lengths) for part in parts.T)
+    summed = np.stack([np.bincount(owners.values, weights=each, minlength=n_users) for each in of_category], axis=1)
     weight = identity.n_candidates_of(n_users)
     there = np.minimum(1.0, weight)
     scale = np.where(weight > 0, there if is_cut else weight, 1.0)

@@ -15,9 +15,9 @@ N_RANKED = 1000
 def frequencies(pair: Pair) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
     original, released = pair.original_rows, pair.released_rows
-    found = frequencies_of_counts(*(rows.n_asked(len(pair.queries)) for rows in (original, released)))
-    clicked = None if released.url is None else released.url.to_frame("url").with_columns(count=pl.lit(1))
-    return found + top_urls(original.url, clicked)
+    urls = original["url"] if "url" in original.columns else None
+    clicked = released.select("url", count=pl.lit(1)) if "url" in released.columns else None
+    return frequencies_of_counts(*pair.n_asked) + top_urls(urls, clicked)
 
 
 def frequencies_of_counts(before: Int64s, after: Int64s) -> Measures:
@@ -89,13 +89,7 @@ def spearman(one: Int64s, other: Int64s) -> float:
     >>> spearman(np.array([9, 5, 5, 1]), np.array([90, 50, 50, 10])), spearman(np.array([1, 2, 3]), np.array([3, 2, 1]))
     (1.0, -1.0)
     """
-    first, second = _mean_ranks(one), _mean_ranks(other)
+    first, second = (pl.Series(values).rank("average").to_numpy() for values in (one, other))
     first, second = first - first.mean(), second - second.mean()
     scale = float(np.sqrt((first @ first) * (second @ second)))
     return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale else 0.0
-
-
-def _mean_ranks(values: Int64s) -> Floats:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    # The ranks of n equal values end at the sum of counts so far.
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], np.float64)

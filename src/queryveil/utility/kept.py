@@ -13,7 +13,7 @@ from queryveil.release import Release
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, normalise, worth_of_terms
 from queryveil.utility.generalisation import nodes_of
-from queryveil.utility.score import Measures, Score, kept, share
+from queryveil.utility.score import Measures, Score, kept, note, share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -41,10 +41,6 @@ class TermCounts:
     def kept(self) -> Floats:
         """How much of each term is left; what the release has more of was made up too."""
         return np.asarray(np.minimum(self.before, self.after * self.real), np.float64)
-
-    def __repr__(self) -> str:
-        # Privacy: the terms stay out of it.
-        return f"TermCounts(n_terms={len(self.vocabulary)})"
 
 
 def n_real_rows(release: Release) -> int:
@@ -84,7 +80,7 @@ _ABOUT = {
 
 def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> Measures:
     """Measure a released log."""
-    before, after = (rows.n_asked(len(pair.queries)) for rows in (pair.original_rows, pair.released_rows))
+    before, after = pair.n_asked
     n_queries = int((before > 0).sum())
     n_kept = int(((before > 0) & (after > 0)).sum())
     users, n_rows = _users_kept(pair, identity), pair.log.n_rows
@@ -190,12 +186,14 @@ _VALUES = {
 """The columns of the table that make up each value, and what is kept of it."""
 
 
-def advertising(terms: TermCounts, *, values: pl.DataFrame) -> Measures:
-    """Measure by a table with the columns term, bid, clicks and impressions, as far as it has them.
+def advertising(terms: TermCounts, *, values: pl.DataFrame | None) -> Measures:
+    """Measure by a table with the columns term, bid, clicks and impressions, as far as it is given and has them.
 
     A log is worth the sum over its term occurrences of the value of the term; a term that the table lacks is worth
     nothing. Revenue is bid times clicks. Paper: Burghardt et al., section 5.2, tables 5 to 7.
     """
+    if values is None:
+        return note("advertising is left out: it needs a table of what terms are worth: add --values FILE")
     check_values(values)
     scores, notes = [], []
     for name, (columns, about) in _VALUES.items():

@@ -79,7 +79,7 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     progress.step("telling who is who")
     identity, why_not = _identity(pair)
     found = kept.kept_of_log(pair, terms=terms, identity=identity)
-    found += _no_values() if values is None else kept.advertising(terms, values=values)
+    found += kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies(pair) + suggestions(pair)
     progress.step("measuring profiles")
@@ -112,7 +112,7 @@ def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measure
     progress.step("measuring what is kept")
     terms = kept.count_items(pair.bags, released=pair.release.transactions)
     found = kept.kept_of_transactions(pair, terms=terms)
-    found += _no_values() if values is None else kept.advertising(terms, values=values)
+    found += kept.advertising(terms, values=values)
     if pair.known_taxonomy is None:
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")
     progress.step("measuring generalisation")
@@ -150,7 +150,7 @@ def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     }
     scores = tuple(kept.kept_score(name, value, about=_ABOUT_COUNTS.get(name)) for name, value in shares.items())
     found = Measures(scores=scores, notes=(_NO_USERS if isinstance(pair.release.data, Tallies) else _MADE_UP,))
-    found += _no_values() if values is None else kept.advertising(terms, values=values)
+    found += kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies_of_counts(before, after)
     urls = pair.log.frame["url"] if "url" in pair.log.columns else None
@@ -193,7 +193,3 @@ def _clicked(release: Release) -> pl.DataFrame | None:
     if "url" not in release.log.columns:
         return None
     return release.log.frame.drop_nulls("url").group_by("url").agg(count=pl.len().cast(pl.Int64))
-
-
-def _no_values() -> Measures:
-    return note("advertising is left out: it needs a table of what terms are worth: add --values FILE")

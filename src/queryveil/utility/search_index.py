@@ -135,43 +135,54 @@ except ImportError:
 _BUFFER_BYTES = 64_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class SearchIndex:
     """An index that answers queries with documents, best first.
 
     Text is split at everything that is no letter or digit, written in lower case, freed of English stop words and
-    stemmed.
+    stemmed. Attributes are `vocabulary`, the numbers of the tokens, `doc_tokens`, the distinct tokens of each document,
+    and `weights`, the tf-idf of each of them, (1 + ln tf) * (1 + ln((1 + n) / (1 + df))), scaled to length 1.
 
-    - `doc_tokens`: the distinct tokens of each document.
-    - `weights`: the tf-idf of each of them, (1 + ln tf) * (1 + ln((1 + n) / (1 + df))), scaled to length 1.
-    - `vocabulary`: the numbers of the tokens.
-    - `engine`: the search engine.
+    - `corpus`: what is indexed, in memory.
     """
 
-    doc_tokens: Rows[np.int32]
-    weights: Floats
-    vocabulary: dict[str, int]
-    engine: "_Engine"
+    def __init__(self, corpus: Corpus) -> None:
+        texts = [f"{title}\n{text}" for title, text in zip(corpus.titles, corpus.texts, strict=True)]
+        self._analyzer = _analyzer()
+        self.vocabulary: dict[str, int] = {}
+        tallies = [Counter(self._split(text)) for text in texts]
+        self.doc_tokens = Rows.from_lists(
+            [[self.vocabulary.setdefault(token, len(self.vocabulary)) for token in tally] for tally in tallies]
+        )
+        counts = np.array([n for tally in tallies for n in tally.values()], np.float64)
+        self.weights = _unit_weights(self.doc_tokens, counts, n_tokens=len(self.vocabulary))
+        self._index_texts(texts)
 
     @classmethod
     def of(cls, corpus: Corpus | None = None) -> "SearchIndex":
         """Index a corpus in memory; without one, the corpus of the package, which is indexed once in a process."""
         if tantivy is None:
             raise MissingExtra("personalised search", extra="search")
-        if corpus is None:
-            return _packaged_index()
-        texts = [f"{title}\n{text}" for title, text in zip(corpus.titles, corpus.texts, strict=True)]
-        engine = _Engine(texts)
-        vocabulary: dict[str, int] = {}
-        tokens: list[list[int]] = []
-        counts: list[int] = []
-        for text in texts:
-            tally = Counter(engine.split(text))
-            tokens.append([vocabulary.setdefault(token, len(vocabulary)) for token in tally])
-            counts += tally.values()
-        doc_tokens = Rows.from_lists(tokens)
-        weights = _unit_weights(doc_tokens, np.array(counts, np.float64), n_tokens=len(vocabulary))
-        return cls(doc_tokens=doc_tokens, weights=weights, vocabulary=vocabulary, engine=engine)
+        return _packaged_index() if corpus is None else cls(corpus)
+
+    def _index_texts(self, texts: list[str]) -> None:
+        fields = tantivy.SchemaBuilder()
+        fields.add_text_field("text", tokenizer_name="english", index_option="freq")
+        fields.add_integer_field("number", stored=True)
+        self._schema = fields.build()
+        index = tantivy.Index(self._schema)
+        index.register_tokenizer("english", self._analyzer)
+        # One thread: documents are numbered in their order, and equal scores come in the order of the corpus.
+        writer = index.writer(heap_size=_BUFFER_BYTES, num_threads=1)
+        for number, text in enumerate(texts):
+            writer.add_document(tantivy.Document(text=text, number=number))
+            if number % 1000 == 0:
+                step("indexing the corpus", number / len(texts))
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        self._searcher = index.searcher()
+        everything = self._searcher.search(tantivy.Query.all_query(), max(1, len(texts))).hits
+        self._number_of = {_place(at): self._searcher.doc(at)["number"][0] for _, at in everything}
 
     @property
     def n_documents(self) -> int:
@@ -190,11 +201,18 @@ class SearchIndex:
         >>> index.tokens_of("Kitten"), index.tokens_of("two pups and a kitten"), index.tokens_of("and a horse")
         ([0], [1, 0], [])
         """
-        return [self.vocabulary[token] for token in self.engine.split(term) if token in self.vocabulary]
+        return [self.vocabulary[token] for token in self._split(term) if token in self.vocabulary]
 
     def search(self, terms: Iterable[str], *, limit: int) -> Int32s:
         """Return the documents that have at least one of the words, `limit` at most, by BM25, the best first."""
-        return self.engine.find([token for term in terms for token in self.engine.split(term)], limit=limit)
+        tokens = dict.fromkeys(token for term in terms for token in self._split(term))
+        queries = (tantivy.Query.term_query(self._schema, "text", token, "freq") for token in tokens)
+        wanted = [(tantivy.Occur.Should, query) for query in queries]
+        hits = self._searcher.search(tantivy.Query.boolean_query(wanted), limit, count=False).hits if wanted else []
+        return np.array([self._number_of[_place(at)] for _, at in hits], np.int32)
+
+    def _split(self, text: str) -> list[str]:
+        return list(self._analyzer.analyze(text))
 
     def __repr__(self) -> str:
         return f"SearchIndex(n_documents={self.n_documents}, n_tokens={self.n_tokens})"
@@ -202,50 +220,15 @@ class SearchIndex:
 
 @cache
 def _packaged_index() -> SearchIndex:
-    return SearchIndex.of(read_corpus())
+    return SearchIndex(read_corpus())
 
 
-class _Engine:
-    """All that is tantivy's."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        texts = list(texts)
-        kinds = tantivy.Filter
-        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        for each in (kinds.remove_long(100), kinds.lowercase(), kinds.stopword("english"), kinds.stemmer("english")):
-            builder = builder.filter(each)
-        self._analyzer = builder.build()
-        fields = tantivy.SchemaBuilder()
-        fields.add_text_field("text", tokenizer_name="english", index_option="freq")
-        fields.add_integer_field("number", stored=True)
-        self._schema = fields.build()
-        self._index = tantivy.Index(self._schema)
-        self._index.register_tokenizer("english", self._analyzer)
-        # One thread: documents are numbered in their order, and equal scores come in the order of the corpus.
-        writer = self._index.writer(heap_size=_BUFFER_BYTES, num_threads=1)
-        for number, text in enumerate(texts):
-            writer.add_document(tantivy.Document(text=text, number=number))
-            if number % 1000 == 0:
-                step("indexing the corpus", number / len(texts))
-        writer.commit()
-        writer.wait_merging_threads()
-        self._index.reload()
-        self._searcher = self._index.searcher()
-        everything = self._searcher.search(tantivy.Query.all_query(), max(1, len(texts))).hits
-        self._number_of = {_place(at): self._searcher.doc(at)["number"][0] for _, at in everything}
-
-    def split(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
-        return list(self._analyzer.analyze(text))
-
-    def find(self, tokens: Iterable[str], *, limit: int) -> Int32s:
-        """Return the documents that have one of the tokens, the best first."""
-        wanted = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", token, "freq"))
-            for token in dict.fromkeys(tokens)
-        ]
-        hits = self._searcher.search(tantivy.Query.boolean_query(wanted), limit, count=False).hits if wanted else []
-        return np.array([self._number_of[_place(at)] for _, at in hits], np.int32)
+def _analyzer() -> Any:
+    kinds = tantivy.Filter
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for each in (kinds.remove_long(100), kinds.lowercase(), kinds.stopword("english"), kinds.stemmer("english")):
+        builder = builder.filter(each)
+    return builder.build()
 
 
 def _place(address: Any) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Int64s
-from queryveil.pairing import LogRows, Pair
+from queryveil.pairing import Pair
 from queryveil.release import TimeDetail
 from queryveil.utility.score import Measures, kept, note
 
@@ -35,9 +35,9 @@ class Order(StrEnum):
 def suggestions(pair: Pair) -> Measures:
     """Measure the share of queries whose most frequent follow-up is the same as before."""
     order = Order.NEXT if pair.release.manifest.columns.time is TimeDetail.KEEP else Order.SAME_DAY
-    if pair.original_rows.time is None or pair.released_rows.time is None:
+    original, released = (rows.filter(pl.col("query") >= 0) for rows in (pair.original_rows, pair.released_rows))
+    if "time" not in original.columns or "time" not in released.columns:
         order = Order.SAME_USER
-    original, released = _frame(pair.original_rows), _frame(pair.released_rows)
     asked = original.group_by("query").agg(pl.col("user").n_unique())
     looked_at = np.zeros(len(pair.queries), np.bool_)
     looked_at[asked.filter(pl.col("user") >= LEAST_USERS)["query"].to_numpy()] = True
@@ -51,13 +51,6 @@ def suggestions(pair: Pair) -> Measures:
         )
     about = f"of the queries have the same most frequent follow-up ({order})"
     return Measures(scores=(kept("suggestions_kept", _same(before, after) / n_queries, about=about, group="search"),))
-
-
-def _frame(rows: LogRows) -> pl.DataFrame:
-    frame = pl.DataFrame({"user": rows.user, "query": rows.query})
-    if rows.time is not None:
-        frame = frame.with_columns(time=rows.time)
-    return frame.filter(pl.col("query") >= 0)
 
 
 def _same(before: pl.DataFrame, after: pl.DataFrame) -> float:

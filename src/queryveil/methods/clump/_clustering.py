@@ -1,25 +1,22 @@
 """Clusters of at least k transactions and what each releases: Fard and Wang's Clump, and better clusters at the same k.
 
 The better clusters gather near transactions wherever they stand, then move and swap them. With left-overs carried
-up, the LCG of a set has, at or below each node, as many items as the least of its members
-has there. A node's weight is the fall in loss from its parent to it, so a cluster of n keeps n times the weighted
-sum of these least counts, and the total distortion is the number of items minus what all clusters keep. That makes
-transactions sparse vectors and LCGs their minima, and near ones can be found in space instead of in the list by
-length. The upper nodes weigh most: not shared rare items bring transactions together but like shares of the
-large branches. A random k-d tree over the nodes of widest weighted spread finds these, and shared items where the
-tree is flat.
+up, the LCG of a set has, at or below each node, as many items as the least of its members has there. A node's weight is
+the fall in loss from its parent to it, so a cluster of n keeps n times the weighted sum of these least counts, and the
+total distortion is the number of items minus what all clusters keep. That makes transactions sparse vectors and LCGs
+their minima. The upper nodes weigh most: like shares of the large branches bring transactions together rather than
+shared rare items. A random k-d tree over the nodes of widest weighted spread finds these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numba import get_num_threads
 
 from queryveil import progress
-from queryveil.data import Floats, Int32s, Int64s
+from queryveil.data import Floats, Int32s
 from queryveil.data.rows import Rows, group
 from queryveil.errors import BadParameter
 from queryveil.methods.clump import _gather_kernels
@@ -137,31 +134,33 @@ class Clustering:
     released: Rows[np.int32]
     distortion: float
 
+    @classmethod
+    def of(cls, cluster_of: Int32s, released: Rows[np.int32], *, n_items: int, loss: Floats) -> Clustering:
+        """Return the clusters with their distortion against that many original items."""
+        distortion = total_distortion(cluster_of, released, n_items=n_items, loss=loss)
+        return cls(cluster_of=cluster_of, released=released, distortion=distortion)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
-    """How clusters are made; the paper's to the letter is `Algorithm(lcg="paper", rule="least", refine=False)`.
+    """How clusters are made; the paper's to the letter is `Algorithm(carry=False, by_rise=False, refine=False)`.
 
     - r: open clusters that algorithm 1 compares
-    - lcg: what a node has left over moves up to its parent (`carry`), or as in the `paper`
-    - rule: clusters are compared by the distortion after joining (`least`), or by how much it rises (`rise`)
+    - carry: what a node has left over moves up to its parent; else the LCG is that of the paper
+    - by_rise: clusters are compared by how much the distortion rises, else by what it is after joining
     - refine: near transactions are gathered wherever they stand, then moved and swapped while the total falls; else
       this is algorithm 1
     """
 
     r: int = 10
-    lcg: Literal["carry", "paper"] = "carry"
-    rule: Literal["rise", "least"] = "rise"
+    carry: bool = True
+    by_rise: bool = True
     refine: bool = True
 
     def __post_init__(self) -> None:
         if self.r < 1:
             raise BadParameter("r", self.r, allowed="1 or more")
-        if self.lcg not in ("carry", "paper"):
-            raise BadParameter("lcg", self.lcg, allowed="carry or paper")
-        if self.rule not in ("rise", "least"):
-            raise BadParameter("rule", self.rule, allowed="rise or least")
-        if self.refine and self.lcg == "paper":
+        if self.refine and not self.carry:
             allowed = "off with the paper's LCG, which depends on the order of joining"
             raise BadParameter("refine", self.refine, allowed=allowed)
 
@@ -180,16 +179,14 @@ def clump(
     progress.step("reading ancestors")
     items, parent, loss = as_kernels_take(items, parent, loss)
     closures = close_upwards(items, parent)
-    by_rise, r = algorithm.rule == "rise", algorithm.r
-    tree = _Tree(items=items, closures=closures, parent=parent, loss=loss, carry=algorithm.lcg == "carry")
+    tree = _Tree(items=items, closures=closures, parent=parent, loss=loss)
     if not algorithm.refine:
-        return tree.in_order(k=k, r=r, by_rise=by_rise)
+        return tree.in_order(k=k, algorithm=algorithm)
     vectors = vectors_of(closures, parent, loss, at_least=k)
     starts = [gather_near(vectors, k=k, rng=rng)]
     if items.n_rows <= COMPARE_UP_TO:
-        as_in_paper = replace(tree, carry=False)
-        starts.append(tree.in_order(k=k, r=r, by_rise=by_rise).cluster_of)
-        starts.append(as_in_paper.in_order(k=k, r=r, by_rise=False).cluster_of)
+        as_in_paper = replace(algorithm, carry=False, by_rise=False, refine=False)
+        starts += [tree.in_order(k=k, algorithm=each).cluster_of for each in (algorithm, as_in_paper)]
     best = starts[0] if len(starts) == 1 else min(starts, key=lambda start: tree.release(start).distortion)
     return tree.release(refine_clusters(best, vectors, k=k, rng=rng))
 
@@ -210,32 +207,27 @@ class _Tree:
     closures: Closures
     parent: Int32s
     loss: Floats
-    carry: bool
 
-    def in_order(self, *, k: int, r: int, by_rise: bool) -> Clustering:
+    def in_order(self, *, k: int, algorithm: Algorithm) -> Clustering:
         """Run algorithm 1."""
         progress.step("algorithm 1")
         lengths = self.items.lengths
         order = np.argsort(-lengths, kind="stable")
-        cluster_of, turn = assign_in_order(
-            order, lengths, self.closures, self.parent, self.loss, k, r, self.carry, by_rise
-        )
-        return self.release(cluster_of, turn)
+        arrays = (order, lengths, self.closures, self.parent, self.loss)
+        cluster_of, turn = assign_in_order(*arrays, k, algorithm.r, algorithm.carry, algorithm.by_rise)
+        # Differs: the paper's LCG depends on the order of joining (its lemma 1 fails), so ours is the one of its
+        # algorithm 1.
+        by_turn = np.argsort(turn)
+        ptr, places = group(cluster_of[by_turn], int(cluster_of.max()) + 1)
+        return self._release(cluster_of, Rows(ptr, by_turn[places]), carry=algorithm.carry)
 
-    def release(self, cluster_of: Int32s, turn: Int64s | None = None) -> Clustering:
-        """Return what the clusters release, their members joined by rising `turn`."""
-        n_clusters = int(cluster_of.max()) + 1
-        if turn is None:
-            members = group(cluster_of, n_clusters)
-        else:
-            # Differs: the paper's LCG depends on the order of joining (its lemma 1 fails), so ours is the one of its
-            # algorithm 1.
-            by_turn = np.argsort(turn)
-            ptr, places = group(cluster_of[by_turn], n_clusters)
-            members = Rows(ptr, by_turn[places])
-        released = lcg_rows(members, self.closures, self.parent, self.loss, self.carry)
-        distortion = total_distortion(cluster_of, released, n_items=len(self.items.values), loss=self.loss)
-        return Clustering(cluster_of=cluster_of, released=released, distortion=distortion)
+    def release(self, cluster_of: Int32s) -> Clustering:
+        """Return what the clusters release; with `carry` the order in which members join does not matter."""
+        return self._release(cluster_of, group(cluster_of, int(cluster_of.max()) + 1), carry=True)
+
+    def _release(self, cluster_of: Int32s, members: Rows[np.int64], *, carry: bool) -> Clustering:
+        released = lcg_rows(members, self.closures, self.parent, self.loss, carry)
+        return Clustering.of(cluster_of, released, n_items=len(self.items.values), loss=self.loss)
 
 
 def vectors_of(closures: Closures, parent: Int32s, loss: Floats, *, at_least: int) -> Vectors:
@@ -261,13 +253,12 @@ def gather_near(vectors: Vectors, *, k: int, rng: np.random.Generator) -> Int32s
     progress.step("gathering")
     v = vectors
     rows, ends = split(rng.permutation(v.n_rows), v, max(_BLOCK, 4 * k), k, rng.random(_N_DRAWS))
-    size = _gather_kernels.sizes(v)
+    size = v.sizes()
     block_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     rows = rows[np.lexsort((-size[rows], block_of))]
     work = np.zeros((get_num_threads(), len(v.weight)), np.int32)
     head_nodes = np.argsort(-v.weight * v.deviations(), kind="stable")[:_N_HEADS].astype(np.int32)
-    heads = _gather_kernels.heads_of(head_nodes, v)
-    cluster_of = _gather_kernels.gather(rows, ends, v, size, head_nodes, heads, k, work)
+    cluster_of = _gather_kernels.gather(rows, ends, v, size, head_nodes, v.at(head_nodes), k, work)
     placed = np.flatnonzero(cluster_of >= 0)
     ptr, members = group(cluster_of[placed], v.n_rows // k)
     _gather_kernels.place_rest(cluster_of, Rows(ptr, placed[members]), v)

@@ -1,10 +1,8 @@
 """Move and swap transactions between near clusters, and dissolve clusters, while what the clusters keep grows.
 
-What clusters keep is the sum over them of their size times the weighted sum of
-the least counts of their members; total distortion is the number of items minus that. For each cluster of a block we
-hold its least counts without each of the `_N_LEAVERS` members that hold it down most, and with all its members, which
-stands for the cluster without any of the others. A table says what would be kept with each transaction of the block
-added to each of these.
+For each cluster of a block we hold its least counts without each of the `_N_LEAVERS` members that hold it down most,
+and with all its members, which stands for the cluster without any of the others. A table says what would be kept with
+each transaction of the block added to each of these.
 
 Where many transactions are alike, clusters of k leave some of a kind over, and the clusters made of these are bad:
 their members do better beside their own kind in clusters of more than k.

@@ -1,28 +1,21 @@
-"""Gather near transactions into clusters of k: in each block the largest takes its best partners one by one.
-
-What a cluster keeps is the weighted sum of the least counts of its members: with
-left-overs carried up, the items of an LCG at or below a node are as many as the least of the members has there.
-
-A *vector* of a transaction says for each node how many of its items lie at or below it (`under`); its nodes are in
-falling order. A node's weight is what the loss falls from its parent to it.
-"""
+"""Gather near transactions into clusters of k: in each block the largest takes its best partners one by one."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from queryveil.data import Bools, Floats, Int32s, Int64s
-from queryveil.data.rows import Rows
+from queryveil.data.rows import Rows, group
 from queryveil.kernels import njit, prange
 
 
 class Vectors(NamedTuple):
-    """Transactions as sparse vectors over the nodes that count, as compressed rows.
+    """Transactions as sparse vectors over the nodes that can be in an LCG, as compressed rows.
 
     - ptr: where the entries of each transaction begin
     - nodes: the nodes, numbered anew, in falling order
     - under: how many of the transaction's items lie at or below each of them
-    - weight: what the loss falls from its parent to each node
+    - weight: by how much the loss falls from its parent to each node
     - n_items: the number of items of all transactions
     """
 
@@ -44,6 +37,22 @@ class Vectors(NamedTuple):
         square = np.bincount(self.nodes, weights=self.under.astype(np.float64) ** 2, minlength=n_nodes) / self.n_rows
         return np.sqrt(np.maximum(0.0, square - mean**2))
 
+    def sizes(self) -> Floats:
+        """Return the weighted size of each vector: what a cluster of its like alone would keep."""
+        row = Rows(self.ptr, self.nodes).row_of_entry
+        weighted = self.weight[self.nodes] * self.under
+        return np.asarray(np.bincount(row, weights=weighted, minlength=self.n_rows), np.float64)
+
+    def at(self, nodes: Int32s) -> Floats:
+        """Return the weighted counts of each transaction at a few nodes, a column for each of them."""
+        column = np.full(len(self.weight), -1, np.int64)
+        column[nodes] = np.arange(len(nodes))
+        of_entry, row = column[self.nodes], Rows(self.ptr, self.nodes).row_of_entry
+        is_there = of_entry >= 0
+        out = np.zeros((self.n_rows, len(nodes)))
+        out[row[is_there], of_entry[is_there]] = (self.weight[self.nodes] * self.under)[is_there]
+        return out
+
 
 _CLAIM = 0.5
 """How much of what a partner brings counts against it.
@@ -52,30 +61,6 @@ At 1 a partner is chosen by how little the distortion rises, which favours small
 little; at 0 by what the cluster keeps, which favours large ones. On two made-up logs of nouns 0.3 to 0.7 came within
 one percent of each other; 0 and 1 were mostly one to two percent worse.
 """
-
-
-@njit(cache=True, nogil=True)
-def sizes(v: Vectors) -> Floats:
-    """Return the weighted size of each vector: what a cluster of its like alone would keep."""
-    out = np.zeros(len(v.ptr) - 1)
-    for row in range(len(out)):
-        for i in range(v.ptr[row], v.ptr[row + 1]):
-            out[row] += v.weight[v.nodes[i]] * v.under[i]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def heads_of(head_nodes: Int32s, v: Vectors) -> Floats:
-    """Return the weighted counts of each row at a few nodes."""
-    number = np.full(len(v.weight), -1, np.int64)
-    for i in range(len(head_nodes)):
-        number[head_nodes[i]] = i
-    heads = np.zeros((len(v.ptr) - 1, len(head_nodes)))
-    for row in range(len(heads)):
-        for i in range(v.ptr[row], v.ptr[row + 1]):
-            if number[v.nodes[i]] >= 0:
-                heads[row, number[v.nodes[i]]] = v.weight[v.nodes[i]] * v.under[i]
-    return heads
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -193,9 +178,7 @@ def place_rest(cluster_of: Int32s, members: Rows[np.int64], v: Vectors) -> None:
     rest = np.flatnonzero(cluster_of < 0)
     best_value = np.full(len(rest), -np.inf)
     dense = np.zeros(len(v.weight), np.int32)
-    largest = 0
-    for row in range(len(v.ptr) - 1):
-        largest = max(largest, v.ptr[row + 1] - v.ptr[row])
+    largest = np.diff(v.ptr).max()
     least, count = np.empty(largest, np.int32), np.empty(largest, np.int32)
     for cluster in range(len(members.ptr) - 1):
         mine = members.values[members.ptr[cluster] : members.ptr[cluster + 1]]
@@ -243,8 +226,9 @@ def split(rows: Int64s, v: Vectors, most: int, step: int, draws: Floats) -> tupl
         block = rows[first:last]
         for i in range(len(block)):
             count[i] = _count_of(node, block[i], v)
-        _sort_by(count[: len(block)], block)
-        middle = first + _cut(count[: len(block)], step)
+        order = group(count[: len(block)], count[: len(block)].max() + 1).values
+        block[:] = block[order]
+        middle = first + _cut(count[order], step)
         stack.append((middle, last))
         stack.append((first, middle))
     return rows, np.array(ends)
@@ -290,21 +274,6 @@ def _count_of(node: int, row: int, v: Vectors) -> int:
         else:
             last = middle
     return v.under[first] if first < v.ptr[row + 1] and v.nodes[first] == node else 0
-
-
-@njit(cache=True, nogil=True)
-def _sort_by(count: Int32s, block: Int64s) -> None:
-    """Sort rows and their counts in place, equals as they stand."""
-    start = np.zeros(count.max() + 2, np.int64)
-    for value in count:
-        start[value + 1] += 1
-    for value in range(len(start) - 1):
-        start[value + 1] += start[value]
-    old_count, old_block = count.copy(), block.copy()
-    for i in range(len(block)):
-        place = start[old_count[i]]
-        count[place], block[place] = old_count[i], old_block[i]
-        start[old_count[i]] += 1
 
 
 @njit(cache=True, nogil=True)

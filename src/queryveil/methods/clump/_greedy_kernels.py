@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from queryveil.data import Floats, Int8s, Int32s, Int64s
-from queryveil.data.rows import Rows
+from queryveil.data.rows import Rows, group
 from queryveil.kernels import njit
 
 
@@ -28,13 +28,7 @@ class Closures(NamedTuple):
 def close_upwards(transactions: Rows[np.int32], parent: Int32s) -> Closures:
     """Return the closure of every transaction."""
     row_ptr, items = transactions
-    ptr, rows_of, node_ptr = _rows_by_node(row_ptr, items, parent)
-    nodes = np.empty(ptr[-1], np.int32)
-    fill = ptr[:-1].copy()
-    for node in range(len(parent) - 1, -1, -1):
-        for row in rows_of[node_ptr[node] : node_ptr[node + 1]]:
-            nodes[fill[row]] = node
-            fill[row] += 1
+    ptr, nodes = _with_ancestors(row_ptr, items, parent)
     own = np.zeros(len(nodes), np.int32)
     under = np.empty(len(nodes), np.int32)
     place = np.empty(len(parent), np.int64)
@@ -51,35 +45,31 @@ def close_upwards(transactions: Rows[np.int32], parent: Int32s) -> Closures:
 
 
 @njit(cache=True, nogil=True)
-def _rows_by_node(row_ptr: Int64s, items: Int32s, parent: Int32s) -> tuple[Int64s, Int32s, Int64s]:
-    """Return where each closure starts, and the rows of each node, as compressed rows: sorting without comparing."""
-    n_rows = len(row_ptr) - 1
-    ptr = np.zeros(n_rows + 1, np.int64)
-    node_ptr = np.zeros(len(parent) + 1, np.int64)
-    rows_of = np.empty(0, np.int32)
-    fill = node_ptr
-    for counting in (True, False):
-        seen_by = np.full(len(parent), -1, np.int64)
-        for row in range(n_rows):
-            for item in items[row_ptr[row] : row_ptr[row + 1]]:
-                node = item
-                while node >= 0 and seen_by[node] != row:
-                    seen_by[node] = row
-                    if counting:
-                        ptr[row + 1] += 1
-                        node_ptr[node + 1] += 1
-                    else:
-                        rows_of[fill[node]] = row
-                        fill[node] += 1
-                    node = parent[node]
-        if counting:
-            for row in range(n_rows):
-                ptr[row + 1] += ptr[row]
-            for node in range(len(parent)):
-                node_ptr[node + 1] += node_ptr[node]
-            rows_of = np.empty(ptr[-1], np.int32)
-            fill = node_ptr[:-1].copy()
-    return ptr, rows_of, node_ptr
+def _with_ancestors(row_ptr: Int64s, items: Int32s, parent: Int32s) -> Rows[np.int32]:
+    """Return the distinct items of each row and what is above them, in falling order."""
+    depth = np.ones(len(parent), np.int64)
+    for node in range(1, len(parent)):
+        depth[node] += depth[parent[node]]
+    n, n_most = 0, 0
+    for item in items:
+        n_most += depth[item]
+    found, row_of = np.empty(n_most, np.int32), np.empty(n_most, np.int32)
+    ptr, seen_by = np.zeros(len(row_ptr), np.int64), np.full(len(parent), -1, np.int64)
+    for row in range(len(ptr) - 1):
+        for item in items[row_ptr[row] : row_ptr[row + 1]]:
+            node = item
+            while node >= 0 and seen_by[node] != row:
+                seen_by[node], found[n], row_of[n] = row, node, row
+                n += 1
+                node = parent[node]
+        ptr[row + 1] = n
+    # Nodes come in rising order and fill their rows from the end: sorted without comparing.
+    nodes, end = np.empty(n, np.int32), ptr[1:].copy()
+    for place in group(found[:n], len(parent)).values:
+        row = row_of[place]
+        end[row] -= 1
+        nodes[end[row]] = found[place]
+    return Rows(ptr, nodes)
 
 
 @njit(cache=True, nogil=True)
@@ -142,10 +132,7 @@ def lcg_rows(sets: Rows[np.int64], closures: Closures, parent: Int32s, loss: Flo
     """Return the items of the LCG of each set of transactions, joined in their order."""
     member_ptr, members = sets
     ptr, nodes, own, _ = closures
-    n_sets = len(member_ptr) - 1
-    longest = 0
-    for row in range(len(ptr) - 1):
-        longest = max(longest, ptr[row + 1] - ptr[row])
+    n_sets, longest = len(member_ptr) - 1, np.diff(ptr).max()
     work = np.zeros((2, len(parent)), np.int64)
     needed = np.zeros(len(parent), np.int8)
     now, now_own = np.empty(2 * longest, np.int32), np.empty(2 * longest, np.int32)
@@ -190,9 +177,7 @@ def assign_in_order(
     n_rows, n_clusters = len(order), len(order) // k
     cluster_of = np.full(n_rows, -1, np.int32)
     turn = np.zeros(n_rows, np.int64)
-    longest = 0
-    for row in range(n_rows):
-        longest = max(longest, ptr[row + 1] - ptr[row])
+    longest = np.diff(ptr).max()
     work = np.zeros((2, len(parent)), np.int64)
     needed = np.zeros(len(parent), np.int8)
     new, new_own = np.empty(2 * longest, np.int32), np.empty(2 * longest, np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,8 +29,76 @@ _OF_PEOPLE = "a transaction is a query: those of a cluster are of k people or mo
 _SEEDED = "made with a seed: whoever knows it can undo the shuffling of rows"
 
 
+class _Transactional:
+    """What Clump and Partition share: the promise, and the way from bags over clusters to a release."""
+
+    __slots__ = ()
+
+    k: int
+    unit: Unit
+    taxonomy: Taxonomy | None
+    seed: int | None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.promise  # noqa: B018 - it checks k
+
+    @property
+    def promise(self) -> TransactionAnonymity:
+        """What a release will promise."""
+        return TransactionAnonymity(k=self.k)
+
+    def anonymize(self, data: QueryLog | Transactions) -> Release:
+        """Return a release of the transactions that keeps the promise."""
+        taxonomy = self.taxonomy or Taxonomy.wordnet()
+        rng = generator(self.seed)
+        # Partition releases sets, and has no such setting.
+        distinct = self.distinct if isinstance(self, Clump) else True
+        bags = bags_of(data, taxonomy, unit=self.unit, distinct=distinct)
+        is_by_query = self.unit is Unit.QUERY and isinstance(data, QueryLog)
+        layers = bags.layers(rng) if is_by_query else [np.arange(bags.nodes.n_rows)]
+        # Privacy: k queries of one person hide nobody, so what is left of those who asked most does not leave.
+        if is_by_query and layers and len(layers[0]) < self.k:
+            raise BadParameter("k", self.k, allowed=f"at most the number of people, {len(layers[0])}")
+        kept = [layer for number, layer in enumerate(layers) if number == 0 or len(layer) >= self.k]
+        nodes = bags.nodes.take(np.concatenate(kept)) if is_by_query and kept else bags.nodes
+        clustering = _joined([self._cluster(bags.nodes.take(layer), taxonomy, rng) for layer in kept if len(layer)])
+        n_others = len(bags.nodes.values) - len(nodes.values)
+        spent = cost(clustering, nodes, loss=taxonomy.loss, level=taxonomy.level, n_others=n_others)
+        frame = _rows(clustering, taxonomy, rng)
+        n_too_few = bags.nodes.n_rows - frame.height
+        n_suppressed = len(bags.nodes.values) - int(frame["items"].list.len().sum())
+        manifest = Manifest(
+            method="clump" if isinstance(self, Clump) else "partition",
+            promise=self.promise,
+            parameters=parameters_of(self, taxonomy=taxonomy.source),
+            counts=Counts(
+                n_rows_before=data.n_rows,
+                n_rows_after=frame.height,
+                n_users_before=data.n_users if isinstance(data, QueryLog) else data.n_transactions,
+                n_users_after=len(kept[0]) if kept else 0,
+            ),
+            removed=bags.removed
+            | ({"transactions_of_too_few_people": n_too_few} if is_by_query else {})
+            | {"items_suppressed": n_suppressed},
+            measures={
+                "ggd": round(spent.distortion, 2),
+                "ncp": round(spent.ncp, 6),
+                "average_length": round(spent.average_length, 3),
+                "average_level": round(spent.average_level, 3),
+            },
+            columns=nothing_kept(data),
+            warnings=(*((_OF_PEOPLE,) if is_by_query else ()), *(() if self.seed is None else (_SEEDED,))),
+        )
+        made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)
+        return Release(data=made, manifest=manifest)
+
+    def _cluster(self, items: Rows[np.int32], taxonomy: Taxonomy, rng: np.random.Generator, /) -> Clustering:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Clump(ClumpSettings):
+class Clump(_Transactional, ClumpSettings):
     """Put similar transactions together and release what all of a cluster have in common.
 
     Promise: every released transaction is identical, as a bag of items, to at least k-1 others. Where a transaction is
@@ -52,28 +120,14 @@ class Clump(ClumpSettings):
     [['beef', 'fruit'], ['beef', 'fruit']]
     """
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-        TransactionAnonymity(k=self.k)
-
-    @property
-    def promise(self) -> TransactionAnonymity:
-        """What a release will promise."""
-        return TransactionAnonymity(k=self.k)
-
-    def anonymize(self, data: QueryLog | Transactions) -> Release:
-        """Return a release of the transactions that keeps the promise."""
-        return _release(self, data, name="clump", distinct=self.distinct, cluster=self._cluster)
-
     def _cluster(self, items: Rows[np.int32], taxonomy: Taxonomy, rng: np.random.Generator) -> Clustering:
-        paper = Algorithm(r=self.r, lcg="paper", rule="least", refine=False)
-        algorithm = paper if self.paper else Algorithm(r=self.r)
+        algorithm = Algorithm(r=self.r, carry=not self.paper, by_rise=not self.paper, refine=not self.paper)
         found = clump(items, taxonomy.parent, taxonomy.loss, k=self.k, algorithm=algorithm, rng=rng)
         return replace(found, released=without_duplicates(found.released)) if self.dedupe else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Partition(PartitionSettings):
+class Partition(_Transactional, PartitionSettings):
     """Start with everything as the root of the taxonomy and say more while k transactions still agree.
 
     Promise: every released transaction is identical, as a set of items, to at least k-1 others. Where a transaction is
@@ -90,19 +144,6 @@ class Partition(PartitionSettings):
     >>> Partition(k=2, taxonomy=food).anonymize(bags).transactions.n_transactions
     2
     """
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        TransactionAnonymity(k=self.k)
-
-    @property
-    def promise(self) -> TransactionAnonymity:
-        """What a release will promise."""
-        return TransactionAnonymity(k=self.k)
-
-    def anonymize(self, data: QueryLog | Transactions) -> Release:
-        """Return a release of the transactions that keeps the promise."""
-        return _release(self, data, name="partition", distinct=True, cluster=self._cluster)
 
     def _cluster(self, items: Rows[np.int32], taxonomy: Taxonomy, _rng: np.random.Generator) -> Clustering:
         return partition(items, taxonomy.parent, taxonomy.loss, k=self.k)
@@ -179,58 +220,6 @@ def _check_known(nodes: Int32s, owner: Int32s) -> None:
             int(owner[unknown[0]]) + 1,
             reason=f"an item is outside the taxonomy ({len(unknown)} such in all); add them to it, or leave them out",
         )
-
-
-def _release(
-    method: Clump | Partition,
-    data: QueryLog | Transactions,
-    *,
-    name: str,
-    distinct: bool,
-    cluster: Callable[[Rows[np.int32], Taxonomy, np.random.Generator], Clustering],
-) -> Release:
-    """Cluster the bags of the data, and return the clusters as transactions in a new order, with what they cost."""
-    taxonomy = method.taxonomy or Taxonomy.wordnet()
-    rng = generator(method.seed)
-    bags = bags_of(data, taxonomy, unit=method.unit, distinct=distinct)
-    is_by_query = method.unit is Unit.QUERY and isinstance(data, QueryLog)
-    layers = bags.layers(rng) if is_by_query else [np.arange(bags.nodes.n_rows)]
-    # Privacy: k queries of one person hide nobody, so what is left of those who asked most does not leave.
-    if is_by_query and layers and len(layers[0]) < method.k:
-        raise BadParameter("k", method.k, allowed=f"at most the number of people, {len(layers[0])}")
-    kept = [layer for number, layer in enumerate(layers) if number == 0 or len(layer) >= method.k]
-    nodes = bags.nodes.take(np.concatenate(kept)) if is_by_query and kept else bags.nodes
-    clustering = _joined([cluster(bags.nodes.take(layer), taxonomy, rng) for layer in kept if len(layer)])
-    n_others = len(bags.nodes.values) - len(nodes.values)
-    spent = cost(clustering, nodes, loss=taxonomy.loss, level=taxonomy.level, n_others=n_others)
-    frame = _rows(clustering, taxonomy, rng)
-    n_released = int(frame["items"].list.len().sum())
-    n_users = data.n_users if isinstance(data, QueryLog) else data.n_transactions
-    n_too_few = bags.nodes.n_rows - frame.height
-    manifest = Manifest(
-        method=name,
-        promise=method.promise,
-        parameters=parameters_of(method, taxonomy=taxonomy.source),
-        counts=Counts(
-            n_rows_before=data.n_rows,
-            n_rows_after=frame.height,
-            n_users_before=n_users,
-            n_users_after=len(kept[0]) if kept else 0,
-        ),
-        removed=bags.removed
-        | ({"transactions_of_too_few_people": n_too_few} if is_by_query else {})
-        | {"items_suppressed": len(bags.nodes.values) - n_released},
-        measures={
-            "ggd": round(spent.distortion, 2),
-            "ncp": round(spent.ncp, 6),
-            "average_length": round(spent.average_length, 3),
-            "average_level": round(spent.average_level, 3),
-        },
-        columns=nothing_kept(data),
-        warnings=(*((_OF_PEOPLE,) if is_by_query else ()), *(() if method.seed is None else (_SEEDED,))),
-    )
-    made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)
-    return Release(data=made, manifest=manifest)
 
 
 def _joined(parts: list[Clustering]) -> Clustering:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from queryveil.data import Floats, Int64s
 from queryveil.errors import BadParameter
@@ -157,19 +157,6 @@ _WIDEST = 2e5
 What = Literal["queries", "clicks"]
 
 
-class _Budget(NamedTuple):
-    """What one part of a release may spend on a person with `max_items` counts of `what`."""
-
-    epsilon: float
-    delta: float
-    max_items: int
-    what: What
-
-    def noise(self, mechanism: Any, scale: float, threshold: int, **others: Any) -> Noise:
-        """Return noise that spends this budget."""
-        return Noise(mechanism=mechanism, scale=scale, threshold=threshold, **self._asdict(), **others)
-
-
 @lru_cache(maxsize=256)
 def plan_for(
     *, mechanism: str = Mechanism.AUTO, epsilon: float, delta: float, max_items: int, what: What = "queries"
@@ -189,44 +176,45 @@ def plan_for(
     if delta < LEAST_DELTA:
         raise BadParameter("delta", delta, allowed=f"{LEAST_DELTA} or more in each part of a release")
     chosen: Mechanism = settings_of(DpSettings)["mechanism"].check(mechanism)
-    budget = _Budget(epsilon, delta, max_items, what)
-    is_too_wide = _rough_scale(budget) * sqrt(max_items) > _WIDEST
+    scale = _scale(epsilon, max_items)
+    laplace = Noise(
+        what=what, mechanism="laplace", max_items=max_items, scale=scale, threshold=1, epsilon=epsilon, delta=delta
+    )
+    is_too_wide = _rough_scale(laplace) * sqrt(max_items) > _WIDEST
     match chosen:
         case Mechanism.AUTO:
             # Laplace noise is never better than truncated geometric, and zealous never better than Laplace.
-            plans = [_truncated_geometric(budget)] if is_too_wide else [_truncated_geometric(budget), _gaussian(budget)]
-            return min(plans, key=half_count)
+            truncated = _truncated_geometric(laplace)
+            return truncated if is_too_wide else min(truncated, _gaussian(laplace), key=half_count)
         case Mechanism.TRUNCATED_GEOMETRIC:
-            return _truncated_geometric(budget)
+            return _truncated_geometric(laplace)
         case Mechanism.GAUSSIAN:
             if is_too_wide:
                 raise BadParameter("epsilon", epsilon, allowed="larger for gaussian noise on so many counts")
-            return _gaussian(budget)
+            return _gaussian(laplace)
         case Mechanism.LAPLACE:
-            scale = _scale(epsilon, max_items)
-            return budget.noise("laplace", scale, 1 + _distance(scale, _share(scale, budget)))
+            return replace(laplace, threshold=1 + _distance(laplace))
         case Mechanism.ZEALOUS:
-            return _zealous(budget)
+            return _zealous(laplace)
 
 
-def _zealous(budget: _Budget) -> Noise:
+def _zealous(laplace: Noise) -> Noise:
     """Götz et al.: counts below a first threshold never leave, the others get noise and a second threshold."""
     # Paper: noise of 2m/epsilon, and the first threshold that makes the second smallest.
     # Differs: the paper's second threshold has the number of users in it, which is itself a secret here; ours is
     # accounted for as that of the other kinds of noise.
-    scale = _scale(budget.epsilon, 2 * budget.max_items)
-    least = ceil(scale)
-    return budget.noise("zealous", scale, least + _distance(scale, _share(scale, budget)), least=least)
+    scale = _scale(laplace.epsilon, 2 * laplace.max_items)
+    plan = replace(laplace, mechanism="zealous", scale=scale, least=ceil(scale))
+    return replace(plan, threshold=plan.least + _distance(plan))
 
 
-def _truncated_geometric(budget: _Budget) -> Noise:
+def _truncated_geometric(laplace: Noise) -> Noise:
     """Desfontaines et al.'s optimal selection, made by noise, so that the noisy count may leave at no extra cost.
 
     Laplace noise, pushed up by one with a chance that brings the chance of the top value to what delta allows.
     """
     # Paper: epsilon' = epsilon/L0, delta' = 1-(1-delta)^(1/L0).
-    scale = _scale(budget.epsilon, budget.max_items)
-    share = _share(scale, budget)
+    scale, share = laplace.scale, _share(laplace)
     a = exp(-1 / scale)
     top = max(1, floor(scale * log((-expm1(-1 / scale) / share + a) / (1 + a))) - 1)
     while top_chance(scale, top, 0.0) > share:
@@ -235,20 +223,20 @@ def _truncated_geometric(budget: _Budget) -> Noise:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if top_chance(scale, top, middle / SHIFTS) <= share else (low, middle)
-    return budget.noise("truncated-geometric", scale, top + 1, top=top, shift=low)
+    return replace(laplace, mechanism="truncated-geometric", threshold=top + 1, top=top, shift=low)
 
 
-def _gaussian(budget: _Budget) -> Noise:
-    epsilon, delta, max_items, _ = budget
+def _gaussian(laplace: Noise) -> Noise:
+    epsilon, delta, max_items = laplace.epsilon, laplace.delta, laplace.max_items
     careful = delta * _CARE
-    low, high = 0.05, 2 * _rough_scale(budget) + 1
+    low, high = 0.05, 2 * _rough_scale(laplace) + 1
     while high - low > max(0.25 / _DIGITS, high * 1e-7):
         middle = (low + high) / 2
         fits = gaussian_divergence(middle, delta=delta)(max_items, epsilon) <= careful
         low, high = (low, middle) if fits else (middle, high)
     scale = ceil(high * _DIGITS) / _DIGITS
     divergence = gaussian_divergence(scale, delta=delta)
-    plan = budget.noise("gaussian", scale, 2)
+    plan = replace(laplace, mechanism="gaussian", scale=scale)
     # If all of a person's counts appear, nothing but the threshold protects; other mixtures are judged below.
     share = -expm1(log1p(-careful) / max_items)
     distances = np.arange(1, ceil(scale * sqrt(2 * (40 - log(share)))) + 3)
@@ -259,13 +247,12 @@ def _gaussian(budget: _Budget) -> Noise:
         for distance, appears in zip(distances[first:].tolist(), chances[first:].tolist(), strict=True)
         if keeps(divergence, appears=appears, max_items=max_items, epsilon=epsilon, delta=careful)
     )
-    return msgspec.structs.replace(plan, threshold=distance + 1)
+    return replace(plan, threshold=distance + 1)
 
 
-def _rough_scale(budget: _Budget) -> float:
+def _rough_scale(noise: Noise) -> float:
     """Return a scale that is always enough for Gaussian noise, for where to look."""
-    epsilon, delta, max_items, _ = budget
-    return sqrt(max_items) * (sqrt(2 * log(2 / delta)) + sqrt(2 * epsilon)) / epsilon
+    return sqrt(noise.max_items) * (sqrt(2 * log(2 / noise.delta)) + sqrt(2 * noise.epsilon)) / noise.epsilon
 
 
 def _scale(epsilon: float, max_items: int) -> float:
@@ -276,17 +263,18 @@ def _scale(epsilon: float, max_items: int) -> float:
     return scale
 
 
-def _share(scale: float, budget: _Budget) -> float:
+def _share(noise: Noise) -> float:
     """Return how much of delta one count may spend.
 
     A count that appears must not give away more by staying out than one that grows does, 1/scale; this matters only
     where delta is not far below epsilon.
     """
-    return min(-expm1(log1p(-budget.delta) / budget.max_items), -expm1(-1 / scale)) * _CARE
+    return min(-expm1(log1p(-noise.delta) / noise.max_items), -expm1(-1 / noise.scale)) * _CARE
 
 
-def _distance(scale: float, share: float) -> int:
-    """Return the smallest number, 1 or more, that Laplace noise reaches with no more than this chance."""
+def _distance(noise: Noise) -> int:
+    """Return the smallest number, 1 or more, that Laplace noise reaches with no more than its share of delta."""
+    scale, share = noise.scale, _share(noise)
     distance = max(1, floor(-scale * log(share * (1 + exp(-1 / scale)))) - 1)
     while laplace_tail(np.array([distance]), scale)[0] > share:
         distance += 1

@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Callable
 from importlib.util import find_spec
 from math import expm1
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def draw(noise: Noise, n: int, *, rng: np.random.Generator | None) -> Int64s:
     return out
 
 
-def _opendp() -> Any:
+def _opendp_source(noise: Noise) -> Source:
     try:
         import opendp.prelude as opendp  # noqa: PLC0415
     except ImportError:
@@ -70,11 +69,6 @@ def _opendp() -> Any:
             raise MissingExtra("differential privacy", extra="dp") from None
         raise
     opendp.enable_features("contrib")
-    return opendp
-
-
-def _opendp_source(noise: Noise) -> Source:
-    opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T="i64"))
     # Differs: only noise is taken from OpenDP. Its map-domain thresholds count P(Z >= threshold) where a count of 1
     # leaves with P(Z >= threshold - 1), so on whole numbers they spend more delta than they say.

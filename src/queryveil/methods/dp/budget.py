@@ -101,8 +101,7 @@ def spend(path: str | Path, promise: DifferentialPrivacy, *, release: str, total
     check_budget(path, promise, total=total)
     with _opened(Path(path), writable=True) as handle:
         there = _read(handle, name=name)
-        ledger = _agreed(there, total, name=name)
-        _check(ledger, promise, name=name)
+        ledger = _able_to_pay(there, total, promise, name=name)
         spending = Spending(epsilon=promise.epsilon, delta=promise.delta, date=datetime.now(UTC).date(), release=folder)
         lines = [spending] if there else [ledger.total, spending]
         _append(handle, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), name=name)
@@ -119,22 +118,18 @@ def check_budget(path: str | Path, promise: DifferentialPrivacy, *, total: Total
             there = _read(handle, name=str(path))
     elif not Path(path).absolute().parent.is_dir():
         raise BadFile(str(path), "there is no such folder to begin a ledger in")
-    _check(_agreed(there, total, name=str(path)), promise, name=str(path))
+    _able_to_pay(there, total, promise, name=str(path))
 
 
-def _agreed(ledger: Ledger | None, total: Total | None, *, name: str) -> Ledger:
-    """Return the ledger that is there, or a new one."""
+def _able_to_pay(ledger: Ledger | None, total: Total | None, promise: DifferentialPrivacy, *, name: str) -> Ledger:
+    """Return the ledger that is there, or a new one; raise if it cannot pay for the promise."""
     if ledger is None:
         if total is None:
             raise BadFile(name, "there is no such ledger; begin one with --total-epsilon and --total-delta")
-        return Ledger(total=total)
+        ledger = Ledger(total=total)
     if total is not None and total != ledger.total:
         others = f"{ledger.total.total_epsilon:g} and {ledger.total.total_delta:g}"
         raise BadFile(name, f"the ledger was begun with other totals, {others}; leave them out, or name another file")
-    return ledger
-
-
-def _check(ledger: Ledger, promise: DifferentialPrivacy, *, name: str) -> None:
     wanted = (
         ("epsilon", _exact(promise.epsilon), ledger.remaining_epsilon),
         ("delta", _exact(promise.delta), ledger.remaining_delta),
@@ -146,6 +141,7 @@ def _check(ledger: Ledger, promise: DifferentialPrivacy, *, name: str) -> None:
     ]
     if lacking:
         raise OverBudget(name, ", and ".join(lacking))
+    return ledger
 
 
 def _exact(value: float) -> Decimal:
@@ -219,9 +215,8 @@ def _read(handle: int, *, name: str) -> Ledger | None:
     if not text:
         return None
     if not text.endswith(b"\n"):
-        raise BadFile(
-            name, "the last line of the ledger is cut off; mend it by hand, and count it as spent if in doubt"
-        )
+        cut_off = "the last line of the ledger is cut off; mend it by hand, and count it as spent if in doubt"
+        raise BadFile(name, cut_off)
     first, *others = text.splitlines()
     return Ledger(
         total=_line(first, Total, number=1, name=name),

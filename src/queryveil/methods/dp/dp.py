@@ -62,10 +62,9 @@ class Dp(DpSettings):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        DifferentialPrivacy(epsilon=self.epsilon, delta=self.delta)
         check_seed(self.seed)
         # A part of the budget may be too small for any noise; better said now than after reading a log.
-        _ = self.noise
+        _ = self.promise, self.noise
 
     @property
     def promise(self) -> DifferentialPrivacy:
@@ -89,45 +88,35 @@ class Dp(DpSettings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of queries with counts that keeps the promise."""
         self.check(log)
-        plans, rng = self.noise, generator(self.seed)
+        rng = generator(self.seed)
         people = _people(log, bot_threshold=self.bot_threshold)
         progress.step("reading queries")
         owners, _ = encode(people["user"])
         queries, texts = _queries(people["query"])
-        counts, is_out = self._rounds(collect(owners, queries), plans, n_items=len(texts), rng=rng)
+        counts, is_out = self._rounds("queries", collect(owners, queries), n_items=len(texts), rng=rng)
         frame = by_count(pl.DataFrame({"query": texts.filter(is_out), "count": counts[is_out]}, schema=TALLIES_SCHEMA))
         clicks = None
         if self.clicks:
             progress.step("reading clicks")
             items, pairs = _clicked(people["url"], queries, texts, is_out)
-            n_clicks, is_clicked = self._rounds(
-                collect(owners, items), plans, n_items=pairs.height, rng=rng, clicks=True
-            )
-            clicks = by_count(
-                pairs.filter(is_clicked).with_columns(count=n_clicks[is_clicked]).cast(pl.Schema(CLICKS_SCHEMA))
-            )
+            n_clicks, is_clicked = self._rounds("clicks", collect(owners, items), n_items=pairs.height, rng=rng)
+            pairs = pairs.filter(is_clicked).with_columns(count=n_clicks[is_clicked])
+            clicks = by_count(pairs.cast(pl.Schema(CLICKS_SCHEMA)))
         # Privacy: the layout of the log names its columns.
         data = Tallies(frame=frame, clicks=clicks, layout=tallies_layout(log.layout))
         return Release(data=data, manifest=self.manifest(data))
 
     def _rounds(
-        self,
-        contributions: Contributions,
-        plans: tuple[Noise, ...],
-        *,
-        n_items: int,
-        rng: np.random.Generator,
-        clicks: bool = False,
+        self, what: str, contributions: Contributions, *, n_items: int, rng: np.random.Generator
     ) -> tuple[Int64s, Bools]:
         """Return the noisy counts of the items, and which of them leave."""
         noisy, is_out = np.zeros(n_items, np.int64), np.zeros(n_items, np.bool_)
-        for plan in plans:
-            if (plan.what == "clicks") != clicks:
+        for plan in self.noise:
+            if plan.what != what:
                 continue
             # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
-            counts = contributions.without(is_out).counts(
-                n_items=n_items, most=plan.max_items, choose=self.choose, rng=rng
-            )
+            left = contributions.without(is_out)
+            counts = left.counts(n_items=n_items, most=plan.max_items, choose=self.choose, rng=rng)
             there = np.flatnonzero(counts >= plan.least)
             with_noise = counts[there] + draw(plan, len(there), rng=None if self.seed is None else rng)
             leaves = with_noise >= plan.threshold
@@ -154,12 +143,8 @@ class Dp(DpSettings):
 
     def _warnings(self) -> tuple[str, ...]:
         # Privacy: of the settings alone; what the log would have to say is none of the manifest's business.
-        warned = (
-            (self.seed is not None, SEEDED_NOISE),
-            (self.epsilon > 10, _MUCH_EPSILON),
-            (self.delta > 1e-3, _MUCH_DELTA),
-        )
-        return tuple(warning for applies, warning in warned if applies)
+        warned = {SEEDED_NOISE: self.seed is not None, _MUCH_EPSILON: self.epsilon > 10, _MUCH_DELTA: self.delta > 1e-3}
+        return tuple(warning for warning, applies in warned.items() if applies)
 
 
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
@@ -270,15 +255,7 @@ def collect(owners: Int32s, items: Int32s) -> Contributions:
     ([[2], [0, 2]], [1, 1, 2])
     """
     there = items >= 0
-    pairs: UInt64s = owners[there].astype(np.uint64)
-    pairs <<= np.uint64(32)
-    pairs |= items[there].astype(np.uint64)
-    pairs.sort()
-    is_first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.zeros(0, np.bool_)
-    starts = np.flatnonzero(is_first)
-    times = np.diff(np.append(starts, len(pairs))).astype(np.int32)
-    pairs = pairs[is_first]
-    owner = (pairs >> np.uint64(32)).astype(np.int64)
-    n_owners = int(owner[-1]) + 1 if len(owner) else 0
-    item = (pairs & np.uint64(0xFFFFFFFF)).astype(np.int32)
-    return Contributions(items=Rows.from_entries(owner, item, n_rows=n_owners), times=times)
+    pairs, times = np.unique(owners[there].astype(np.int64) << 32 | items[there], return_counts=True)
+    n_owners = int(owners.max(initial=-1)) + 1
+    own = Rows.from_entries(pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32), n_rows=n_owners)
+    return Contributions(items=own, times=times.astype(np.int32))

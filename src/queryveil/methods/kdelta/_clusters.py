@@ -14,6 +14,7 @@ import numpy as np
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, group, order_of, pointers
 from queryveil.kernels import njit
+from queryveil.methods.kdelta._objects import hold
 
 _EPSILON = 1e-12
 """1 - 1/3 and its like are not exact: without a margin a distance of exactly delta could be above it."""
@@ -23,12 +24,14 @@ _SCALE = 2**31
 class Sets(NamedTuple):
     """Sets of URLs that get together only if they have the same `within` and share `similarity` (above 0, Jaccard).
 
-    No set is empty. The URLs of each stand by falling rarity; `url_sets` are the sets with each URL by rising size.
+    No set is empty. The URLs of each stand by falling rarity; `url_sets` are the sets with each URL by rising size,
+    and `sizes` their sizes.
     """
 
     urls: Rows[np.int32]
     within: Int32s
     url_sets: Rows[np.int32]
+    sizes: Int64s
     similarity: float
 
 
@@ -79,15 +82,15 @@ def _near(
     Two sets of sizes a and b are near only if they share s / (1 + s) * (a + b) URLs, so one of the few rarest of the
     seed is among them: common URLs, whose lists are long, are looked up for the small sets alone.
     """
-    (ptr, urls), within, (post_ptr, posts), similarity = sets
+    (ptr, urls), within, (post_ptr, posts), sizes, similarity = sets
     n_found = 0
     size = ptr[seed + 1] - ptr[seed]
     for i in range(size):
         url = urls[ptr[seed] + i]
         place = post_ptr[url]
         while place < post_ptr[url + 1]:
-            other_size = ptr[posts[place] + 1] - ptr[posts[place]]
-            end = _last_of_size(other_size, place, post_ptr[url + 1], ptr, posts)
+            other_size = sizes[place]
+            end = place + np.searchsorted(sizes[place : post_ptr[url + 1]], other_size, side="right")
             needed = max(1, math.ceil(similarity / (1 + similarity) * (size + other_size) - 1e-9))
             if needed > size:
                 break
@@ -107,18 +110,6 @@ def _near(
                         n_found += 1
             place = end
     return n_found
-
-
-@njit(cache=True, nogil=True)
-def _last_of_size(size: int, first: int, last: int, ptr: Int64s, posts: Int32s) -> int:
-    """Return the place behind the last set of this size, by halving."""
-    while first < last:
-        middle = (first + last) // 2
-        if ptr[posts[middle] + 1] - ptr[posts[middle]] <= size:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @njit(cache=True, nogil=True)
@@ -175,14 +166,12 @@ def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Rows[np.int32]]:
     """Return the queries with a click, and the URLs of each; URLs get numbers by falling rarity."""
     is_click = url >= 0
     n_urls = int(url.max(initial=-1)) + 1
-    edges = np.unique(query[is_click].astype(np.int64) * max(1, n_urls) + url[is_click])
-    queries, urls = edges // max(1, n_urls), edges % max(1, n_urls)
-    number = np.empty(n_urls, np.int32)
-    number[np.argsort(np.bincount(urls, minlength=n_urls), kind="stable")] = np.arange(n_urls)
-    urls = number[urls]
-    order = np.lexsort((urls, queries))
-    clicked, first = np.unique(queries, return_index=True)
-    return clicked, Rows(np.append(first, len(edges)).astype(np.int64), urls[order])
+    found = hold(query[is_click], url[is_click], n_owners=0, n_cells=n_urls)
+    number = np.argsort(np.argsort(np.bincount(found.cells, minlength=n_urls), kind="stable")).astype(np.int32)
+    urls = number[found.cells]
+    by_number = Rows(found.owner_cells.ptr, urls[np.lexsort((urls, found.entry_owner))])
+    clicked = np.flatnonzero(by_number.lengths)
+    return clicked, by_number.take(clicked)
 
 
 def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
@@ -201,8 +190,9 @@ def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
 def _cluster_sets(urls: Rows[np.int32], *, within: Int32s, n_rows: Int64s, similarity: float) -> Int32s:
     owner = urls.row_of_entry.astype(np.int32)
     posts = owner[np.lexsort((owner, urls.lengths[owner], urls.values))]
-    order = np.argsort(-n_rows, kind="stable")
-    return grow_clusters(Sets(urls, within, Rows(pointers(np.bincount(urls.values)), posts), similarity), order)
+    url_sets = Rows(pointers(np.bincount(urls.values)), posts)
+    sets = Sets(urls, within, url_sets, sizes=urls.lengths[posts], similarity=similarity)
+    return grow_clusters(sets, np.argsort(-n_rows, kind="stable"))
 
 
 _MAX_ROUNDS = 20
@@ -256,11 +246,9 @@ class Repair:
 def _outside_the_largest_part(cell: Int32s, part: Int64s) -> Bools:
     width = int(part.max()) + 1
     pairs, pair_of, n_rows = np.unique(cell.astype(np.int64) * width + part, return_inverse=True, return_counts=True)
-    by_size = np.lexsort((np.arange(len(pairs)), -n_rows, pairs // width))
-    of_cell = pairs[by_size] // width
-    wins = np.zeros(len(pairs), np.bool_)
-    wins[by_size[np.flatnonzero(np.diff(of_cell, prepend=-1))]] = True
-    return ~wins[pair_of]
+    by_size = np.lexsort((-n_rows, pairs // width))
+    _, first = np.unique(pairs[by_size] // width, return_index=True)
+    return ~np.isin(pair_of, by_size[first])
 
 
 def _others_of_the_cell(query: Int32s, cell: Int32s, lost: Bools, rng: np.random.Generator) -> Int32s:
@@ -268,6 +256,4 @@ def _others_of_the_cell(query: Int32s, cell: Int32s, lost: Bools, rng: np.random
     stay = np.flatnonzero(~lost)
     ptr, places = group(cell[stay], int(cell.max(initial=-1)) + 1)
     needy = cell[lost]
-    if not len(needy):
-        return query[:0]
     return query[stay[places[rng.integers(ptr[needy], ptr[needy + 1])]]]

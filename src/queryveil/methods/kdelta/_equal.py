@@ -14,8 +14,9 @@ from queryveil.data.rows import Rows, group, pointers
 from queryveil.errors import TooFewUsers
 from queryveil.methods.kdelta import _groups, _shared_kernels
 from queryveil.methods.kdelta._clusters import Repair
-from queryveil.methods.kdelta._groups import Grouping, edits_between, entries_in, matching
-from queryveil.methods.kdelta._objects import Centroids, Holdings, Objects, cells_of, hold
+from queryveil.methods.kdelta._groups import Edits, Grouping, edits_between, entries_in, matching
+from queryveil.methods.kdelta._objects import Holdings, Objects, cells_of, hold
+from queryveil.methods.settings import KdeltaSettings
 
 
 class ReleasedRows(NamedTuple):
@@ -26,13 +27,16 @@ class ReleasedRows(NamedTuple):
     time_source: Int64s
 
 
+def _shuffled(user: Int32s, cell: Int32s, have: Holdings, *, rng: np.random.Generator) -> Rows[np.int64]:
+    """Return the rows that each user has in each cell, in random order."""
+    return Rows(pointers(have.counts), np.lexsort((rng.random(len(user)), cell, user)))
+
+
 def kept_rows(user: Int32s, cell: Int32s, have: Holdings, want: Holdings, *, rng: np.random.Generator) -> Bools:
     """Return which rows stay: in each cell as many of a user's as wanted, drawn equiprobably."""
-    order = np.lexsort((rng.random(len(user)), cell, user))
-    first = np.cumsum(have.counts) - have.counts
-    place = np.arange(len(user)) - np.repeat(first, have.counts)
+    rows = _shuffled(user, cell, have, rng=rng)
     stays = np.empty(len(user), np.bool_)
-    stays[order] = place < np.repeat(matching(have, want), have.counts)
+    stays[rows.values] = rows.place_in_row < np.repeat(matching(have, want), have.counts)
     return stays
 
 
@@ -48,29 +52,24 @@ def added_rows(
     """
     lack = np.maximum(0, want.counts - matching(want, have))
     entry = np.flatnonzero(lack)
-    needy, needed, n = want.entry_user[entry], want.cells[entry], lack[entry]
+    needy, needed, n = want.entry_owner[entry], want.cells[entry], lack[entry]
     # Differs: the paper draws each row by itself. Then nothing is repeated as people repeat themselves, and real rows
     # are told by that.
     # Differs: it may also mean distinct queries. Drawn by rows, a query is added as often as it was asked; otherwise
     # the frequent ones would lose their rank.
     giver = _givers(have, needed, n, rng=rng)
     own = entries_in(have, needy, needed)
-    giver = np.where(own >= 0, own, giver)
-    new = Rows(pointers(n), np.repeat(giver, n))
-    order = np.lexsort((rng.random(len(user)), cell, user))
-    first = np.cumsum(have.counts) - have.counts
-    user_ptr, of_user = group(user, have.n_users)
-    new_user = np.repeat(needy, n).astype(np.int32)
-    source = order[first[new.values] + new.place_in_row % have.counts[new.values]]
+    new = Rows(pointers(n), np.repeat(np.where(own >= 0, own, giver), n))
+    rows = _shuffled(user, cell, have, rng=rng)
+    source = rows.values[rows.ptr[new.values] + new.place_in_row % have.counts[new.values]]
     if one_by_one:
         cell_ptr, of_cell = group(cell, have.n_cells)
         new_cell = np.repeat(needed, n)
-        source = of_cell[rng.integers(cell_ptr[new_cell], cell_ptr[new_cell + 1])] if len(new_cell) else source
-    return ReleasedRows(
-        user=new_user,
-        source=source,
-        time_source=of_user[rng.integers(user_ptr[new_user], user_ptr[new_user + 1])],
-    )
+        source = of_cell[rng.integers(cell_ptr[new_cell], cell_ptr[new_cell + 1])]
+    user_ptr, of_user = group(user, have.n_owners)
+    new_user = np.repeat(needy, n).astype(np.int32)
+    time_source = of_user[rng.integers(user_ptr[new_user], user_ptr[new_user + 1])]
+    return ReleasedRows(user=new_user, source=source, time_source=time_source)
 
 
 def _givers(have: Holdings, cell: Int32s, n: Int64s, *, rng: np.random.Generator) -> Int64s:
@@ -82,7 +81,7 @@ def _givers(have: Holdings, cell: Int32s, n: Int64s, *, rng: np.random.Generator
     beyond = np.searchsorted(keys, wanted + width)
     first = np.minimum(np.searchsorted(keys, wanted + n), beyond - 1)
     last = np.searchsorted(keys, keys[first], side="right")
-    return by_count[rng.integers(first, last)] if len(cell) else first
+    return by_count[rng.integers(first, last)]
 
 
 def share_groups(holdings: Holdings, *, k: int) -> Int32s:
@@ -92,11 +91,11 @@ def share_groups(holdings: Holdings, *, k: int) -> Int32s:
     order = np.argsort(-h.n_rows, kind="stable")
     post_ptr, posts = group(h.cells, h.n_cells)
     group_of, n_groups = _shared_kernels.gather_sharing(order, h, Rows(post_ptr, posts.copy()), k)
-    cell_users = Rows(post_ptr, h.entry_user[posts])
-    n_groups = _shared_kernels.gather_by_cell(group_of, n_groups, h.user_cells, cell_users, k)
+    cell_users = Rows(post_ptr, h.entry_owner[posts])
+    n_groups = _shared_kernels.gather_by_cell(group_of, n_groups, h.owner_cells, cell_users, k)
     if n_groups:
         profiles = _profiles(h, group_of, n_groups)
-        by_first = group(profiles.cells[profiles.group_cells.ptr[:-1]], h.n_cells)
+        by_first = group(profiles.cells[profiles.owner_cells.ptr[:-1]], h.n_cells)
         _shared_kernels.join_fitting(np.flatnonzero(group_of < 0), group_of, h, profiles, by_first)
     return group_of
 
@@ -104,11 +103,14 @@ def share_groups(holdings: Holdings, *, k: int) -> Int32s:
 def shared_counts(holdings: Holdings, group_of: Int32s) -> Holdings:
     """Return for each user its group's common profile as many times as it has it; nothing to users without a group."""
     profiles = _profiles(holdings, group_of, int(group_of.max(initial=-1)) + 1)
-    times = _shared_kernels.times_of_all(group_of, holdings, profiles)
-    return _groups.multiply(profiles, group_of, times, n_cells=holdings.n_cells)
+    once = _groups.multiply(profiles, group_of, np.ones(len(group_of), np.int64))
+    some = np.flatnonzero(once.owner_cells.lengths)
+    times = np.zeros(len(group_of), np.int64)
+    times[some] = np.minimum.reduceat(matching(once, holdings) // once.counts, once.owner_cells.ptr[some])
+    return _groups.multiply(profiles, group_of, times)
 
 
-def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Centroids:
+def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Holdings:
     grouped: Int64s = np.flatnonzero(group_of >= 0)
     ptr, members = group(group_of[grouped], n_groups)
     return _shared_kernels.choose_profiles(Rows(ptr, grouped[members]), holdings)
@@ -121,12 +123,10 @@ def places_in_group(
 
     A group has some places in each cell, and a user each of them `times` over. Which row takes which is drawn.
     """
-    have = hold(user, cell, n_users=len(times), n_cells=n_cells)
-    n_places = have.counts // times[have.entry_user]
-    order = np.lexsort((rng.random(len(user)), cell, user))
-    number = np.arange(len(user)) - np.repeat(np.cumsum(have.counts) - have.counts, have.counts)
+    have = hold(user, cell, n_owners=len(times), n_cells=n_cells)
+    rows = _shuffled(user, cell, have, rng=rng)
     place = np.empty(len(user), np.int64)
-    place[order] = number % np.repeat(n_places, have.counts)
+    place[rows.values] = rows.place_in_row % np.repeat(have.counts // times[have.entry_owner], have.counts)
     pair = group_of[user].astype(np.int64) * n_cells + cell
     places: Int64s = np.unique(pair * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1]
     return places
@@ -147,7 +147,7 @@ def shared_texts(query: Int32s, cell: Int32s, place_of: Int64s, *, table: Table,
     ptr, rows = group(table.cell[common], table.n_cells)
     lone = (table.asked_by[text] == 1) & (ptr[text_cell + 1] > ptr[text_cell])
     of = text_cell[lone]
-    text[lone] = table.query[common[rows[rng.integers(ptr[of], ptr[of + 1])]]] if len(of) else text[lone]
+    text[lone] = table.query[common[rows[rng.integers(ptr[of], ptr[of + 1])]]]
     return text[place_of]
 
 
@@ -171,9 +171,8 @@ class Outcome:
     query: Int32s
     day_source: Int64s
     part: Int64s
-    n_added: int = 0
+    edits: Edits
     n_exchanged: int = 0
-    n_suppressed: int = 0
     measures: dict[str, float] = field(default_factory=dict)
 
 
@@ -197,49 +196,36 @@ class Table:
     def hold(self, rows: Int64s | None = None) -> Holdings:
         """Count the rows of each user in each cell: all of them, or some."""
         user, cell = (self.user, self.cell) if rows is None else (self.user[rows], self.cell[rows])
-        return hold(user, cell, n_users=self.n_users, n_cells=self.n_cells)
+        return hold(user, cell, n_owners=self.n_users, n_cells=self.n_cells)
 
 
 def nothing(cluster: Int32s) -> Outcome:
     """Return the outcome of an empty log."""
-    none = np.zeros(0, np.int64)
+    none, part = np.zeros(0, np.int64), cluster.astype(np.int64)
     rows = ReleasedRows(user=none.astype(np.int32), source=none, time_source=none)
-    return Outcome(
-        rows=rows, query=none.astype(np.int32), day_source=none, part=cluster.astype(np.int64), measures={"groups": 0}
-    )
+    return Outcome(rows=rows, query=rows.user, day_source=none, part=part, edits=Edits(0, 0), measures={"groups": 0})
 
 
-def equal_by_edits(
-    table: Table,
-    *,
-    k: int,
-    delta: float,
-    rounded: bool,
-    max_distance: float,
-    best: bool,
-    same_texts: bool,
-    same_days: bool,
-    rng: np.random.Generator,
-) -> Outcome:
+def equal_by_edits(table: Table, settings: KdeltaSettings, *, same_days: bool, rng: np.random.Generator) -> Outcome:
     """Add and suppress rows until each group has its centroid's shares, or nearly.
 
-    Where they are `rounded` or may differ by `max_distance`, nearly. With `same_texts` they have them of texts too, and
-    each text is a cluster of its own; with `same_days` of days.
+    Where they are rounded as in the paper or may differ by `max_distance`, nearly. With `same_texts` they have them of
+    texts too, and each text is a cluster of its own; with `same_days` of days.
     """
-    table.check_enough(k)
-    have = table.hold()
+    table.check_enough(settings.k)
+    have, rounded, same_texts = table.hold(), settings.mode == "paper", settings.same_texts
 
-    def counts(have: Holdings, grouping: Grouping) -> Holdings:
-        return _groups.near_counts(have, grouping, max_distance=max_distance, rounded=rounded, rng=rng)
+    def counts(grouping: Grouping) -> Holdings:
+        return _groups.near_counts(have, grouping, max_distance=settings.max_distance, rounded=rounded, rng=rng)
 
-    as_paper = _groups.form(have, k=k)
-    papers = edits_between(have, counts(have, as_paper))
-    grouping = _groups.improve(have, as_paper, rng=rng) if best else as_paper
-    want = counts(have, grouping)
+    as_paper = _groups.form(have, k=settings.k)
+    papers = edits_between(have, counts(as_paper))
+    grouping = _groups.improve(have, as_paper, rng=rng) if settings.centroids == "best" else as_paper
+    want = counts(grouping)
     edits = edits_between(have, want)
-    if edits.n_added + edits.n_suppressed > papers.n_added + papers.n_suppressed:
+    if sum(edits) > sum(papers):
         # Centroids are chosen by what exact counts cost; rounded ones may differ.
-        grouping, want, edits = as_paper, counts(have, as_paper), papers
+        grouping, want, edits = as_paper, counts(as_paper), papers
     progress.step("adding and suppressing rows")
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
     own = ReleasedRows(user=table.user[stay], source=stay, time_source=stay)
@@ -255,17 +241,15 @@ def equal_by_edits(
         query = shared_texts(before, cell, place_of, table=table, rng=rng)
     else:
         progress.step("clustering what is released")
-        repair = Repair(table.cluster, delta=delta)
+        repair = Repair(table.cluster, delta=settings.delta)
         query = repair.exchange(before, table.url[rows.source], cell, rng=rng)
         part = repair.part
-    measures = _sizes(grouping.group_of) | {
-        "additions_per_user": round(edits.n_added / table.n_users, 4),
-        "suppressions_per_user": round(edits.n_suppressed / table.n_users, 4),
+    measures = _measures(grouping.group_of, edits, n_users=table.n_users) | {
         "additions_paper_centroids": papers.n_added,
         "suppressions_paper_centroids": papers.n_suppressed,
     }
-    if rounded or max_distance:
-        left = _groups.distances_left(want, have, grouping)
+    if rounded or settings.max_distance:
+        left = _groups.distances_left(want, grouping)
         measures |= {
             "largest_distance_left": round(float(left.max()), 6),
             "mean_distance_left": round(float(left.mean()), 6),
@@ -275,17 +259,19 @@ def equal_by_edits(
         query=query,
         day_source=shared_days(rows.time_source, place_of, rng=rng) if same_days else rows.time_source,
         part=part,
-        n_added=edits.n_added,
+        edits=edits,
         n_exchanged=int((query != before).sum()),
-        n_suppressed=edits.n_suppressed,
         measures=measures,
     )
 
 
-def equal_by_suppression(table: Table, *, k: int, delta: float, same_days: bool, rng: np.random.Generator) -> Outcome:
+def equal_by_suppression(
+    table: Table, settings: KdeltaSettings, *, same_days: bool, rng: np.random.Generator
+) -> Outcome:
     """Suppress rows until each group has equal shares, with `same_days` of days too; nothing is added or exchanged."""
+    k = settings.k
     table.check_enough(k)
-    repair = Repair(table.cluster, delta=delta)
+    repair = Repair(table.cluster, delta=settings.delta)
     pair = table.cell.astype(np.int64) * len(table.cluster) + table.query
     usable = rows = np.arange(len(table.user))
     group_of = share_groups(table.hold(), k=k)
@@ -304,18 +290,14 @@ def equal_by_suppression(table: Table, *, k: int, delta: float, same_days: bool,
             rows = rows[~lost]
     if not len(rows):
         raise TooFewUsers(0, needed=k, way_out="a smaller k, or additions: too few users share a query and a URL")
-    n_suppressed = len(table.user) - len(rows)
+    edits = Edits(n_added=0, n_suppressed=len(table.user) - len(rows))
     users = np.unique(table.user[rows])
-    measures = _sizes(group_of[users]) | {
-        "additions_per_user": 0.0,
-        "suppressions_per_user": round(n_suppressed / table.n_users, 4),
-    }
     own = ReleasedRows(user=table.user[rows], source=rows, time_source=rows)
     day_source = rows
     if same_days:
         have = table.hold(rows)
         times = np.ones(table.n_users, np.int64)
-        times[users] = np.gcd.reduceat(have.counts, have.user_cells.ptr[users])
+        times[users] = np.gcd.reduceat(have.counts, have.owner_cells.ptr[users])
         place_of = places_in_group(own.user, table.cell[rows], group_of, times=times, n_cells=table.n_cells, rng=rng)
         day_source = shared_days(rows, place_of, rng=rng)
     return Outcome(
@@ -323,11 +305,16 @@ def equal_by_suppression(table: Table, *, k: int, delta: float, same_days: bool,
         query=table.query[rows],
         day_source=day_source,
         part=repair.part,
-        n_suppressed=n_suppressed,
-        measures=measures,
+        edits=edits,
+        measures=_measures(group_of[users], edits, n_users=table.n_users),
     )
 
 
-def _sizes(group_of: Int32s) -> dict[str, float]:
+def _measures(group_of: Int32s, edits: Edits, *, n_users: int) -> dict[str, float]:
     _, sizes = np.unique(group_of, return_counts=True)
-    return {"groups": len(sizes), "largest_group": int(sizes.max())}
+    return {
+        "groups": len(sizes),
+        "largest_group": int(sizes.max()),
+        "additions_per_user": round(edits.n_added / n_users, 4),
+        "suppressions_per_user": round(edits.n_suppressed / n_users, 4),
+    }

@@ -1,6 +1,7 @@
 """Groups of at least k users with alike shares, and the centroid of each."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,8 +9,8 @@ from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.kernels import njit
-from queryveil.methods.kdelta._group_kernels import choose_centroids, nearest_centroids, steps_of, swap_users
-from queryveil.methods.kdelta._objects import Centroids, Holdings, hold
+from queryveil.methods.kdelta._group_kernels import choose_centroids, swap_users
+from queryveil.methods.kdelta._objects import Holdings, hold
 
 
 @njit(cache=True, nogil=True)
@@ -25,10 +26,10 @@ def form_groups(
     (ptr, cells), counts, _ = held
     post_ptr, posts = cell_entries
     n_users = len(order)
-    entry_user = np.empty(len(cells), np.int64)
-    for user in range(n_users):
-        entry_user[ptr[user] : ptr[user + 1]] = user
+    entry_user = np.repeat(np.arange(n_users), np.diff(ptr))
     post_end = post_ptr[1:].copy()
+    rank = np.empty(n_users, np.int64)
+    rank[order] = np.arange(n_users)
     group_of = np.full(n_users, -1, np.int32)
     seeds = np.empty(n_users // k, np.int64)
     overlap = np.zeros(n_users, np.int64)
@@ -61,7 +62,7 @@ def form_groups(
         n_best = 0
         for i in range(n_touched):
             user = touched[i]
-            n_best = _insert(user, overlap[user] / n_rows[user], best, best_value, n_best, n_rows)
+            n_best = _insert(user, overlap[user] / n_rows[user], best, best_value, n_best, rank)
             overlap[user] = 0
         for i in range(n_best):
             group_of[best[i]] = n_groups
@@ -77,16 +78,12 @@ def form_groups(
 
 
 @njit(cache=True, nogil=True)
-def _insert(user: int, value: float, best: Int64s, best_value: Floats, n_best: int, n_rows: Int64s) -> int:
-    """Keep the best: by falling value, then by falling number of rows, then by number."""
+def _insert(user: int, value: float, best: Int64s, best_value: Floats, n_best: int, rank: Int64s) -> int:
+    """Keep the best: by falling value, then by rising rank."""
     place = n_best
     while place > 0:
-        other = best[place - 1]
-        if best_value[place - 1] > value:
-            break
-        if best_value[place - 1] == value and (
-            n_rows[other] > n_rows[user] or (n_rows[other] == n_rows[user] and other < user)
-        ):
+        other = best_value[place - 1]
+        if other > value or (other == value and rank[best[place - 1]] < rank[user]):
             break
         place -= 1
     if place == len(best):
@@ -109,7 +106,7 @@ class Grouping:
     """The group of each user, and the centroid of each group."""
 
     group_of: Int32s
-    centroids: Centroids
+    centroids: Holdings
 
 
 def form(holdings: Holdings, *, k: int) -> Grouping:
@@ -121,49 +118,50 @@ def form(holdings: Holdings, *, k: int) -> Grouping:
     h, n_rows = holdings, holdings.n_rows
     order = np.argsort(-n_rows, kind="stable")
     group_of, seeds = form_groups(order, h, n_rows, group(h.cells, h.n_cells), k)
-    rest = np.flatnonzero(group_of < 0)
-    group_of[rest] = nearest_centroids(rest, seeds, h, n_rows)
+    counts_of_seeds = multiply(h, seeds, np.ones(len(seeds), np.int64))
+    for user in np.flatnonzero(group_of < 0).tolist():
+        group_of[user] = _nearest(user, h, counts_of_seeds)
     return Grouping(group_of=group_of, centroids=users_as_centroids(h, seeds))
 
 
-def users_as_centroids(holdings: Holdings, users: Int64s) -> Centroids:
+def _nearest(user: int, holdings: Holdings, centroids: Holdings) -> int:
+    """Return the group whose centroid is nearest; of those equally near one with as many rows, then the first."""
+    mine = slice(*holdings.owner_cells.ptr[user : user + 2])
+    counts = np.zeros(holdings.n_cells, np.int64)
+    counts[holdings.cells[mine]] = holdings.counts[mine]
+    n_mine, n_rows, owner = counts.sum(), centroids.n_rows, centroids.entry_owner
+    smaller = np.minimum(counts[centroids.cells] * n_rows[owner], centroids.counts * n_mine)
+    shared = np.bincount(owner, weights=smaller, minlength=centroids.n_owners) / n_rows
+    return int(np.lexsort((np.abs(n_rows - n_mine), -shared))[0])
+
+
+def users_as_centroids(holdings: Holdings, users: Int64s) -> Holdings:
     """Return the counts of some users, each over their greatest common divisor."""
-    h = holdings
-    entries = h.user_cells.entries(users)
-    ptr, place = entries
-    divisor = steps_of(h.user_cells.ptr, h.counts)[users]
-    counts = h.counts[place] // divisor[entries.row_of_entry]
-    return Centroids(group_cells=Rows(ptr, h.cells[place]), counts=counts)
+    chosen = multiply(holdings, users, np.ones(len(users), np.int64))
+    divisor = np.gcd.reduceat(chosen.counts, chosen.owner_cells.ptr[:-1])
+    return chosen._replace(counts=chosen.counts // divisor[chosen.entry_owner])
 
 
 def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator) -> Grouping:
     """Lower the number of rows to add and to suppress: other centroids, then users swapped between groups, in turns."""
     # Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which may be no user's.
-    h, n_rows = holdings, holdings.n_rows
     group_of = grouping.group_of.copy()
-    members = group(group_of, grouping.centroids.group_cells.n_rows)
-    best, cost = cheapest_centroids(h, members)
+    members = group(group_of, grouping.centroids.n_owners)
+    best, cost = cheapest_centroids(holdings, members)
     for n_round in range(_MAX_ROUNDS):
         progress.step("swapping users", n_round / _MAX_ROUNDS)
-        before, order = cost, rng.permutation(h.n_users)
-        swap_users(order, group_of, members, h, n_rows, best, *by_cell(best, n_cells=h.n_cells))
-        best, cost = cheapest_centroids(h, members)
+        before, order = cost, rng.permutation(holdings.n_owners)
+        swap_users(order, group_of, members, holdings, holdings.n_rows, best)
+        best, cost = cheapest_centroids(holdings, members)
         if before - cost <= _LEAST_PROGRESS * before:
             break
     return Grouping(group_of=group_of, centroids=best)
 
 
-def cheapest_centroids(holdings: Holdings, members: Rows[np.int64]) -> tuple[Centroids, int]:
+def cheapest_centroids(holdings: Holdings, members: Rows[np.int64]) -> tuple[Holdings, int]:
     """Return the centroids for which the groups need fewest edits, and how many."""
     centroids, costs = choose_centroids(members, holdings, holdings.n_rows)
     return centroids, int(costs.sum())
-
-
-def by_cell(centroids: Centroids, *, n_cells: int) -> tuple[Rows[np.int32], Int64s]:
-    """Return for each cell the groups whose centroid has it, and its count there."""
-    owner = centroids.group_cells.row_of_entry.astype(np.int32)
-    ptr, places = group(centroids.cells, n_cells)
-    return Rows(ptr, owner[places]), centroids.counts[places]
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
@@ -171,21 +169,17 @@ def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
 
     Of two equally near it is the smaller one; everybody gets it once at least. Then all of a group have equal shares.
     """
-    centroids = grouping.centroids
-    step = centroids.n_rows[grouping.group_of]
+    step = grouping.centroids.n_rows[grouping.group_of]
     times, rest = np.divmod(holdings.n_rows, step)
-    times = np.maximum(1, times + (2 * rest > step))
-    return multiply(centroids, grouping.group_of, times, n_cells=holdings.n_cells)
+    return multiply(grouping.centroids, grouping.group_of, np.maximum(1, times + (2 * rest > step)))
 
 
 def rounded_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
     """Return for each user the centroid's shares of the rows it has, rounded up, as the paper does."""
     # Paper: it adds ceil(M_x N_y - N_y(ij)) and suppresses floor(N_y(ij) - M_x N_y): either leaves ceil(M_x N_y).
-    centroids = grouping.centroids
-    step = centroids.n_rows[grouping.group_of]
-    whole = multiply(centroids, grouping.group_of, holdings.n_rows, n_cells=holdings.n_cells)
-    counts = -(-whole.counts // step[whole.entry_user])
-    return whole._replace(counts=counts)
+    step = grouping.centroids.n_rows[grouping.group_of]
+    whole = multiply(grouping.centroids, grouping.group_of, holdings.n_rows)
+    return whole._replace(counts=-(-whole.counts // step[whole.entry_owner]))
 
 
 def near_counts(
@@ -200,23 +194,23 @@ def near_counts(
     want = exact_counts(holdings, grouping)
     if rounded:
         near = rounded_counts(holdings, grouping)
-        left = distances_left(near, holdings, grouping)
+        left = distances_left(near, grouping)
         is_far = (left > max_distance / 2 + _NEARLY) & (max_distance > 0)
-        return near._replace(counts=np.where(is_far[near.entry_user], want.counts, near.counts))
+        return near._replace(counts=np.where(is_far[near.entry_owner], want.counts, near.counts))
     if not max_distance:
         return want
-    n_rows, n_users = want.n_rows, want.n_users
+    n_users = want.n_owners
     lack = np.maximum(0, want.counts - matching(want, holdings))
     surplus = np.maximum(0, holdings.counts - matching(holdings, want))
-    user_lacks = np.bincount(want.entry_user, weights=lack, minlength=n_users)
-    user_surplus = np.bincount(holdings.entry_user, weights=surplus, minlength=n_users)
-    allowed = np.floor(n_rows * (max_distance / 2) + _NEARLY)
+    user_lacks = np.bincount(want.entry_owner, weights=lack, minlength=n_users)
+    user_surplus = np.bincount(holdings.entry_owner, weights=surplus, minlength=n_users)
+    allowed = np.floor(want.n_rows * (max_distance / 2) + _NEARLY)
     n_changed = np.minimum(allowed, np.minimum(user_lacks, user_surplus)).astype(np.int64)
-    less = _draw(want.entry_user, lack, n_changed, rng=rng)
-    more = _draw(holdings.entry_user, surplus, n_changed, rng=rng)
-    user = np.concatenate([np.repeat(want.entry_user, want.counts - less), np.repeat(holdings.entry_user, more)])
+    less = _draw(want.entry_owner, lack, n_changed, rng=rng)
+    more = _draw(holdings.entry_owner, surplus, n_changed, rng=rng)
+    user = np.concatenate([np.repeat(want.entry_owner, want.counts - less), np.repeat(holdings.entry_owner, more)])
     cell = np.concatenate([np.repeat(want.cells, want.counts - less), np.repeat(holdings.cells, more)])
-    return hold(user.astype(np.int32), cell, n_users=n_users, n_cells=holdings.n_cells)
+    return hold(user, cell, n_owners=n_users, n_cells=holdings.n_cells)
 
 
 def _draw(owner: Int64s, counts: Int64s, n: Int64s, *, rng: np.random.Generator) -> Int64s:
@@ -228,18 +222,17 @@ def _draw(owner: Int64s, counts: Int64s, n: Int64s, *, rng: np.random.Generator)
     return np.bincount(drawn, minlength=len(counts))
 
 
-def multiply(centroids: Centroids, group_of: Int32s, times: Int64s, *, n_cells: int) -> Holdings:
+def multiply(centroids: Holdings, group_of: Int32s | Int64s, times: Int64s) -> Holdings:
     """Return for each user its group's centroid so many times; nothing to users without a group or with 0 times."""
-    ptr, cells = centroids.group_cells
+    (ptr, cells), counts, _ = centroids
     # Behind the others stands an empty row, for users without a group.
     with_none = Rows(np.append(ptr, ptr[-1]), cells)
     entries = with_none.entries(np.where((times > 0) & (group_of >= 0), group_of, len(ptr) - 1))
-    counts = centroids.counts[entries.values] * times[entries.row_of_entry]
-    return Holdings(user_cells=Rows(entries.ptr, cells[entries.values]), counts=counts, n_cells=n_cells)
+    user_cells = Rows(entries.ptr, cells[entries.values])
+    return centroids._replace(owner_cells=user_cells, counts=counts[entries.values] * times[entries.row_of_entry])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edits:
+class Edits(NamedTuple):
     """How many rows are added and suppressed."""
 
     n_added: int
@@ -248,33 +241,30 @@ class Edits:
 
 def edits_between(have: Holdings, want: Holdings) -> Edits:
     """Count the rows to add and to suppress."""
-    difference = want.counts - matching(want, have)
-    n_added = int(difference[difference > 0].sum())
-    n_kept = int(want.counts.sum()) - n_added
-    return Edits(n_added=n_added, n_suppressed=int(have.counts.sum()) - n_kept)
+    n_kept = int(np.minimum(want.counts, matching(want, have)).sum())
+    return Edits(n_added=int(want.counts.sum()) - n_kept, n_suppressed=int(have.counts.sum()) - n_kept)
 
 
 def matching(these: Holdings, others: Holdings) -> Int64s:
     """Return the others' count for each entry of these, 0 where they have none."""
-    place = entries_in(others, these.entry_user, these.cells)
+    place = entries_in(others, these.entry_owner, these.cells)
     return np.where(place >= 0, np.append(others.counts, 0)[place], 0)
 
 
 def entries_in(holdings: Holdings, user: Int64s, cell: Int32s) -> Int64s:
     """Return the entry of each user in each cell, -1 where there is none."""
     width = max(1, holdings.n_cells)
-    keys, wanted = holdings.entry_user * width + holdings.cells, user * width + cell
+    keys, wanted = holdings.entry_owner * width + holdings.cells, user * width + cell
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, place, -1)
 
 
-def distances_left(want: Holdings, have: Holdings, grouping: Grouping) -> Floats:
-    """Return D between each user's new shares and those of the group's centroid."""
-    ones = np.ones(have.n_users, np.int64)
-    centroid = multiply(grouping.centroids, grouping.group_of, ones, n_cells=have.n_cells)
-    owner = centroid.entry_user
+def distances_left(have: Holdings, grouping: Grouping) -> Floats:
+    """Return D between each user's shares and those of the group's centroid."""
+    centroid = multiply(grouping.centroids, grouping.group_of, np.ones(have.n_owners, np.int64))
+    owner = centroid.entry_owner
     # Half the sum of |x - y| is 1 less the sum of the smaller ones, as shares add up to 1.
-    shared = np.minimum(centroid.counts / centroid.n_rows[owner], matching(centroid, want) / want.n_rows[owner])
-    return np.maximum(0.0, 1 - np.bincount(owner, weights=shared, minlength=have.n_users))
+    shared = np.minimum(centroid.counts / centroid.n_rows[owner], matching(centroid, have) / have.n_rows[owner])
+    return np.maximum(0.0, 1 - np.bincount(owner, weights=shared, minlength=have.n_owners))

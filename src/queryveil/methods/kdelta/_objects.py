@@ -32,63 +32,42 @@ class Objects:
 
     def keep(self, rows: Bools) -> Objects:
         """Return some of the rows."""
-        places, users, queries, urls = self.place[rows], self.user[rows], self.query[rows], self.url[rows]
-        return replace(self, place=places, user=users, query=queries, url=urls)
+        return replace(self, **{name: getattr(self, name)[rows] for name in ("place", "user", "query", "url")})
 
     def n_users_by(self, numbers: Int32s, *, n_numbers: int) -> Int64s:
         """Return the number of distinct users with each of the numbers that the rows have."""
-        pairs = np.unique(numbers.astype(np.int64) * max(1, self.n_users) + self.user)
-        return np.bincount(pairs // max(1, self.n_users), minlength=n_numbers)
+        return hold(numbers, self.user, n_owners=n_numbers, n_cells=self.n_users).owner_cells.lengths
 
 
 class Holdings(NamedTuple):
-    """How many rows each user has in each cell: the cells of each user, ascending, and the number of rows in each."""
+    """How many rows each user has in each cell, or how many the centroid of each group has.
 
-    user_cells: Rows[np.int32]
+    `owner_cells` are the cells of each user or group, ascending, and `counts` the numbers of rows in them.
+    """
+
+    owner_cells: Rows[np.int32]
     counts: Int64s
     n_cells: int
 
     @property
     def cells(self) -> Int32s:
-        """The cells of all users, one after another."""
-        return self.user_cells.values
+        """The cells of all owners, one after another."""
+        return self.owner_cells.values
 
     @property
-    def n_users(self) -> int:
-        """The number of users."""
-        return self.user_cells.n_rows
-
-    @property
-    def n_rows(self) -> Int64s:
-        """The number of rows of each user."""
-        return _sums(self.user_cells, self.counts)
-
-    @property
-    def entry_user(self) -> Int64s:
-        """The user of each entry."""
-        return self.user_cells.row_of_entry
-
-
-class Centroids(NamedTuple):
-    """What the users of each group are made equal to: the cells of each group and the counts of these."""
-
-    group_cells: Rows[np.int32]
-    counts: Int64s
-
-    @property
-    def cells(self) -> Int32s:
-        """The cells of all groups, one after another."""
-        return self.group_cells.values
+    def n_owners(self) -> int:
+        """The number of users or groups."""
+        return self.owner_cells.n_rows
 
     @property
     def n_rows(self) -> Int64s:
-        """The sum of the counts of each."""
-        return _sums(self.group_cells, self.counts)
+        """The number of rows of each owner."""
+        return np.diff(pointers(self.counts)[self.owner_cells.ptr])
 
-
-def _sums(rows: Rows[np.int32], counts: Int64s) -> Int64s:
-    """Return the sum of the counts beside each row."""
-    return np.diff(pointers(counts)[rows.ptr])
+    @property
+    def entry_owner(self) -> Int64s:
+        """The owner of each entry."""
+        return self.owner_cells.row_of_entry
 
 
 def read_objects(frame: pl.DataFrame) -> Objects:
@@ -118,13 +97,13 @@ def cells_of(cluster: Int32s, url: Int32s) -> tuple[Int32s, int]:
     return cell.astype(np.int32), len(found)
 
 
-def hold(user: Int32s, cell: Int32s, *, n_users: int, n_cells: int) -> Holdings:
-    """Count each user's rows in each cell.
+def hold(owner: Int32s, cell: Int32s, *, n_owners: int, n_cells: int) -> Holdings:
+    """Count each owner's rows in each cell.
 
-    >>> hold(np.array([1, 0, 1]), np.array([0, 1, 0]), n_users=2, n_cells=2).counts.tolist()
+    >>> hold(np.array([1, 0, 1]), np.array([0, 1, 0]), n_owners=2, n_cells=2).counts.tolist()
     [1, 2]
     """
-    pairs, counts = np.unique(user.astype(np.int64) * max(1, n_cells) + cell, return_counts=True)
-    owner, cells = pairs // max(1, n_cells), pairs % max(1, n_cells)
-    user_cells = Rows.from_entries(owner, cells.astype(np.int32), n_rows=n_users)
-    return Holdings(user_cells=user_cells, counts=counts.astype(np.int64), n_cells=n_cells)
+    width = max(1, n_cells)
+    pairs, counts = np.unique(owner.astype(np.int64) * width + cell, return_counts=True)
+    owner_cells = Rows.from_entries(pairs // width, (pairs % width).astype(np.int32), n_rows=n_owners)
+    return Holdings(owner_cells=owner_cells, counts=counts.astype(np.int64), n_cells=n_cells)

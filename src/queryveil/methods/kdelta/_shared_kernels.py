@@ -1,5 +1,6 @@
 """Groups of users with cells in common, and what all of a group can keep if nothing may be added."""
 
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, order_of
 from queryveil.kernels import njit
-from queryveil.methods.kdelta._objects import Centroids, Holdings
+from queryveil.methods.kdelta._objects import Holdings
 
 
 class _Free(NamedTuple):
@@ -29,9 +30,7 @@ def gather_sharing(order: Int64s, held: Holdings, cell_entries: Rows[np.int64], 
     """
     (ptr, cells), counts, _ = held
     n_users = len(order)
-    entry_user = np.empty(len(cells), np.int64)
-    for user in range(n_users):
-        entry_user[ptr[user] : ptr[user + 1]] = user
+    entry_user = np.repeat(np.arange(n_users), np.diff(ptr))
     group_of = np.full(n_users, -1, np.int32)
     free = _Free(entry_user, group_of, cell_entries.ptr, cell_entries.ptr[1:].copy(), cell_entries.values)
     overlap = np.zeros(n_users, np.int64)
@@ -57,8 +56,7 @@ def gather_sharing(order: Int64s, held: Holdings, cell_entries: Rows[np.int64], 
         if n_taken == k:
             n_groups += 1
         else:
-            for i in range(n_taken):
-                group_of[taken[i]] = -1
+            group_of[taken[:n_taken]] = -1
     return group_of, n_groups
 
 
@@ -103,8 +101,7 @@ def _most_sharing(
         user = touched[i]
         if best < 0 or overlap[user] > overlap[best] or (overlap[user] == overlap[best] and user < best):
             best = user
-    for i in range(n_touched):
-        overlap[touched[i]] = 0
+    overlap[touched[:n_touched]] = 0
     return best
 
 
@@ -132,10 +129,9 @@ def gather_by_cell(
     ptr, cells = user_cells
     post_ptr, posts = cell_users
     n_free = np.zeros(len(post_ptr) - 1, np.int64)
-    for user in range(len(group_of)):
-        if group_of[user] < 0:
-            for i in range(ptr[user], ptr[user + 1]):
-                n_free[cells[i]] += 1
+    for user in np.flatnonzero(group_of < 0):
+        for i in range(ptr[user], ptr[user + 1]):
+            n_free[cells[i]] += 1
     while len(n_free) > 0:
         cell = np.argmax(n_free)
         if n_free[cell] < k:
@@ -150,9 +146,9 @@ def gather_by_cell(
 
 
 @njit(cache=True, nogil=True)
-def times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) -> int:
+def _times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) -> int:
     """Return how many times a user has the whole of a profile."""
-    ptr, cells = held.user_cells
+    ptr, cells = held.owner_cells
     times, i = 2**62, ptr[user]
     for j in range(len(profile)):
         while i < ptr[user + 1] and cells[i] < profile[j]:
@@ -164,68 +160,51 @@ def times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) -> 
 
 
 @njit(cache=True, nogil=True)
-def join_fitting(
-    users: Int64s, group_of: Int32s, held: Holdings, profiles: Centroids, by_first: Rows[np.int64]
-) -> None:
+def join_fitting(users: Int64s, group_of: Int32s, held: Holdings, profiles: Holdings, by_first: Rows[np.int64]) -> None:
     """Put each of the users into the group of whose profile it keeps most, in place, if it has one whole.
 
     `by_first` are the groups by the first cell of their profile.
     """
-    ptr, cells = held.user_cells
-    (profile_ptr, profile), amount = profiles
+    ptr, cells = held.owner_cells
+    (profile_ptr, profile), amount, _ = profiles
     for user in users:
         most = 0
         for i in range(ptr[user], ptr[user + 1]):
             for group in by_first.values[by_first.ptr[cells[i]] : by_first.ptr[cells[i] + 1]]:
                 first, last = profile_ptr[group], profile_ptr[group + 1]
-                times = times_within(user, held, profile[first:last], amount[first:last])
+                times = _times_within(user, held, profile[first:last], amount[first:last])
                 kept = times * amount[first:last].sum() if times else 0
                 if kept > most:
                     most, group_of[user] = kept, group
 
 
 @njit(cache=True, nogil=True)
-def times_of_all(group_of: Int32s, held: Holdings, profiles: Centroids) -> Int64s:
-    """Return how many times each user has the whole of its group's profile; 0 without a group."""
-    (profile_ptr, profile), amount = profiles
-    times = np.zeros(len(group_of), np.int64)
-    for user in range(len(group_of)):
-        if group_of[user] >= 0:
-            first, last = profile_ptr[group_of[user]], profile_ptr[group_of[user] + 1]
-            times[user] = times_within(user, held, profile[first:last], amount[first:last])
-    return times
-
-
-@njit(cache=True, nogil=True)
-def choose_profiles(group_members: Rows[np.int64], held: Holdings) -> Centroids:
+def choose_profiles(group_members: Rows[np.int64], held: Holdings) -> Holdings:
     """Return each group's profile: counts of cells that each member has once at least.
 
     Of three ways it takes the one that keeps most rows: the least counts of the members, each of the cells that they
     have most of once, or one cell alone. A group without a cell in common has an empty profile.
     """
     member_ptr, members = group_members
-    ptr, n_cells = held.user_cells.ptr, held.n_cells
+    ptr, n_cells = held.owner_cells.ptr, held.n_cells
     n_groups = len(member_ptr) - 1
     out_ptr = np.zeros(n_groups + 1, np.int64)
-    longest = 0
-    for group in range(n_groups):
-        first = members[member_ptr[group]] if member_ptr[group] < member_ptr[group + 1] else -1
-        longest += ptr[first + 1] - ptr[first] if first >= 0 else 0
+    firsts = members[member_ptr[:-1]]
+    longest = (ptr[firsts + 1] - ptr[firsts]).sum()
     out, amount = np.empty(longest, np.int32), np.empty(longest, np.int64)
     n_sharing, place = np.zeros(n_cells, np.int64), np.empty(n_cells, np.int64)
     n = 0
     for group in range(n_groups):
         mine = members[member_ptr[group] : member_ptr[group + 1]]
-        if len(mine):
-            shared, table = _table(mine, held, n_sharing, place)
-            if len(shared):
-                profile = _best_profile(table)
-                for j in range(len(shared)):
-                    if profile[j] > 0:
-                        out[n], amount[n] = shared[j], profile[j]
-                        n += 1
+        shared, table = _table(mine, held, n_sharing, place)
+        if len(shared):
+            profile = _best_profile(table)
+            for j in range(len(shared)):
+                if profile[j] > 0:
+                    out[n], amount[n] = shared[j], profile[j]
+                    n += 1
         out_ptr[group + 1] = n
-    return Centroids(Rows(out_ptr, out[:n].copy()), amount[:n].copy())
+    return Holdings(Rows(out_ptr, out[:n].copy()), amount[:n].copy(), n_cells)
 
 
 @njit(cache=True, nogil=True)
@@ -260,34 +239,24 @@ def _best_profile(table: Int64s) -> Int64s:
     for j in range(n_shared):
         least[j] = table[:, j].min()
         total[j] = table[:, j].sum()
-        a, b = divisor, least[j]
-        while b:
-            a, b = b, a % b
-        divisor = a
+        divisor = gcd(divisor, least[j])
     best = least // divisor
     kept = 0
     for m in range(n_members):
-        times = table[m, 0] // best[0]
-        for j in range(1, n_shared):
-            times = min(times, table[m, j] // best[j])
-        kept += times * best.sum()
+        kept += (table[m] // best).min() * best.sum()
 
     times_of = np.full(n_members, 2**62, np.int64)
     by_least = order_of(-least)
     n_ones = 0
     for length in range(1, n_shared + 1):
-        kept_now = 0
-        for m in range(n_members):
-            times_of[m] = min(times_of[m], table[m, by_least[length - 1]])
-            kept_now += times_of[m] * length
-        if kept_now > kept:
-            kept, n_ones = kept_now, length
+        times_of = np.minimum(times_of, table[:, by_least[length - 1]])
+        if times_of.sum() * length > kept:
+            kept, n_ones = times_of.sum() * length, length
     alone = np.argmax(total)
     if total[alone] > kept:
         best[:] = 0
         best[alone] = 1
     elif n_ones:
         best[:] = 0
-        for i in range(n_ones):
-            best[by_least[i]] = 1
+        best[by_least[:n_ones]] = 1
     return best

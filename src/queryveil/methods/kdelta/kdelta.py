@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil import progress
-from queryveil.data import Int32s, Int64s, QueryLog
+from queryveil.data import Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
 from queryveil.methods.bots import bots_of, caveats, check_queries, counts_of
@@ -18,6 +18,7 @@ from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
+from queryveil.text.tokens import encode
 
 _N_TOP = 50
 """Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
@@ -54,11 +55,8 @@ def name_clusters(query: Int32s, part: Int64s, texts: pl.Series) -> str:
     """
     present = np.unique(query)
     order = texts.gather(present).arg_sort().to_numpy()
-    parts = part[present[order]]
-    _, first, place = np.unique(parts, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first)] = np.arange(1, len(first) + 1)
-    return " ".join(map(str, number[place].tolist()))
+    numbers, _ = encode(pl.Series(part[present[order]]))
+    return " ".join(map(str, (numbers + 1).tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,11 +110,9 @@ class Kdelta(KdeltaSettings):
         """What a release will promise."""
         if self.mode == "paper" and not self.max_distance:
             return NoPromise(reason="counts were rounded as in the paper, so shares within a group may differ")
-        if self.same_texts:
-            return KdeltaAnonymity(k=self.k, delta=0.0, same_texts=True, same_days=self._shares_days)
-        if self.max_distance:
-            return KdeltaAnonymity(k=self.k, delta=self.delta, max_distance=self.max_distance)
-        return KdeltaAnonymity(k=self.k, delta=self.delta, same_days=self._shares_days)
+        delta = 0.0 if self.same_texts else self.delta
+        near = {"max_distance": self.max_distance} if self.max_distance else {}
+        return KdeltaAnonymity(k=self.k, delta=delta, same_texts=self.same_texts, same_days=self._shares_days, **near)
 
     @property
     def _shares_days(self) -> bool:
@@ -136,14 +132,16 @@ class Kdelta(KdeltaSettings):
         original = read_objects(log.frame)
         removed: dict[str, int] = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         people = self._people(log, original, removed)
-        objects, cluster = self._without_rare(people, removed)
-        outcome = self._make_equal(objects, cluster, rng) if log.n_rows else nothing(cluster)
+        objects, cluster = self.without_rare(people, removed)
+        make_equal = equal_by_edits if self.additions else equal_by_suppression
+        table = Table(objects, cluster)
+        outcome = make_equal(table, self, same_days=self._shares_days, rng=rng) if log.n_rows else nothing(cluster)
         progress.step("writing rows")
         url = objects.url[outcome.rows.source]
         frame = _frame(log.frame, objects, outcome, url)
         out = self.columns.apply(frame, outcome.rows.user, rng=rng, protected=self.protected)
         counts = counts_of(log, out)
-        removed["rows_suppressed"] = outcome.n_suppressed
+        removed["rows_suppressed"] = outcome.edits.n_suppressed
         removed["users_left_empty"] = log.n_users - removed["bot_users"] - counts.n_users_after
         measures = outcome.measures | losses(original, outcome.query, url)
         # A query that only programs and one person asked is that person's.
@@ -157,13 +155,17 @@ class Kdelta(KdeltaSettings):
             counts=counts,
             texts=texts,
             removed=removed,
-            changed={"rows_added": outcome.n_added, "queries_exchanged": outcome.n_exchanged},
+            changed={"rows_added": outcome.edits.n_added, "queries_exchanged": outcome.n_exchanged},
             measures=measures,
             query_clusters="" if self.same_texts else name_clusters(outcome.query, outcome.part, objects.texts),
             columns=self.columns.report(log.columns, protected=self.protected),
-            warnings=(
-                *self.columns.warnings(log.columns, protected=self.protected, n_alone=self.columns.n_alone(out)),
-                *self._warnings(log, original, outcome, texts.n_of_one_person or 0),
+            warnings=self.warnings(
+                log.columns,
+                reading=log.reading,
+                n_alone=self.columns.n_alone(out),
+                n_added=outcome.edits.n_added,
+                has_clicks=not log.n_rows or bool((original.url >= 0).any()),
+                n_of_one_user=texts.n_of_one_person or 0,
             ),
         )
         return Release(data=log.with_frame(out), manifest=manifest)
@@ -177,7 +179,7 @@ class Kdelta(KdeltaSettings):
         removed["rows_without_query"] = int(stays.sum()) - people.n_rows
         return people
 
-    def _without_rare(self, objects: Objects, removed: dict[str, int]) -> tuple[Objects, Int32s]:
+    def without_rare(self, objects: Objects, removed: dict[str, int]) -> tuple[Objects, Int32s]:
         """Leave rare queries and rare clusters out; give each query's cluster too."""
         n_queries = len(objects.texts)
         asked_by = objects.n_users_by(objects.query, n_numbers=n_queries)
@@ -195,39 +197,34 @@ class Kdelta(KdeltaSettings):
         removed["rows_of_rare_clusters"] = common.n_rows - kept.n_rows
         return kept, cluster
 
-    def _make_equal(self, objects: Objects, cluster: Int32s, rng: np.random.Generator) -> Outcome:
-        table = Table(objects, cluster)
-        if not self.additions:
-            return equal_by_suppression(table, k=self.k, delta=self.delta, same_days=self._shares_days, rng=rng)
-        return equal_by_edits(
-            table,
-            k=self.k,
-            delta=self.delta,
-            rounded=self.mode == "paper",
-            max_distance=self.max_distance,
-            best=self.centroids == "best",
-            same_texts=self.same_texts,
-            same_days=self._shares_days,
-            rng=rng,
-        )
-
-    def _warnings(self, log: QueryLog, original: Objects, outcome: Outcome, n_of_one_user: int) -> list[str]:
-        found = []
-        if outcome.n_added:
-            found.append(f"rows that were made up, copies of other users' rows: {outcome.n_added:,}")
-        if outcome.n_added and "time" in log.columns and self.columns.time is TimeDetail.KEEP:
+    def warnings(
+        self,
+        columns: list[str],
+        *,
+        reading: Reading,
+        n_alone: int | None,
+        n_added: int,
+        has_clicks: bool,
+        n_of_one_user: int,
+    ) -> tuple[str, ...]:
+        """Return the warnings of a release of a log with these columns, on whatever engine it was made."""
+        found = self.columns.warnings(columns, protected=self.protected, n_alone=n_alone)
+        if n_added:
+            found.append(f"rows that were made up, copies of other users' rows: {n_added:,}")
+        if n_added and "time" in columns and self.columns.time is TimeDetail.KEEP:
             found.append("made-up rows can be recognised: their exact times are those of other rows of the same user")
-        others = [name for name in self.columns.report(log.columns, protected=self.protected).kept if name != "rank"]
-        if outcome.n_added and others:
+        kept = self.columns.report(columns, protected=self.protected).kept
+        if n_added and any(name != "rank" for name in kept):
             found.append("copied rows may be recognised by the columns that were kept")
-        if log.n_rows and not (original.url >= 0).any():
+        if not has_clicks:
             found.append("no clicks: queries are alike only if their texts are the same")
         if n_of_one_user:
             found.append(
                 f"released queries that only one user asked: {n_of_one_user:,}; the promise lets them through, "
                 "--min-query-users 2 drops them" + ("" if self.same_texts else ", --same-texts shares them")
             )
-        return found + caveats(log.reading, seed=self.seed, columns=log.columns, bot_threshold=self.bot_threshold)
+        found += caveats(reading, seed=self.seed, columns=columns, bot_threshold=self.bot_threshold)
+        return tuple(found)
 
 
 def _frame(frame: pl.DataFrame, objects: Objects, outcome: Outcome, url: Int32s) -> pl.DataFrame:

@@ -3,14 +3,17 @@
 Terms are deleted until every combination of up to m has k users, then what can come back is restored.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import polars as pl
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int8s, Int32s, Int64s
+from queryveil.data.rows import Rows
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.km._pivot_kernels import build_up, delete_around, restore_around
 from queryveil.methods.km.combinations import Index, count_in_frequent, index_terms, relabel
@@ -65,19 +68,12 @@ def delete(
     """
     # Paper: algorithm 1. Differs: it goes from user to user; we go from term to term, rarest first, and visit the
     # combinations whose rarest term it is, in all users at once.
-    n = labelled.n_labels
     ranks = _ranks(scores, rng)
     random_state = np.array([rng.integers(1, 2**63) if at_random else 0], np.uint64)
     alive = np.ones(len(labelled.source), np.int8)
-    work = np.zeros((2, n), np.int32)
-    unsettled = np.ones(n, np.int8)
-    n_passes = 0
-    while unsettled.any():
-        pivots = np.flatnonzero(unsettled).astype(np.int32)
-        unsettled = np.zeros(n, np.int8)
-        n_passes += 1
-        for batch in _batches(pivots, f"deleting, pass {n_passes}"):
-            delete_around(batch, labelled.index, alive, ranks, k, m, random_state, work, unsettled)
+    work = np.zeros((2, labelled.n_labels), np.int32)
+    for batch, unsettled in _until_settled(np.arange(labelled.n_labels), "deleting, pass"):
+        delete_around(batch, labelled.index, alive, ranks, k, m, random_state, work, unsettled)
     return alive
 
 
@@ -93,6 +89,18 @@ def _batches(pivots: Int32s, doing: str) -> Iterator[Int32s]:
     for i, batch in enumerate(np.array_split(pivots, _N_STEPS)):
         progress.step(doing, i / _N_STEPS)
         yield batch
+
+
+def _until_settled(order: Int64s, doing: str) -> Iterator[tuple[Int32s, Int8s]]:
+    """Yield the pivots in parts, by `order`, and where to mark those that must be visited again in another round."""
+    unsettled = np.ones(len(order), np.int8)
+    for n_rounds in count(1):
+        pivots = order[unsettled[order] == 1].astype(np.int32)
+        if not len(pivots):
+            return
+        unsettled = np.zeros(len(order), np.int8)
+        for batch in _batches(pivots, f"{doing} {n_rounds}"):
+            yield batch, unsettled
 
 
 def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
@@ -115,15 +123,8 @@ def restore(labelled: Labelled, alive: Int8s, worth: Floats, *, k: int, m: int) 
     """Restore deleted terms, the most valuable first, until none can come back; the promise still holds."""
     alive = alive.copy()
     work = np.zeros((2, labelled.n_labels), np.int32)
-    order = np.argsort(-worth, kind="stable").astype(np.int32)
-    unsettled = np.ones(labelled.n_labels, np.int8)
-    n_rounds = 0
-    while unsettled.any():
-        pivots = order[unsettled[order] == 1]
-        unsettled = np.zeros(labelled.n_labels, np.int8)
-        n_rounds += 1
-        for batch in _batches(pivots, f"giving back, round {n_rounds}"):
-            restore_around(batch, labelled.index, alive, k, m, work, unsettled)
+    for batch, unsettled in _until_settled(np.argsort(-worth, kind="stable"), "giving back, round"):
+        restore_around(batch, labelled.index, alive, k, m, work, unsettled)
     return alive
 
 
@@ -154,7 +155,6 @@ def check_values(target: Target, values: pl.DataFrame | None) -> None:
 
 def term_values(vocabulary: pl.Series, *, target: Target, values: pl.DataFrame | None) -> tuple[Floats, int]:
     """Return what one occurrence of each term is worth, and how many terms the table has no value for."""
-    check_values(target, values)
     needed = VALUE_COLUMNS.get(target)
     if needed is None or values is None:
         return np.ones(len(vocabulary)), 0
@@ -222,21 +222,15 @@ class _Classes:
         self.k, self.rng = k, rng
         self.sets: list[tuple[int, ...]] = []
         self.number: dict[tuple[int, ...], int] = {}
-        self.size: list[int] = []
-        row_ptr, terms, *_ = labelled.index
-        self.of_user = np.empty(len(row_ptr) - 1, np.int64)
-        for user in range(len(self.of_user)):
-            row = slice(row_ptr[user], row_ptr[user + 1])
-            found = self.find(tuple(terms[row][alive[row] == 1].tolist()))
-            self.of_user[user] = found
-            self.size[found] += 1
+        rows = Rows(labelled.index.ptr, labelled.index.terms).keep(alive == 1)
+        self.of_user = np.array([self.find(tuple(row)) for row in rows.to_lists()], np.int64)
+        self.size = Counter(self.of_user.tolist())
 
     def find(self, terms: tuple[int, ...]) -> int:
         """Return the number of a set of terms, a new one if need be."""
         if terms not in self.number:
             self.number[terms] = len(self.sets)
             self.sets.append(terms)
-            self.size.append(0)
         return self.number[terms]
 
     def give_back(self, pivot: int, lost: Int64s, users: Int64s) -> Int64s:
@@ -249,8 +243,7 @@ class _Classes:
             if 0 < n_left < self.k and self.sets[old]:
                 movers = self.rng.permutation(movers)[: max(0, self.size[old] - self.k)]
             larger = tuple(sorted((*self.sets[old], pivot)))
-            n_there = self.size[self.number[larger]] if larger in self.number else 0
-            if len(movers) == 0 or n_there + len(movers) < self.k:
+            if len(movers) == 0 or self.size[self.number.get(larger, -1)] + len(movers) < self.k:
                 continue
             new = self.find(larger)
             self.size[old] -= len(movers)
@@ -292,11 +285,8 @@ def choose(histories: Histories, objective: Objective, *, k: int, m: int | None,
         return _choose_whole(histories, scores, objective, k=k, rngs=(deleting, ordering))
     if not objective.restore:
         return _delete(histories, scores, objective, k=k, m=m, rng=deleting)
-    frequency = histories.frequency()
-    outcomes = [
-        build(histories, order, k=k, m=m)
-        for order in orders(scores, frequency=frequency, objective=objective, rng=ordering)
-    ]
+    build_orders = orders(scores, frequency=histories.frequency(), objective=objective, rng=ordering)
+    outcomes = [build(histories, order, k=k, m=m) for order in build_orders]
     if len(histories.terms) <= _COMPARE_UP_TO:
         outcomes.append(_delete(histories, scores, objective, k=k, m=m, rng=deleting))
     return max(outcomes, key=lambda kept: _value(histories, kept, objective))

@@ -12,6 +12,7 @@ one pass in order does (`build_up`).
 import numpy as np
 
 from queryveil.data import Int8s, Int32s, Int64s, UInt64s
+from queryveil.data.rows import Rows, pointers
 from queryveil.kernels import njit
 from queryveil.methods.km._settle_kernels import ROW_DEAD, ROW_FIXED, ROW_OPEN, Block, Rule, settle
 from queryveil.methods.km.combinations import Index
@@ -21,34 +22,31 @@ from queryveil.methods.km.combinations import Index
 def delete_around(
     pivots: Int32s, index: Index, alive: Int8s, ranks: Int32s, k: int, m: int, random_state: UInt64s, work: Int32s,
     unsettled: Int8s,
-) -> int:  # fmt: skip
-    """Make the combinations of each pivot with terms of higher label frequent; return the number of deletions.
+) -> None:  # fmt: skip
+    """Make the combinations of each pivot with terms of higher label frequent.
 
     `unsettled` marks the pivots that must be looked at again, because a combination of theirs lost a user.
     """
     row_ptr, terms, entry_user, posting_ptr, postings = index
     graves = np.empty(len(terms), np.int64)
-    n_deleted = 0
     for pivot in pivots:
-        entries = _alive_entries(pivot, posting_ptr, postings, alive)
+        entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
+        entries = entries[alive[entries] == 1]
         if len(entries) == 0:
             continue
         row_state = np.full(len(entries), ROW_OPEN, np.int8)
         block = Block(entries + 1, row_ptr[entry_user[entries] + 1], terms, row_state, alive)
         n = _settle_block(block, Rule(ranks, np.int64(ranks[pivot]), k, random_state), m, work, graves)
-        for row in range(len(entries)):
-            if row_state[row] == ROW_DEAD:
-                alive[entries[row]] = 0
-                graves[n] = entries[row]
-                n += 1
-        n_deleted += n
+        for entry in entries[row_state == ROW_DEAD]:
+            alive[entry] = 0
+            graves[n] = entry
+            n += 1
         for entry in graves[:n]:
             # A combination belongs to its lowest label: only pivots up to this one can have lost support.
             for j in range(row_ptr[entry_user[entry]], entry):
                 unsettled[terms[j]] |= alive[j]
             unsettled[terms[entry]] = 1
         unsettled[pivot] = 0 if n == 0 else unsettled[pivot]
-    return n_deleted
 
 
 @njit(cache=True, nogil=True)
@@ -67,30 +65,26 @@ def build_up(
         row_state = np.full(len(users), ROW_OPEN, np.int8)
         first = row_ptr[users]
         _settle_pivot(Block(first, first + length[users], built, row_state, alive), k, m, work)
-        for row in range(len(users)):
-            if row_state[row] == ROW_OPEN:
-                user = users[row]
-                built[row_ptr[user] + length[user]] = pivot
-                length[user] += 1
-                kept[entries[row]] = 1
+        for row in np.flatnonzero(row_state == ROW_OPEN):
+            user = users[row]
+            built[row_ptr[user] + length[user]] = pivot
+            length[user] += 1
+            kept[entries[row]] = 1
 
 
 @njit(cache=True, nogil=True)
-def restore_around(pivots: Int32s, index: Index, alive: Int8s, k: int, m: int, work: Int32s, unsettled: Int8s) -> int:
-    """Restore each pivot in turn for as many users as can have it; return the number of entries restored.
+def restore_around(pivots: Int32s, index: Index, alive: Int8s, k: int, m: int, work: Int32s, unsettled: Int8s) -> None:
+    """Restore each pivot in turn for as many users as can have it.
 
     `unsettled` marks the terms of the users who gained one: only those can have become restorable since.
     """
     row_ptr, terms, entry_user, _, _ = index
-    n_restored = 0
     for pivot in pivots:
         for entry in restorable(pivot, index, alive, k, m, work):
             alive[entry] = 1
-            n_restored += 1
             user = entry_user[entry]
             for j in range(row_ptr[user], row_ptr[user + 1]):
                 unsettled[terms[j]] = 1
-    return n_restored
 
 
 @njit(cache=True, nogil=True)
@@ -102,29 +96,13 @@ def restorable(pivot: int, index: Index, alive: Int8s, k: int, m: int, work: Int
     """
     row_ptr, terms, entry_user, posting_ptr, postings = index
     entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
-    row_state = np.empty(len(entries), np.int8)
-    n_lost = 0
-    for i in range(len(entries)):
-        lost = alive[entries[i]] == 0
-        row_state[i] = ROW_OPEN if lost else ROW_FIXED
-        n_lost += lost
-    if n_lost == 0:
+    row_state = np.where(alive[entries] == 0, ROW_OPEN, ROW_FIXED)
+    if not (row_state == ROW_OPEN).any():
         return entries[:0]
     users = entry_user[entries]
     _settle_pivot(Block(row_ptr[users], row_ptr[users + 1], terms, row_state, alive), k, m, work)
     back: Int64s = entries[row_state == ROW_OPEN]
     return back
-
-
-@njit(cache=True, nogil=True)
-def _alive_entries(pivot: int, posting_ptr: Int64s, postings: Int64s, alive: Int8s) -> Int64s:
-    entries = np.empty(posting_ptr[pivot + 1] - posting_ptr[pivot], np.int64)
-    n = 0
-    for i in range(posting_ptr[pivot], posting_ptr[pivot + 1]):
-        if alive[postings[i]]:
-            entries[n] = postings[i]
-            n += 1
-    return entries[:n]
 
 
 @njit(cache=True, nogil=True)
@@ -160,37 +138,30 @@ def _shrink(block: Block, number: Int32s) -> tuple[Int64s, Block, Int64s, Int32s
     the numbers mean.
     """
     first, last, terms, row_state, alive = block
-    size = 0
-    for row in range(len(row_state)):
-        if row_state[row] != ROW_DEAD:
-            size += last[row] - first[row]
+    rows = np.flatnonzero(row_state != ROW_DEAD)
+    size = (last[rows] - first[rows]).sum()
     meaning = np.empty(size, np.int32)
     n_terms = 0
-    for row in range(len(row_state)):
+    for row in rows:
         if row_state[row] == ROW_OPEN:
             for j in range(first[row], last[row]):
                 if alive[j] and number[terms[j]] == 0:
                     meaning[n_terms] = terms[j]
                     n_terms += 1
                     number[terms[j]] = n_terms
-    rows = np.empty(len(row_state), np.int64)
-    row_ptr = np.zeros(len(row_state) + 1, np.int64)
+    row_ptr = np.zeros(len(rows) + 1, np.int64)
     places = np.empty(size, np.int64)
     small_terms = np.empty(size, np.int32)
-    n, n_rows = 0, 0
-    for row in range(len(row_state)):
-        if row_state[row] != ROW_DEAD:
-            for j in range(first[row], last[row]):
-                if alive[j] and number[terms[j]]:
-                    places[n], small_terms[n] = j, number[terms[j]] - 1
-                    n += 1
-            rows[n_rows] = row
-            n_rows += 1
-            row_ptr[n_rows] = n
+    n = 0
+    for i in range(len(rows)):
+        for j in range(first[rows[i]], last[rows[i]]):
+            if alive[j] and number[terms[j]]:
+                places[n], small_terms[n] = j, number[terms[j]] - 1
+                n += 1
+        row_ptr[i + 1] = n
     for i in range(n_terms):
         number[meaning[i]] = 0
-    rows, ends = rows[:n_rows], row_ptr[1 : n_rows + 1]
-    small = Block(row_ptr[:n_rows], ends, small_terms[:n], row_state[rows], np.ones(n, np.int8))
+    small = Block(row_ptr[:-1], row_ptr[1:], small_terms[:n], row_state[rows], np.ones(n, np.int8))
     return rows, small, places[:n], meaning[:n_terms]
 
 
@@ -205,11 +176,9 @@ def settle_labels(pivots: Int32s, index: Index, kept: Int8s, k: int, m: int, wor
         entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
         row_state = np.full(len(entries), ROW_OPEN, np.int8)
         _settle_pivot(Block(row_ptr[entry_row[entries]], entries, labels, row_state, kept), k, m, work)
-        for row in range(len(entries)):
-            kept[entries[row]] = row_state[row] == ROW_OPEN
+        kept[entries] = row_state == ROW_OPEN
 
 
-@njit(cache=True, nogil=True)
 def share_out(
     row_ptr: Int64s, labels: Int32s, kept: Int8s, is_open: Int8s, n_shards: int
 ) -> tuple[Int32s, Int64s, Int64s, Int64s]:
@@ -218,30 +187,13 @@ def share_out(
     A row goes to a shard with an open label of its own: those labels, and all kept ones before the last of them.
     Returns for each such message its shard and its row, where its places begin, and the places.
     """
-    last = np.full(n_shards, -1, np.int64)
-    n_messages, n_places = 0, 0
-    for fill in range(2):
-        if fill:
-            shard_of = np.empty(n_messages, np.int32)
-            row_of = np.empty(n_messages, np.int64)
-            begins = np.zeros(n_messages + 1, np.int64)
-            places = np.empty(n_places, np.int64)
-        n_messages, n_places = 0, 0
-        for row in range(len(row_ptr) - 1):
-            for j in range(row_ptr[row], row_ptr[row + 1]):
-                if is_open[labels[j]]:
-                    last[labels[j] % n_shards] = j
-            for shard in range(n_shards):
-                if last[shard] < 0:
-                    continue
-                for j in range(row_ptr[row], last[shard] + 1):
-                    if kept[j] or (is_open[labels[j]] and labels[j] % n_shards == shard):
-                        if fill:
-                            places[n_places] = j
-                        n_places += 1
-                if fill:
-                    shard_of[n_messages], row_of[n_messages] = shard, row
-                    begins[n_messages + 1] = n_places
-                n_messages += 1
-                last[shard] = -1
-    return shard_of, row_of, begins, places
+    owner, undecided = Rows(row_ptr, labels).row_of_entry, is_open[labels] == 1
+    from_last = np.flatnonzero(undecided)[::-1]
+    message, first = np.unique(owner[from_last] * n_shards + labels[from_last] % n_shards, return_index=True)
+    row, shard = np.divmod(message, n_shards)
+    lengths = from_last[first] + 1 - row_ptr[row]
+    ptr = pointers(lengths)
+    places = np.repeat(row_ptr[row] - ptr[:-1], lengths) + np.arange(ptr[-1])
+    is_own = undecided[places] & (labels[places] % n_shards == np.repeat(shard, lengths))
+    sent = Rows(ptr, places).keep((kept[places] == 1) | is_own)
+    return shard.astype(np.int32), row, sent.ptr, sent.values

@@ -24,21 +24,34 @@ def index_terms(rows: Rows[np.int32], *, n_terms: int) -> Index:
     return Index(*rows, rows.row_of_entry.astype(np.int32), *group(rows.values, n_terms))
 
 
+class _Block(NamedTuple):
+    """The commoner terms beside a pivot, user after user, as local numbers, and the terms that these mean.
+
+    Beside each of the `rest` stand its user and the place where the terms of that user end.
+    """
+
+    rest: Int32s
+    user: Int32s
+    ends: Int64s
+    meaning: Int32s
+
+
 @njit(cache=True, nogil=True)
-def _block(pivot: int, index: Index, local: Int32s) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the commoner terms beside the pivot as compressed rows over local numbers, and the terms these mean."""
+def _block(pivot: int, index: Index, local: Int32s) -> _Block:
     row_ptr, terms, entry_user, posting_ptr, postings = index
     entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
-    block_ptr = np.zeros(len(entries) + 1, np.int64)
-    for i in range(len(entries)):
-        block_ptr[i + 1] = block_ptr[i] + row_ptr[entry_user[entries[i]] + 1] - entries[i] - 1
-    rest = np.empty(block_ptr[-1], np.int32)
-    met = np.empty(block_ptr[-1], np.int32)
-    n_met = 0
-    for i in range(len(entries)):
-        for j in range(block_ptr[i + 1] - block_ptr[i]):
-            t = terms[entries[i] + 1 + j]
-            rest[block_ptr[i] + j] = t
+    n = 0
+    for entry in entries:
+        n += row_ptr[entry_user[entry] + 1] - entry - 1
+    rest, user, met = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    ends = np.empty(n, np.int64)
+    n, n_met = 0, 0
+    for entry in entries:
+        end = row_ptr[entry_user[entry] + 1]
+        ends[n : n + end - entry - 1] = n + end - entry - 1
+        for t in terms[entry + 1 : end]:
+            rest[n], user[n] = t, entry_user[entry]
+            n += 1
             if local[t] == 0:
                 local[t] = 1
                 met[n_met] = t
@@ -51,7 +64,7 @@ def _block(pivot: int, index: Index, local: Int32s) -> tuple[Int64s, Int32s, Int
         rest[j] = local[rest[j]]
     for t in meaning:
         local[t] = 0
-    return block_ptr, rest, meaning
+    return _Block(rest, user, ends, meaning)
 
 
 @njit(cache=True, nogil=True)
@@ -67,21 +80,19 @@ def count_in_frequent(index: Index, k: int, m: int) -> Int64s:
             continue
         totals[pivot, 0] += n_users
         if m > 1:
-            block_ptr, rest, meaning = _block(pivot, index, local)
-            _add_block(pivot, block_ptr, rest, meaning, k, m, totals)
+            _add_block(pivot, _block(pivot, index, local), k, m, totals)
     return totals
 
 
 @njit(cache=True, nogil=True)
-def _add_block(pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: int, m: int, totals: Int64s) -> None:
+def _add_block(pivot: int, block: _Block, k: int, m: int, totals: Int64s) -> None:
     """Add the frequent combinations whose rarest term is the pivot, depth first."""
+    rest, _, ends, meaning = block
     n_local = len(meaning)
     start = np.zeros((m, n_local + 1), np.int64)
-    rows = np.empty((m, len(rest)), np.int32)
     places = np.empty((m, len(rest)), np.int64)
     prefix = np.full(m, -1, np.int64)
-    all_rows = np.arange(len(block_ptr) - 1).astype(np.int32)
-    _spread(all_rows, block_ptr[:-1] - 1, block_ptr, rest, start[1], rows[1], places[1])
+    start[1], places[1] = group(rest, n_local)
     level = 1
     while level >= 1:
         prefix[level] += 1
@@ -96,28 +107,26 @@ def _add_block(pivot: int, block_ptr: Int64s, rest: Int32s, meaning: Int32s, k: 
         for i in range(1, level + 1):
             totals[meaning[prefix[i]], level] += last - first
         if level + 1 < m:
-            some_rows, some_places = rows[level, first:last], places[level, first:last]
+            some = places[level, first:last]
             level += 1
             prefix[level] = -1
-            _spread(some_rows, some_places, block_ptr, rest, start[level], rows[level], places[level])
+            _sort_followers(some, rest, ends, start[level], places[level])
 
 
 @njit(cache=True, nogil=True)
-def _spread(
-    some_rows: Int32s, some_places: Int64s, block_ptr: Int64s, rest: Int32s, start: Int64s, rows: Int32s, places: Int64s
-) -> None:
-    """Sort rows by each of the terms that follow a place in them."""
+def _sort_followers(some: Int64s, rest: Int32s, ends: Int64s, start: Int64s, places: Int64s) -> None:
+    """Sort the terms that follow some places in their rows."""
     start[:] = 0
-    for i in range(len(some_rows)):
-        for j in range(some_places[i] + 1, block_ptr[some_rows[i] + 1]):
+    for place in some:
+        for j in range(place + 1, ends[place]):
             start[rest[j] + 1] += 1
     for t in range(len(start) - 1):
         start[t + 1] += start[t]
     fill = start[:-1].copy()
-    for i in range(len(some_rows)):
-        for j in range(some_places[i] + 1, block_ptr[some_rows[i] + 1]):
+    for place in some:
+        for j in range(place + 1, ends[place]):
             t = rest[j]
-            rows[fill[t]], places[fill[t]] = some_rows[i], j
+            places[fill[t]] = j
             fill[t] += 1
 
 
@@ -126,46 +135,35 @@ def first_alike(index: Index) -> Int32s:
 
     A combination has the same users if its terms are replaced by these.
     """
-    keys = _sums_of_users(index)
-    return _first_of_same(index, keys, np.argsort(keys, kind="stable"))
+    term_users = Rows(index.posting_ptr, index.entry_user[index.postings])
+    keys = _sums_of_users(term_users)
+    return _first_of_same(term_users, keys, np.argsort(keys, kind="stable"))
 
 
 @njit(cache=True, nogil=True)
-def _sums_of_users(index: Index) -> UInt64s:
+def _sums_of_users(term_users: Rows[np.int32]) -> UInt64s:
     """Return the sum of the hashes of each term's users: terms of the same users have the same."""
-    _, _, entry_user, posting_ptr, postings = index
-    n_terms = len(posting_ptr) - 1
-    keys = np.zeros(n_terms, np.uint64)
-    for t in range(n_terms):
-        for place in postings[posting_ptr[t] : posting_ptr[t + 1]]:
-            mixed = (np.uint64(entry_user[place]) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    ptr, users = term_users
+    keys = np.zeros(len(ptr) - 1, np.uint64)
+    for t in range(len(keys)):
+        for user in users[ptr[t] : ptr[t + 1]]:
+            mixed = (np.uint64(user) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
             mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
             keys[t] += mixed ^ (mixed >> np.uint64(32))
     return keys
 
 
 @njit(cache=True, nogil=True)
-def _first_of_same(index: Index, keys: UInt64s, order: Int64s) -> Int32s:
+def _first_of_same(term_users: Rows[np.int32], keys: UInt64s, order: Int64s) -> Int32s:
     """Compare the users of neighbours with the same sum."""
-    n_terms = len(keys)
-    first = np.arange(n_terms).astype(np.int32)
-    for i in range(1, n_terms):
+    ptr, users = term_users
+    first = np.arange(len(keys)).astype(np.int32)
+    for i in range(1, len(keys)):
         before, term = first[order[i - 1]], order[i]
-        if keys[before] == keys[term] and _same_users(before, term, index):
+        theirs, mine = users[ptr[before] : ptr[before + 1]], users[ptr[term] : ptr[term + 1]]
+        if keys[before] == keys[term] and np.array_equal(theirs, mine):
             first[term] = before
     return first
-
-
-@njit(cache=True, nogil=True)
-def _same_users(one: int, other: int, index: Index) -> bool:
-    _, _, entry_user, posting_ptr, postings = index
-    n = posting_ptr[one + 1] - posting_ptr[one]
-    if n != posting_ptr[other + 1] - posting_ptr[other]:
-        return False
-    for i in range(n):
-        if entry_user[postings[posting_ptr[one] + i]] != entry_user[postings[posting_ptr[other] + i]]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -188,62 +186,54 @@ def mark_alone(index: Index, k: int, m: int, work: Int32s, alone: Int8s, most_st
                 for e in entries:
                     alone[entry_user[e]] = 1
                 continue
-            if m == 1 or _all_marked(entries, entry_user, alone):
+            if m == 1 or _all_marked(entry_user[entries], alone):
                 continue
-            block_ptr, rest, meaning = _block(pivot, index, local)
-            left = most_steps - steps[thread]
-            steps[thread] += _mark_block(entries, entry_user, block_ptr, rest, len(meaning), k, m, alone, left)
+            block = _block(pivot, index, local)
+            steps[thread] += _mark_block(len(entries), block, k, m, alone, most_steps - steps[thread])
     return steps
 
 
 @njit(cache=True, nogil=True)
-def _all_marked(entries: Int64s, entry_user: Int32s, alone: Int8s) -> bool:
-    for e in entries:
-        if alone[entry_user[e]] == 0:
+def _all_marked(users: Int32s, alone: Int8s) -> bool:
+    for user in users:
+        if alone[user] == 0:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _mark_block(
-    entries: Int64s, entry_user: Int32s, block_ptr: Int64s, rest: Int32s, n_local: int, k: int, m: int, alone: Int8s,
-    most_steps: int,
-) -> int:  # fmt: skip
+def _mark_block(n_users: int, block: _Block, k: int, m: int, alone: Int8s, most_steps: int) -> int:
     """Mark the users who stand alone with the pivot of this block; return the steps that combinations of three took."""
-    n, n_steps = len(entries), 0
-    start = np.zeros(n_local + 1, np.int64)
-    rows = np.empty(len(rest), np.int32)
-    places = np.empty(len(rest), np.int64)
-    _spread(np.arange(n).astype(np.int32), block_ptr[:-1] - 1, block_ptr, rest, start, rows, places)
-    count = np.zeros(n_local, np.int32)
-    fewest = n
-    for t in range(n_local - 1, -1, -1):
-        some = rows[start[t] : start[t + 1]]
-        n_lacking, rarest = n - len(some), fewest
+    rest, user, ends, meaning = block
+    start, places = group(rest, len(meaning))
+    count = np.zeros(len(meaning), np.int32)
+    fewest, n_steps = n_users, 0
+    for t in range(len(meaning) - 1, -1, -1):
+        some = places[start[t] : start[t + 1]]
+        n_lacking, rarest = n_users - len(some), fewest
         fewest = min(fewest, len(some))
         if len(some) < k:
-            for row in some:
-                alone[entry_user[entries[row]]] = 1
+            for place in some:
+                alone[user[place]] = 1
             continue
         # Of the users of the pivot and a third term at most those go who lack this one: k or more are sure to stay.
-        if m == 2 or rarest - n_lacking >= k or _all_marked(entries[some], entry_user, alone):
+        if m == 2 or rarest - n_lacking >= k or _all_marked(user[some], alone):
             continue
         if n_steps >= most_steps:
             # Counted, so that the limit is seen to be passed; pairs are still looked at.
             n_steps += 1
             continue
-        for i in range(start[t], start[t + 1]):
-            n_steps += 1 + block_ptr[rows[i] + 1] - places[i]
-        for i in range(start[t], start[t + 1]):
-            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
-                count[rest[j]] += 1
-        for i in range(start[t], start[t + 1]):
-            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
-                if count[rest[j]] < k:
-                    alone[entry_user[entries[rows[i]]]] = 1
-        for i in range(start[t], start[t + 1]):
-            for j in range(places[i] + 1, block_ptr[rows[i] + 1]):
-                count[rest[j]] = 0
+        for place in some:
+            n_steps += 1 + ends[place] - place
+            for other in rest[place + 1 : ends[place]]:
+                count[other] += 1
+        for place in some:
+            for other in rest[place + 1 : ends[place]]:
+                if count[other] < k:
+                    alone[user[place]] = 1
+        for place in some:
+            for other in rest[place + 1 : ends[place]]:
+                count[other] = 0
     return n_steps
 
 

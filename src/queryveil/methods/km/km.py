@@ -6,7 +6,7 @@ With a taxonomy a term that would have to go moves up to what it is a kind of, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, term_values
+from queryveil.methods.km._times import UNITS, share_times
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.release.texts import count_texts
@@ -40,7 +41,8 @@ class Km(KmSettings):
 
     Promise: (k, m)-anonymity of the terms each user keeps.
     Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query. Times are
-    dropped unless they are asked for; `shared` releases the start of a row's window, which the promise covers.
+    dropped unless they are asked for; those that are `shared` are covered by the promise: the start of a row's window,
+    or without windows its day, week or four weeks, the finest that half of the rows can keep when they count as terms.
 
     - k: users who must share a combination of terms, 2 or more
     - m: terms that an attacker may know; None: whole histories are shared by k users
@@ -71,16 +73,15 @@ class Km(KmSettings):
         check_values(self.target, self.values)
         check_seed(self.seed)
         if self.window is None:
-            self.columns.check_not_shared()
-        if self.window is not None and self.columns.ids is Ids.KEEP:
+            if self.columns.time is TimeDetail.SHARED and self.m is None:
+                raise BadParameter("m", "none", allowed="a number, or a window, where times are shared")
+            return
+        if self.columns.ids is Ids.KEEP:
             raise BadParameter("ids", "keep", allowed="fresh or keyed with a window: kept ids would join the windows")
         unit = self.columns.time.unit
-        if self.window is not None and unit is not None and parse_window(self.window) % unit:
-            raise BadParameter(
-                "window",
-                self.window,
-                allowed="a multiple of the released times: whole days, or whole hours with --time hour",
-            )
+        if unit is not None and parse_window(self.window) % unit:
+            allowed = "a multiple of the released times: whole days, or whole hours with --time hour"
+            raise BadParameter("window", self.window, allowed=allowed)
 
     @property
     def promise(self) -> KmAnonymity:
@@ -89,20 +90,20 @@ class Km(KmSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
-        self.columns.check(log.columns, shares_days=self.window is not None)
+        self.columns.check(log.columns, shares_days=True)
         rng = generator(self.seed)
         removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         people = without_bots(log, threshold=self.bot_threshold, removed=removed)
         progress.step("reading terms")
         by_blanks = log.terms_are_items
         tokens = tokenize(people["query"], by_blanks=by_blanks)
-        owners, n_owners = self._owners(people)
-        histories = collect(tokens, owners, n_users=n_owners)
-        window_of_entry = self._window_of_entry(histories, people, owners)
+        owners, window_of_owner = self._owners(people)
+        histories = collect(tokens, owners, n_users=len(window_of_owner))
+        entries = _by_window(window_of_owner[histories.entry_user])
         outcome = (
-            self._delete(histories, tokens, window_of_entry, rng)
+            self._delete(histories, tokens, entries, rng)
             if self.taxonomy is None
-            else self._generalise(histories, tokens, self.taxonomy, window_of_entry, rng)
+            else self._generalise(histories, tokens, self.taxonomy, entries, rng)
         )
 
         progress.step("writing queries")
@@ -111,9 +112,15 @@ class Km(KmSettings):
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
             frame = frame.with_columns(ids_per_window(frame["user"], windows_of(frame, self.window)))
-        if self.window is not None and self.columns.time is TimeDetail.SHARED:
-            frame = frame.with_columns(window_starts(frame, self.window))
-        out = self.columns.apply(frame.filter(stays), owners[stays], rng=rng)
+        frame, columns, time_unit = frame.filter(stays), self.columns, None
+        if self.columns.time is TimeDetail.SHARED and "time" in frame.columns:
+            if self.window is None:
+                time_unit, times = self._share_times(frame, owners[stays], histories, outcome)
+                columns = columns if time_unit else replace(columns, time=TimeDetail.DROP)
+            else:
+                times = window_starts(frame, self.window)
+            frame = frame.with_columns(times)
+        out = columns.apply(frame, owners[stays], rng=rng)
 
         n_empty = int((tokens.query_terms.lengths[tokens.row_query] == 0).sum())
         gone = outcome.word < 0
@@ -131,17 +138,18 @@ class Km(KmSettings):
             removed=removed,
             notes=outcome.notes,
             n_alone=self.columns.n_alone(out),
+            time_unit=time_unit,
         )
         counted = None if by_blanks else count_texts(out["query"], asked=texts, users=people["user"])
         manifest = msgspec.structs.replace(manifest, texts=counted, changed=outcome.changed, measures=outcome.measures)
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _delete(
-        self, histories: Histories, tokens: Tokens, window_of_entry: Int64s | None, rng: np.random.Generator
+        self, histories: Histories, tokens: Tokens, by_window: list[Int64s], rng: np.random.Generator
     ) -> _Outcome:
         worth, n_without_value = term_values(tokens.vocabulary, target=self.target, values=self.values)
         kept = np.zeros(len(histories.terms), np.bool_)
-        for mine in _by_window(window_of_entry, len(kept)):
+        for mine in by_window:
             part, terms = histories.part(mine)
             objective = Objective(target=self.target, worth=worth[terms], restore=self.restore)
             kept[mine] = choose(part, objective, k=self.k, m=self.m, rng=rng)
@@ -154,13 +162,13 @@ class Km(KmSettings):
         histories: Histories,
         tokens: Tokens,
         taxonomy: Taxonomy,
-        window_of_entry: Int64s | None,
+        by_window: list[Int64s],
         rng: np.random.Generator,
     ) -> _Outcome:
         items = items_of(tokens.vocabulary, taxonomy)
         start = items.of_term[histories.terms]
         standing = start.copy()
-        for mine in _by_window(window_of_entry, len(start)):
+        for mine in by_window:
             part, _ = histories.part(mine)
             standing[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
         moved = (standing >= 0) & (standing != start)
@@ -173,22 +181,32 @@ class Km(KmSettings):
             measures={"loss": round(loss(standing, start, items), 6)},
         )
 
-    def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, int]:
-        """Number the histories: one per user, or per user and window."""
+    def _share_times(
+        self, frame: pl.DataFrame, owners: Int32s, histories: Histories, outcome: _Outcome
+    ) -> tuple[str | None, pl.Series]:
+        """Return the released times of the rows that stay, and their unit: None if times fit in none."""
+        progress.step("sharing times")
+        n_words, user, there = len(outcome.words), histories.entry_user.astype(np.int64), outcome.word >= 0
+        entries = np.unique(user[there] * max(1, n_words) + outcome.word[there])
+        released = Histories(
+            user_terms=Rows.from_entries(
+                entries // max(1, n_words), (entries % max(1, n_words)).astype(np.int32), n_rows=histories.n_users
+            ),
+            counts=np.ones(len(entries), np.int32),
+            n_terms=n_words,
+        )
+        starts = {unit: window_starts(frame, unit) for unit in UNITS}
+        return share_times(owners, starts, terms=released, k=self.k, m=self.m or 1)
+
+    def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, Int64s]:
+        """Number the histories, one per user, or per user and window; return that of each row, and their windows."""
         users, distinct = encode(frame["user"])
         if self.window is None:
-            return users, len(distinct)
-        windows = windows_of(frame, self.window).to_numpy()
-        _, stretch = np.unique(windows, return_inverse=True)
-        found, owners = np.unique(users.astype(np.int64) * (len(windows) + 1) + stretch, return_inverse=True)
-        return owners.astype(np.int32), len(found)
-
-    def _window_of_entry(self, histories: Histories, frame: pl.DataFrame, owners: Int32s) -> Int64s | None:
-        if self.window is None:
-            return None
-        window_of_owner = np.empty(histories.n_users, np.int64)
-        window_of_owner[owners] = windows_of(frame, self.window).to_numpy()
-        return window_of_owner[histories.entry_user]
+            return users, np.zeros(len(distinct), np.int64)
+        windows, stretch = np.unique(windows_of(frame, self.window).to_numpy(), return_inverse=True)
+        width = max(1, len(windows))
+        found, owners = np.unique(users.astype(np.int64) * width + stretch, return_inverse=True)
+        return owners.astype(np.int32), found % width
 
     def manifest(
         self,
@@ -200,19 +218,26 @@ class Km(KmSettings):
         removed: dict[str, int],
         notes: Sequence[str] = (),
         n_alone: int | None = None,
+        time_unit: str | None = None,
     ) -> Manifest:
-        """Return what was done to a log with these columns, whoever did it."""
+        """Return what was done to a log with these columns, whoever did it; `time_unit` is that of shared times."""
+        columns_now, is_timed = self.columns, "time" in columns and self.columns.time is TimeDetail.SHARED
+        if is_timed and self.window is None and time_unit is None:
+            notes = (*notes, "times are dropped: neither days nor weeks nor four weeks are shared in half of the rows")
+            columns_now = replace(columns_now, time=TimeDetail.DROP)
         warnings = [*self.columns.warnings(columns, n_alone=n_alone), *notes]
         warnings += caveats(reading, seed=self.seed, columns=columns, bot_threshold=self.bot_threshold)
         if self.window is not None and self.columns.time is TimeDetail.DROP:
             warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
         return Manifest(
             method="km",
-            promise=msgspec.structs.replace(self.promise, items=by_blanks or self.taxonomy is not None),
+            promise=msgspec.structs.replace(
+                self.promise, items=by_blanks or self.taxonomy is not None, time_unit=time_unit
+            ),
             parameters=parameters_of(self, taxonomy=None if self.taxonomy is None else self.taxonomy.source),
             counts=counts,
             removed=removed,
-            columns=self.columns.report(columns),
+            columns=columns_now.report(columns),
             warnings=tuple(warnings),
         )
 
@@ -228,29 +253,25 @@ class _Outcome:
     measures: dict[str, float] = field(default_factory=dict)
 
 
-def _by_window(window_of_entry: Int64s | None, n_entries: int) -> list[Int64s]:
+def _by_window(window_of_entry: Int64s) -> list[Int64s]:
     """Return the entries of each window, in ascending order."""
-    if window_of_entry is None:
-        return [np.arange(n_entries)]
     order = np.argsort(window_of_entry, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(window_of_entry[order])) + 1)
 
 
 def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
-    """Number the window of each row; rows without a time share the number -1."""
+    """Number the window of each row; rows without a time share a number of their own."""
     if "time" not in frame.columns:
         raise BadParameter("window", window, allowed="left out for a log without times")
-    microseconds: Int64s = frame["time"].to_physical().fill_null(-1).to_numpy()
-    length = parse_window(window) // parse_window("1h") * 3_600_000_000
-    number = np.where(frame["time"].is_null().to_numpy(), -(2**40), microseconds // length)
-    return pl.Series(number)
+    number = frame["time"].to_physical() // (parse_window(window) // timedelta(microseconds=1))
+    # No window has a number so low, not even one before 1970.
+    return number.fill_null(-(2**40))
 
 
 def window_starts(frame: pl.DataFrame, window: str) -> pl.Series:
     """Return the first moment of each row's window; none for rows without a time."""
     length = parse_window(window) // timedelta(microseconds=1)
-    time = frame["time"]
-    return (time.to_physical() // length * length).cast(time.dtype).rename("time")
+    return (frame["time"].to_physical() // length * length).cast(frame["time"].dtype)
 
 
 GONE = -1

@@ -174,30 +174,18 @@ def _closest(
     return best
 
 
-@njit(cache=True, nogil=True)
 def place_rest(group_of: Int32s, lengths: Floats, vectors: Sparse, n_nodes: int) -> Int32s:
     """Return the closest group of each profile that has none, of equals the first; groups count as they stand."""
     out = group_of.copy()
-    spread, near = np.zeros(n_nodes), np.zeros(len(lengths))
-    for user in range(len(group_of)):
-        if group_of[user] >= 0:
-            continue
-        near[:] = 0
-        square = 0.0
-        for i in range(vectors.ptr[user], vectors.ptr[user + 1]):
-            spread[vectors.columns[i]] = vectors.values[i]
-            square += vectors.values[i] ** 2
-        for other in range(len(group_of)):
-            if group_of[other] >= 0:
-                for i in range(vectors.ptr[other], vectors.ptr[other + 1]):
-                    near[group_of[other]] += vectors.values[i] * spread[vectors.columns[i]]
-        best = -1
-        for nearest in range(len(lengths)):
-            value = _rounded(near[nearest] / (np.sqrt(square) * lengths[nearest]))
-            if value > best:
-                best, out[user] = value, nearest
-        for i in range(vectors.ptr[user], vectors.ptr[user + 1]):
-            spread[vectors.columns[i]] = 0
+    owner = Rows(vectors.ptr, vectors.columns).row_of_entry
+    is_grouped = group_of[owner] >= 0
+    columns, values, entry_group = vectors.columns[is_grouped], vectors.values[is_grouped], group_of[owner[is_grouped]]
+    for user in np.flatnonzero(group_of < 0):
+        mine = slice(vectors.ptr[user], vectors.ptr[user + 1])
+        own = np.zeros(n_nodes)
+        own[vectors.columns[mine]] = vectors.values[mine]
+        near = np.bincount(entry_group, weights=values * own[columns], minlength=len(lengths))
+        out[user] = np.argmax(np.floor(near / (np.linalg.norm(vectors.values[mine]) * lengths) * _DIGITS + 0.5))
     return out
 
 

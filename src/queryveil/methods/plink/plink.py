@@ -127,18 +127,22 @@ class Plink(PlinkSettings):
         return Grouping(release=release, membership=membership, profiles=profiles.as_profiles())
 
     def _warnings(self, data: QueryLog | Profiles, profiles: TermProfiles, shared: Shared, exceeds: Bools) -> list[str]:
-        found = []
-        n_open = len(np.unique(shared.group[exceeds]))
-        if n_open and not self.strict:
-            in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
-            found.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
         is_binary = bool((profiles.weights == 1).all())
-        if is_binary and profiles.n_users and self.representative is Representative.CENTROID and not self.strict:
-            found.append("the weight of a term is the share of its group's members that have it")
+        found = self.notes(n_open=len(np.unique(shared.group[exceeds])), is_binary=is_binary and profiles.n_users > 0)
         threshold = self.bot_threshold if isinstance(data, QueryLog) else None
         return found + caveats(
             data.reading, seed=self.seed, columns=data.columns, shuffled="groups", bot_threshold=threshold
         )
+
+    def notes(self, *, n_open: int, is_binary: bool) -> list[str]:
+        """Return the warnings if `n_open` groups have a term of more than p of their members, or weights are binary."""
+        found = []
+        if n_open and not self.strict:
+            in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
+            found.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
+        if is_binary and self.representative is Representative.CENTROID and not self.strict:
+            found.append("the weight of a term is the share of its group's members that have it")
+        return found
 
 
 def _parameters_of_data(data: QueryLog | Profiles) -> dict[str, str | int | float | bool | None]:

@@ -6,7 +6,6 @@ for the chance of the lowest threshold.
 """
 
 import hashlib
-from collections.abc import Iterable
 from itertools import accumulate
 from math import exp
 
@@ -14,29 +13,22 @@ import numpy as np
 
 from queryveil.data import Bools, Int64s, UInt64s
 from queryveil.kernels import njit
+from queryveil.methods.swap._pool_kernels import slot_of
 
-_HALF = np.uint64(32)
 _ROOM = 1024
 _TOP = 1 << 64
 
 
 @njit(cache=True, nogil=True)
-def _slot(keys: UInt64s, counts: Int64s, text: np.uint64) -> int:
-    mask = len(keys) - 1
-    slot = np.int64(text >> _HALF) & mask
-    while counts[slot] and keys[slot] != text:
-        slot = (slot + 1) & mask
-    return int(slot)
-
-
-@njit(cache=True, nogil=True)
-def _add(keys: UInt64s, counts: Int64s, texts: UInt64s, by: Int64s, found: Int64s) -> None:
-    """Add to the count of each text in turn, and write what it is then."""
+def _add(keys: UInt64s, counts: Int64s, texts: UInt64s, by: Int64s) -> Int64s:
+    """Add to the count of each text in turn, and return what it is then."""
+    found = np.empty(len(texts), np.int64)
     for i in range(len(texts)):
-        slot = _slot(keys, counts, texts[i])
-        keys[slot] = texts[i]
-        counts[slot] += by[i]
-        found[i] = counts[slot]
+        slot = slot_of(keys, counts, 0, texts[i])
+        keys[0, slot] = texts[i]
+        counts[0, slot] += by[i]
+        found[i] = counts[0, slot]
+    return found
 
 
 class AskerCounts:
@@ -55,39 +47,28 @@ class AskerCounts:
 
     def add(self, texts: UInt64s) -> Int64s:
         """Count a further person who asked each text, one after the other, and return how many there are by then."""
-        keys, counts = self._tables[(self.generation - 1) % 2]
-        before: Int64s = counts[_slots(keys, counts, texts)]
+        before = _add(*self._tables[(self.generation - 1) % 2], texts, np.zeros(len(texts), np.int64))
         return before + self._put(self.generation, texts)
 
-    def restore(self, issued: Iterable[tuple[int, UInt64s]]) -> None:
-        """Count again what was kept of this generation and the one before."""
-        for generation, texts in issued:
-            if generation in (self.generation - 1, self.generation):
-                self._put(generation, texts)
+    def restore(self, generation: int, texts: UInt64s) -> None:
+        """Count again what was kept, if it is of this generation or the one before."""
+        if generation in (self.generation - 1, self.generation):
+            self._put(generation, texts)
 
     def _put(self, generation: int, texts: UInt64s) -> Int64s:
         which = generation % 2
         self._n[which] += len(texts)
-        if 2 * self._n[which] > len(self._tables[which][0]):
-            roomier = _empty(1 << (4 * self._n[which]).bit_length())
-            keys, counts = self._tables[which]
-            _add(*roomier, keys[counts > 0], counts[counts > 0], np.empty(int((counts > 0).sum()), np.int64))
-            self._tables[which], self._n[which] = roomier, int((counts > 0).sum()) + len(texts)
-        found = np.empty(len(texts), np.int64)
-        _add(*self._tables[which], texts, np.ones(len(texts), np.int64), found)
-        return found
-
-
-@njit(cache=True, nogil=True)
-def _slots(keys: UInt64s, counts: Int64s, texts: UInt64s) -> Int64s:
-    found = np.empty(len(texts), np.int64)
-    for i in range(len(texts)):
-        found[i] = _slot(keys, counts, texts[i])
-    return found
+        keys, counts = self._tables[which]
+        if 2 * self._n[which] > keys.size:
+            is_used = counts > 0
+            self._tables[which] = _empty(1 << (4 * self._n[which]).bit_length())
+            _add(*self._tables[which], keys[is_used], counts[is_used])
+            self._n[which] = int(is_used.sum()) + len(texts)
+        return _add(*self._tables[which], texts, np.ones(len(texts), np.int64))
 
 
 def _empty(room: int) -> tuple[UInt64s, Int64s]:
-    return np.zeros(room, np.uint64), np.zeros(room, np.int64)
+    return np.zeros((1, room), np.uint64), np.zeros((1, room), np.int64)
 
 
 def noise_bound(min_query_users: int) -> int:

@@ -1,8 +1,8 @@
 """Kernels for pools in which users and queries wait: counts, distinct users and order of arrival.
 
-A pool is a row of each array of `Waiting`; its first `size` places are taken. Users and queries are numbers of rows
-that rise with their arrival. Who leaves makes a gap that the last one fills, so places say nothing of age: those of
-each pool are also a chain from the oldest to the newest.
+Users and queries of a pool wait apart, in queues: `2 * pool + USER` and `2 * pool + QUERY` are their rows in the arrays
+of `Waiting`; the first `size` places of both are taken. Who leaves makes a gap that the last one fills, so places say
+nothing of age: those of each queue are also a chain from the oldest to the newest.
 """
 
 import math
@@ -10,130 +10,130 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queryveil.data import Int8s, Int32s, Int64s, UInt64s
+from queryveil.data import Bools, Int8s, Int32s, Int64s, UInt64s
 from queryveil.data.rows import order_of
 from queryveil.kernels import njit
 from queryveil.methods.swap._issued import has, pair_hash
 
-SIZE, USERS, ISSUERS, NEEDED = 0, 1, 2, 3
+USER, QUERY = 0, 1
+SIZE, USERS, ISSUERS, NEEDED, LARGEST = 0, 1, 2, 3, 4
 _HALF = np.uint64(32)
-_NOBODY = -1
 _OLDER, _NEWER = 0, 1
-_OLDEST, _NEWEST = 0, 1
 
 
 class Waiting(NamedTuple):
-    """What waits in each pool: users and queries by row and hash, and how many times each user is there.
+    """What waits in each pool.
 
-    `user_keys` and `user_counts` are a hash table of the waiting users, `issuer_keys` and `issuer_counts` one of those
-    who issued the waiting queries. `user_chain` and `query_chain` have for each place the next older and the next newer
-    one, `user_ends` and `query_ends` the oldest and the newest. `totals` has for each pool its size, the distinct
-    users, the distinct issuers and the size it must have (k, grown).
+    - row: the number of each user or query, which rises with arrival
+    - person: the hash of each user, or of the user who issued the query
+    - text: the hash of each query, by pool
+    - keys, counts: a hash table of the persons of each queue, and how many times each is there
+    - chain: the next older and the next newer place of each; behind the last place, the newest and the oldest
+    - totals: of each pool its size, the distinct users, the distinct issuers, the size it must have (k, grown), and the
+      largest that it had to have so far
     """
 
-    user_row: np.ndarray
-    user_hash: np.ndarray
-    query_row: np.ndarray
-    text_hash: np.ndarray
-    issuer_hash: np.ndarray
-    user_keys: np.ndarray
-    user_counts: np.ndarray
-    issuer_keys: np.ndarray
-    issuer_counts: np.ndarray
-    user_chain: np.ndarray
-    user_ends: np.ndarray
-    query_chain: np.ndarray
-    query_ends: np.ndarray
+    row: Int64s
+    person: UInt64s
+    text: UInt64s
+    keys: UInt64s
+    counts: Int32s
+    chain: Int32s
     totals: Int64s
 
+    @property
+    def capacity(self) -> int:
+        """How many events a pool has room for."""
+        return int(self.text.shape[1])
 
-def no_one_waiting(n_pools: int, *, capacity: int, needed: int) -> Waiting:
+    @property
+    def is_taken(self) -> Bools:
+        """Which places of each pool are taken."""
+        return np.asarray(np.arange(self.capacity) < self.totals[:, SIZE, None])
+
+    def taken(self) -> tuple[Int8s, Int64s, Int64s, UInt64s, UInt64s, UInt64s]:
+        """Return all that waits, place by place, as `join_all` takes it."""
+        taken = self.is_taken
+        pool = np.nonzero(taken)[0].astype(np.int8)
+        user_row, query_row = self.row[USER::2][taken], self.row[QUERY::2][taken]
+        user, issuer = self.person[USER::2][taken], self.person[QUERY::2][taken]
+        return pool, user_row, query_row, user, self.text[taken], issuer
+
+
+def no_one_waiting(n_pools: int, *, capacity: int, needed: Int64s | int) -> Waiting:
     """Return empty pools with room for `capacity`, a power of two."""
-    rows, table, chain = (n_pools, capacity), (n_pools, 2 * capacity), (n_pools, capacity, 2)
-    totals = np.zeros((n_pools, 4), np.int64)
-    totals[:, NEEDED] = needed
+    places, table = (2 * n_pools, capacity), (2 * n_pools, 2 * capacity)
+    totals = np.zeros((n_pools, 5), np.int64)
+    totals[:, NEEDED] = totals[:, LARGEST] = needed
     return Waiting(
-        np.zeros(rows, np.int64), np.zeros(rows, np.uint64),
-        np.zeros(rows, np.int64), np.zeros(rows, np.uint64), np.zeros(rows, np.uint64),
-        np.zeros(table, np.uint64), np.zeros(table, np.int32),
-        np.zeros(table, np.uint64), np.zeros(table, np.int32),
-        np.zeros(chain, np.int32), np.full((n_pools, 2), _NOBODY, np.int32),
-        np.zeros(chain, np.int32), np.full((n_pools, 2), _NOBODY, np.int32),
-        totals,
-    )  # fmt: skip
+        row=np.zeros(places, np.int64),
+        person=np.zeros(places, np.uint64),
+        text=np.zeros((n_pools, capacity), np.uint64),
+        keys=np.zeros(table, np.uint64),
+        counts=np.zeros(table, np.int32),
+        chain=np.full((2 * n_pools, capacity + 1, 2), capacity, np.int32),
+        totals=totals,
+    )
 
 
 # Arrays are handed on whole: making a view of one pool takes longer than what is done to it.
 @njit(cache=True, nogil=True)
-def count_in(keys: UInt64s, counts: Int32s, pool: int, key: np.uint64) -> int:
-    """Count a key once more; give 1 if it is new."""
+def slot_of(keys: UInt64s, counts: Int32s | Int64s, table: int, key: np.uint64) -> int:
+    """Return where a key stands in a hash table, or the free slot where it belongs."""
     mask = keys.shape[1] - 1
     slot = np.int64(key >> _HALF) & mask
-    while counts[pool, slot] and keys[pool, slot] != key:
+    while counts[table, slot] and keys[table, slot] != key:
         slot = (slot + 1) & mask
-    keys[pool, slot] = key
-    counts[pool, slot] += 1
-    return 1 if counts[pool, slot] == 1 else 0
+    return int(slot)
 
 
 @njit(cache=True, nogil=True)
-def count_out(keys: UInt64s, counts: Int32s, pool: int, key: np.uint64) -> int:
-    """Count a key once less; give 1 if that was the last."""
-    mask = keys.shape[1] - 1
-    slot = np.int64(key >> _HALF) & mask
-    while keys[pool, slot] != key or counts[pool, slot] == 0:
-        slot = (slot + 1) & mask
-    counts[pool, slot] -= 1
-    if counts[pool, slot]:
+def count_in(keys: UInt64s, counts: Int32s, table: int, key: np.uint64) -> int:
+    """Count a key once more; give 1 if it is new."""
+    slot = slot_of(keys, counts, table, key)
+    keys[table, slot] = key
+    counts[table, slot] += 1
+    return 1 if counts[table, slot] == 1 else 0
+
+
+@njit(cache=True, nogil=True)
+def count_out(keys: UInt64s, counts: Int32s, table: int, key: np.uint64) -> int:
+    """Count a key that is there once less; give 1 if that was the last."""
+    slot = slot_of(keys, counts, table, key)
+    counts[table, slot] -= 1
+    if counts[table, slot]:
         return 0
     # Those behind the gap move up, or a search would end before it finds them.
+    mask = keys.shape[1] - 1
     gap, slot = slot, (slot + 1) & mask
-    while counts[pool, slot]:
-        home = np.int64(keys[pool, slot] >> _HALF) & mask
+    while counts[table, slot]:
+        home = np.int64(keys[table, slot] >> _HALF) & mask
         if ((slot - home) & mask) >= ((slot - gap) & mask):
-            keys[pool, gap], counts[pool, gap] = keys[pool, slot], counts[pool, slot]
-            counts[pool, slot] = 0
+            keys[table, gap], counts[table, gap] = keys[table, slot], counts[table, slot]
+            counts[table, slot] = 0
             gap = slot
         slot = (slot + 1) & mask
     return 1
 
 
 @njit(cache=True, nogil=True)
-def _chain_last(chain: np.ndarray, ends: Int32s, pool: int, place: int) -> None:
+def _chain_last(chain: Int32s, queue: int, place: int) -> None:
     """Make a place the newest."""
-    before = ends[pool, _NEWEST]
-    chain[pool, place, _OLDER], chain[pool, place, _NEWER] = before, _NOBODY
-    if before == _NOBODY:
-        ends[pool, _OLDEST] = place
-    else:
-        chain[pool, before, _NEWER] = place
-    ends[pool, _NEWEST] = place
+    end = chain.shape[1] - 1
+    newest = chain[queue, end, _OLDER]
+    chain[queue, place, _OLDER], chain[queue, place, _NEWER] = newest, end
+    chain[queue, newest, _NEWER] = chain[queue, end, _OLDER] = place
 
 
 @njit(cache=True, nogil=True)
-def _unchain(chain: np.ndarray, ends: Int32s, pool: int, place: int, last: int) -> None:
+def _unchain(chain: Int32s, queue: int, place: int, last: int) -> None:
     """Take a place out of the chain; whoever is at the `last` place moves there."""
-    older, newer = chain[pool, place, _OLDER], chain[pool, place, _NEWER]
-    if older == _NOBODY:
-        ends[pool, _OLDEST] = newer
-    else:
-        chain[pool, older, _NEWER] = newer
-    if newer == _NOBODY:
-        ends[pool, _NEWEST] = older
-    else:
-        chain[pool, newer, _OLDER] = older
-    if place == last:
-        return
-    older, newer = chain[pool, last, _OLDER], chain[pool, last, _NEWER]
-    chain[pool, place, _OLDER], chain[pool, place, _NEWER] = older, newer
-    if older == _NOBODY:
-        ends[pool, _OLDEST] = place
-    else:
-        chain[pool, older, _NEWER] = place
-    if newer == _NOBODY:
-        ends[pool, _NEWEST] = place
-    else:
-        chain[pool, newer, _OLDER] = place
+    older, newer = chain[queue, place, _OLDER], chain[queue, place, _NEWER]
+    chain[queue, older, _NEWER], chain[queue, newer, _OLDER] = newer, older
+    if place != last:
+        older, newer = chain[queue, last, _OLDER], chain[queue, last, _NEWER]
+        chain[queue, place, _OLDER], chain[queue, place, _NEWER] = older, newer
+        chain[queue, older, _NEWER] = chain[queue, newer, _OLDER] = place
 
 
 @njit(cache=True, nogil=True)
@@ -141,43 +141,44 @@ def join(
     waiting: Waiting, pool: int, user_row: int, query_row: int, user: np.uint64, text: np.uint64, issuer: np.uint64
 ) -> None:
     """Put a user and a query at the end of a pool, as the newest."""
-    totals = waiting.totals
-    place = totals[pool, SIZE]
-    waiting.user_row[pool, place] = user_row
-    waiting.user_hash[pool, place] = user
-    waiting.query_row[pool, place] = query_row
-    waiting.text_hash[pool, place] = text
-    waiting.issuer_hash[pool, place] = issuer
-    _chain_last(waiting.user_chain, waiting.user_ends, pool, place)
-    _chain_last(waiting.query_chain, waiting.query_ends, pool, place)
-    totals[pool, SIZE] += 1
-    totals[pool, USERS] += count_in(waiting.user_keys, waiting.user_counts, pool, user)
-    totals[pool, ISSUERS] += count_in(waiting.issuer_keys, waiting.issuer_counts, pool, issuer)
+    waiting.text[pool, waiting.totals[pool, SIZE]] = text
+    _join_queue(waiting, pool, USER, user_row, user)
+    _join_queue(waiting, pool, QUERY, query_row, issuer)
+    waiting.totals[pool, SIZE] += 1
+
+
+@njit(cache=True, nogil=True)
+def _join_queue(waiting: Waiting, pool: int, which: int, row: int, person: np.uint64) -> None:
+    queue, place = 2 * pool + which, waiting.totals[pool, SIZE]
+    waiting.row[queue, place], waiting.person[queue, place] = row, person
+    _chain_last(waiting.chain, queue, place)
+    waiting.totals[pool, USERS + which] += count_in(waiting.keys, waiting.counts, queue, person)
 
 
 @njit(cache=True, nogil=True)
 def leave(waiting: Waiting, pool: int, query: int, user: int) -> None:
     """Take the query at one place and the user at another out of a pool."""
-    totals = waiting.totals
-    gone = waiting.user_hash[pool, user]
-    issuer = waiting.issuer_hash[pool, query]
-    totals[pool, SIZE] -= 1
-    totals[pool, USERS] -= count_out(waiting.user_keys, waiting.user_counts, pool, gone)
-    totals[pool, ISSUERS] -= count_out(waiting.issuer_keys, waiting.issuer_counts, pool, issuer)
-    last = totals[pool, SIZE]
-    _unchain(waiting.user_chain, waiting.user_ends, pool, user, last)
-    _unchain(waiting.query_chain, waiting.query_ends, pool, query, last)
-    waiting.user_row[pool, user] = waiting.user_row[pool, last]
-    waiting.user_hash[pool, user] = waiting.user_hash[pool, last]
-    waiting.query_row[pool, query] = waiting.query_row[pool, last]
-    waiting.text_hash[pool, query] = waiting.text_hash[pool, last]
-    waiting.issuer_hash[pool, query] = waiting.issuer_hash[pool, last]
+    waiting.totals[pool, SIZE] -= 1
+    waiting.text[pool, query] = waiting.text[pool, waiting.totals[pool, SIZE]]
+    _leave_queue(waiting, pool, USER, user)
+    _leave_queue(waiting, pool, QUERY, query)
+
+
+@njit(cache=True, nogil=True)
+def _leave_queue(waiting: Waiting, pool: int, which: int, place: int) -> None:
+    queue, last = 2 * pool + which, waiting.totals[pool, SIZE]
+    gone = waiting.person[queue, place]
+    waiting.totals[pool, USERS + which] -= count_out(waiting.keys, waiting.counts, queue, gone)
+    _unchain(waiting.chain, queue, place, last)
+    waiting.row[queue, place] = waiting.row[queue, last]
+    waiting.person[queue, place] = waiting.person[queue, last]
 
 
 @njit(cache=True, nogil=True)
 def drop_oldest(waiting: Waiting, pool: int) -> None:
     """Take the oldest user and the oldest query out of a pool."""
-    leave(waiting, pool, int(waiting.query_ends[pool, _OLDEST]), int(waiting.user_ends[pool, _OLDEST]))
+    oldest = waiting.chain[2 * pool : 2 * pool + 2, -1, _NEWER]
+    leave(waiting, pool, int(oldest[QUERY]), int(oldest[USER]))
 
 
 @njit(cache=True, nogil=True)
@@ -187,27 +188,18 @@ def join_all(
     """Put users and queries at the ends of their empty pools, in their order; their rows say who is older."""
     for i in range(len(pool)):
         join(waiting, int(pool[i]), user_row[i], query_row[i], user[i], text[i], issuer[i])
-    for each in range(len(waiting.totals)):
-        n = waiting.totals[each, SIZE]
-        _chain_by_age(waiting.user_chain, waiting.user_ends, each, waiting.user_row[each, :n])
-        _chain_by_age(waiting.query_chain, waiting.query_ends, each, waiting.query_row[each, :n])
+    for queue in range(len(waiting.row)):
+        waiting.chain[queue, -1] = waiting.chain.shape[1] - 1
+        for place in order_of(waiting.row[queue, : waiting.totals[queue // 2, SIZE]]):
+            _chain_last(waiting.chain, queue, place)
 
 
-@njit(cache=True, nogil=True)
-def _chain_by_age(chain: np.ndarray, ends: Int32s, pool: int, rows: Int64s) -> None:
-    ends[pool, :] = _NOBODY
-    for place in order_of(rows):
-        _chain_last(chain, ends, pool, place)
-
-
-def move_all(waiting: Waiting, roomier: Waiting) -> None:
-    """Put everybody into empty pools with more room, in the same places."""
-    roomier.totals[:, NEEDED] = waiting.totals[:, NEEDED]
-    taken = np.arange(waiting.user_row.shape[1]) < waiting.totals[:, SIZE, None]
-    join_all(
-        roomier, np.nonzero(taken)[0].astype(np.int8), waiting.user_row[taken], waiting.query_row[taken],
-        waiting.user_hash[taken], waiting.text_hash[taken], waiting.issuer_hash[taken],
-    )  # fmt: skip
+def with_more_room(waiting: Waiting) -> Waiting:
+    """Return pools with twice the room and everybody in the same places."""
+    roomier = no_one_waiting(len(waiting.totals), capacity=2 * waiting.capacity, needed=waiting.totals[:, NEEDED])
+    roomier.totals[:, LARGEST] = waiting.totals[:, LARGEST]
+    join_all(roomier, *waiting.taken())
+    return roomier
 
 
 TRIES = 8
@@ -228,11 +220,13 @@ class Arrivals(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The settings of all pools."""
+    """The settings of all pools; where they shrink, an arrival sets up to two pairs free, else one."""
 
+    k: int
     n_distinct: int
     growth: float
     max_pool: int
+    shrinks: bool
 
 
 class Given(NamedTuple):
@@ -263,7 +257,7 @@ def draw(waiting: Waiting, pool: int, old: UInt64s, new: UInt64s, numbers: UInt6
     If there is nobody for that query another one is drawn, each as likely. (-1, -1) if nobody is found.
     """
     n = waiting.totals[pool, SIZE]
-    users, texts = waiting.user_hash[pool], waiting.text_hash[pool]
+    users, texts = waiting.person[2 * pool + USER], waiting.text[pool]
     query = _below(numbers[at], n)
     for t in range(TRIES):
         user = _below(numbers[at + 1 + t], n)
@@ -293,67 +287,100 @@ def draw(waiting: Waiting, pool: int, old: UInt64s, new: UInt64s, numbers: UInt6
 
 
 @njit(cache=True, nogil=True)
+def _release_one(
+    waiting: Waiting, pool: int, arrival: int, old: UInt64s, new: UInt64s, numbers: UInt64s, n_taken: int,
+    given: Given, n_given: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Let a pair leave, if one is found; give how many pairs were released and how many numbers taken by now."""
+    query, user, n = draw(waiting, pool, old, new, numbers, n_taken)
+    if query >= 0:
+        given.query_row[n_given] = waiting.row[2 * pool + QUERY, query]
+        given.user_row[n_given] = waiting.row[2 * pool + USER, user]
+        given.arrival[n_given] = arrival
+        n_given += 1
+        leave(waiting, pool, query, user)
+    return n_given, n_taken + n
+
+
+@njit(cache=True, nogil=True)
 def swap(
     arrivals: Arrivals, first: int, waiting: Waiting, rules: Rules, old: UInt64s, new: UInt64s,
     numbers: UInt64s, given: Given, n_given: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Let events arrive, from the one numbered `first` on, and release at most one pair at each.
+    """Let events arrive, from the one numbered `first` on, and release a pair at each, or two where pools shrink.
 
     Gives the arrival at which it stopped, as numbers or room ran out; how many pairs were released so far; how many
     numbers were taken; how many events were suppressed.
     """
-    n_taken, n_suppressed = 0, 0
-    n_arrivals, capacity = len(arrivals.pool), waiting.user_row.shape[1]
+    n_taken, n_suppressed, totals = 0, 0, waiting.totals
+    n_arrivals, capacity, n_turns = len(arrivals.pool), waiting.text.shape[1], 2 if rules.shrinks else 1
     for i in range(first, n_arrivals):
         pool = int(arrivals.pool[i])
-        if n_taken + NUMBERS_NEEDED > len(numbers) or waiting.totals[pool, SIZE] == capacity:
+        if n_taken + n_turns * NUMBERS_NEEDED > len(numbers) or totals[pool, SIZE] == capacity:
             return i, n_given, n_taken, n_suppressed
         user, text = arrivals.user_hash[i], arrivals.text_hash[i]
         join(waiting, pool, arrivals.first_user_row + i, arrivals.first_query_row + i, user, text, user)
-        size, n_users, n_issuers, needed = waiting.totals[pool]
-        if size >= needed:
-            query_place = -1
-            if n_users >= rules.n_distinct and n_issuers >= rules.n_distinct:
-                query_place, user_place, n = draw(waiting, pool, old, new, numbers, n_taken)
-                n_taken += n
-                if query_place >= 0:
-                    given.query_row[n_given] = waiting.query_row[pool, query_place]
-                    given.user_row[n_given] = waiting.user_row[pool, user_place]
-                    given.arrival[n_given] = i
-                    n_given += 1
-                    leave(waiting, pool, query_place, user_place)
-                    continue
+        for turn in range(n_turns):
+            needed, n_before = totals[pool, NEEDED], n_given
+            if totals[pool, SIZE] < needed:
+                break
+            is_mixed = min(totals[pool, USERS], totals[pool, ISSUERS]) >= rules.n_distinct
+            if is_mixed:
+                n_given, n_taken = _release_one(waiting, pool, i, old, new, numbers, n_taken, given, n_given)
+            if n_given > n_before:
+                # Differs: the paper's pools stay as large as a burst of one user made them.
+                if rules.shrinks:
+                    totals[pool, NEEDED] = max(rules.k, int(needed / rules.growth))
+                continue
             # Paper: if all users are the same, k grows. Differs: also if nobody is found who never issued a query.
-            if n_users == 1 or (n_users >= rules.n_distinct and n_issuers >= rules.n_distinct):
+            if turn == 0 and (is_mixed or totals[pool, USERS] == 1):
                 grown = max(needed + 1, np.int64(math.ceil(needed * rules.growth)))
-                waiting.totals[pool, NEEDED] = min(grown, rules.max_pool)
-        if size > rules.max_pool:
+                totals[pool, NEEDED] = min(grown, rules.max_pool)
+                totals[pool, LARGEST] = max(totals[pool, LARGEST], totals[pool, NEEDED])
+            break
+        if totals[pool, SIZE] > rules.max_pool:
             drop_oldest(waiting, pool)
             n_suppressed += 1
     return n_arrivals, n_given, n_taken, n_suppressed
 
 
 @njit(cache=True, nogil=True)
+def drop_older(waiting: Waiting, first_user_row: int, first_query_row: int) -> int:
+    """Take out users and queries, a pair at a time, until no row is older than these; return how many pairs."""
+    n = 0
+    for pool in range(len(waiting.totals)):
+        while waiting.totals[pool, SIZE] > 0:
+            user, query = oldest_rows(waiting, pool)
+            if user >= first_user_row and query >= first_query_row:
+                break
+            drop_oldest(waiting, pool)
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def oldest_rows(waiting: Waiting, pool: int) -> tuple[int, int]:
+    """Return the rows of the user and the query that have waited longest in a pool that is not empty."""
+    user, query = 2 * pool + USER, 2 * pool + QUERY
+    return (
+        waiting.row[user, waiting.chain[user, -1, _NEWER]],
+        waiting.row[query, waiting.chain[query, -1, _NEWER]],
+    )
+
+
+@njit(cache=True, nogil=True)
 def release_rest(
-    pool: int, waiting: Waiting, rules: Rules, k: int, old: UInt64s, new: UInt64s,
+    pool: int, waiting: Waiting, rules: Rules, old: UInt64s, new: UInt64s,
     numbers: UInt64s, given: Given, n_given: int,
 ) -> tuple[bool, int, int]:  # fmt: skip
     """Release from a pool while it holds k events of enough users; k is as asked for, not as grown.
 
     Gives whether it is done (else the numbers ran out), how many pairs were released so far, how many numbers it took.
     """
-    n_taken = 0
-    while True:
-        totals = waiting.totals[pool]
-        if totals[SIZE] < k or totals[USERS] < rules.n_distinct or totals[ISSUERS] < rules.n_distinct:
-            return True, n_given, n_taken
+    n_taken, n_before, totals = 0, -1, waiting.totals[pool]
+    while n_given > n_before and totals[SIZE] >= rules.k and min(totals[USERS], totals[ISSUERS]) >= rules.n_distinct:
         if n_taken + NUMBERS_NEEDED > len(numbers):
             return False, n_given, n_taken
-        query_place, user_place, n = draw(waiting, pool, old, new, numbers, n_taken)
-        n_taken += n
-        if query_place < 0:
-            return True, n_given, n_taken
-        given.query_row[n_given] = waiting.query_row[pool, query_place]
-        given.user_row[n_given] = waiting.user_row[pool, user_place]
-        n_given += 1
-        leave(waiting, pool, query_place, user_place)
+        n_before = n_given
+        n_given, n_taken = _release_one(waiting, pool, 0, old, new, numbers, n_taken, given, n_given)
+    return True, n_given, n_taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import zlib
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Int64s
+from queryveil.data import Bools, Int64s, with_own_texts
 from queryveil.errors import BadInput
-from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, Waiting, join_all, no_one_waiting
+from queryveil.methods.swap._pool_kernels import QUERY, SIZE, USER, Waiting, join_all, no_one_waiting, oldest_rows
 
 _VERSION = 1
 _SEAL = b"QVP"
@@ -23,6 +24,9 @@ _MAP, _MAP_BITS = 0x80, 0xF0
 """What a state of earlier releases, a map of MessagePack without a checksum, begins with."""
 _MAX_ROOM = 1 << 28
 _TOP = 1 << 63
+_ARROW_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_UNREADABLE = (*_ARROW_ERRORS, OSError, MemoryError, ValueError)
+"""What reading damaged frames raises; a name that is not UTF-8 is a ValueError."""
 
 
 def seal(data: bytes) -> bytes:
@@ -93,10 +97,7 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
                 # Polars trusts offsets and lengths; Arrow looks at every one.
                 pa.ipc.open_stream(data).read_all().validate(full=True)
             users, queries = pl.read_ipc_stream(self.users), pl.read_ipc_stream(self.queries)
-        except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            raise damaged() from None
-        except (OSError, MemoryError, ValueError):
-            # A name that is not UTF-8 among them.
+        except _UNREADABLE:
             raise damaged() from None
         is_sound = (
             users.height == queries.height
@@ -108,6 +109,8 @@ class PoolState(msgspec.Struct, frozen=True, kw_only=True):
             and queries["category"].dtype.is_integer()
             and users["pool"].is_between(0, n_pools - 1).all()
             and (users["pool"] == queries["category"]).all()
+            and _are_moments(users, "came")
+            and _are_moments(queries, "_came")
         )
         if not is_sound:
             raise damaged()
@@ -126,6 +129,11 @@ def _has_columns(frame: pl.DataFrame, columns: dict[str, Any]) -> bool:
     return all(frame.schema.get(name) == kind and not frame[name].null_count() for name, kind in columns.items())
 
 
+def _are_moments(frame: pl.DataFrame, name: str) -> bool:
+    """Return whether a column has times of arrival; states of earlier releases have none."""
+    return name not in frame.columns or (_has_columns(frame, {name: pl.Int64}) and bool((frame[name] >= 0).all()))
+
+
 def _is_permutation(ranks: pl.Series) -> bool:
     return bool((np.sort(ranks.to_numpy()) == np.arange(len(ranks))).all())
 
@@ -139,27 +147,41 @@ def written(frame: pl.DataFrame) -> bytes:
 
 _SLACK = 4096
 """Rows that have left are let go of when there are so many more than of those that wait."""
-_NO_USERS = pl.DataFrame(schema={"user": pl.String})
-_NO_QUERIES = pl.DataFrame(schema={"query": pl.String, "category": pl.Int8})
+_NO_USERS = pl.DataFrame(schema={"user": pl.String, "came": pl.Int64})
+_NO_QUERIES = pl.DataFrame(schema={"query": pl.String, "category": pl.Int8, "_came": pl.Int64})
 
 
 class HeldRows:
     """Users and queries in two frames, of which rows are taken; those that left go later, many at a time.
 
+    Both have when each row arrived, in seconds since 1970, ascending; 0 if that is not known.
     Batches can be small, so expressions of Polars are kept out: planning one takes longer than moving a hundred rows.
     """
 
     def __init__(self, users: pl.DataFrame = _NO_USERS, queries: pl.DataFrame = _NO_QUERIES) -> None:
         self.users = users
         self.queries = queries
-        self.columns = ["user", *self.queries.columns]
+        self.columns = ["user", *(name for name in self.queries.columns if name != "_came")]
 
-    def append(self, events: pl.DataFrame) -> tuple[int, int]:
+    def oldest(self, waiting: Waiting) -> int | None:
+        """Return when the oldest that waits arrived."""
+        rows = [oldest_rows(waiting, pool) for pool in np.flatnonzero(waiting.totals[:, SIZE]).tolist()]
+        return min((min(self.users["came"][user], self.queries["_came"][query]) for user, query in rows), default=None)
+
+    def rows_since(self, moment: int) -> tuple[int, int]:
+        """Return the first user and the first query that arrived at a moment or later."""
+        came = self.users["came"].to_numpy(), self.queries["_came"].to_numpy()
+        return int(np.searchsorted(came[0], moment)), int(np.searchsorted(came[1], moment))
+
+    def append(self, events: pl.DataFrame, *, now: int) -> tuple[int, int]:
         """Take events in, and give the numbers of the first user and of the first query among them."""
         first = self.users.height, self.queries.height
+        # A clock that goes back would put the rows out of their order.
+        now = max(now, *(int(came[-1]) for came in (self.users["came"], self.queries["_came"]) if len(came)), 0)
+        moments = pl.Series("came", np.full(events.height, now))
         self.columns = events.columns
-        queries = pl.DataFrame([column for column in events if column.name != "user"])
-        self.users = pl.concat([self.users, pl.DataFrame([events["user"]])], rechunk=True)
+        queries = pl.DataFrame([*(column for column in events if column.name != "user"), moments.alias("_came")])
+        self.users = pl.concat([self.users, pl.DataFrame([events["user"], moments])], rechunk=True)
         if not self.queries.height:
             self.queries = queries.rechunk()
         else:
@@ -170,7 +192,7 @@ class HeldRows:
 
     def take(self, query_row: Int64s, user_row: Int64s) -> pl.DataFrame:
         """Return queries with the users they are given to, the columns as the latest events had them."""
-        given = {column.name: column for column in self.queries[pl.Series(query_row)]}
+        given = {column.name: column for column in self.queries[pl.Series(query_row)] if column.name != "_came"}
         given["user"] = self.users[pl.Series(user_row)]["user"]
         return pl.DataFrame([given[name] for name in dict.fromkeys([*self.columns, *given])])
 
@@ -178,60 +200,41 @@ class HeldRows:
         """Let go of the rows that have left, if they are many; the pools get the new numbers of the others."""
         most = 2 * int(waiting.totals[:, SIZE].sum()) + _SLACK
         if self.users.height > most:
-            stay = _renumber(waiting.user_row, _taken(waiting))
-            self.users = _own(self.users[pl.Series(stay)])
+            self.users = with_own_texts(self.users[_renumber(waiting.row[USER::2], waiting.is_taken)])
         if self.queries.height > most:
-            stay = _renumber(waiting.query_row, _taken(waiting))
-            self.queries = _own(self.queries[pl.Series(stay)])
+            self.queries = with_own_texts(self.queries[_renumber(waiting.row[QUERY::2], waiting.is_taken)])
 
     def in_places(self, waiting: Waiting) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return those who wait in the order of their places, with pool, hash and rank by age."""
-        taken = _taken(waiting)
-        pool = np.nonzero(taken)[0].astype(np.int8)
-        user_row, query_row = waiting.user_row[taken], waiting.query_row[taken]
-        names = _own(self.users[pl.Series(user_row)])["user"]
-        users = pl.DataFrame({"pool": pool, "hash": waiting.user_hash[taken], "age": _ranks(user_row), "user": names})
-        places = pl.DataFrame(
-            {"_text": waiting.text_hash[taken], "_issuer": waiting.issuer_hash[taken], "_age": _ranks(query_row)}
-        )
-        return users, pl.concat([places, _own(self.queries[pl.Series(query_row)])], how="horizontal")
+        pool, user_row, query_row, user, text, issuer = waiting.taken()
+        named = with_own_texts(self.users[pl.Series(user_row)])
+        users = pl.DataFrame({"pool": pool, "hash": user, "age": _ranks(user_row)}).hstack(named)
+        places = pl.DataFrame({"_text": text, "_issuer": issuer, "_age": _ranks(query_row)})
+        return users, pl.concat([places, with_own_texts(self.queries[pl.Series(query_row)])], how="horizontal")
 
     @classmethod
-    def from_places(
-        cls, users: pl.DataFrame, places: pl.DataFrame, *, n_pools: int, needed: list[int], bounds: tuple[int, int]
-    ) -> tuple[HeldRows, Waiting]:
-        """Return back the rows and the pools from what `in_places` gave; `bounds` are the least and the most needed."""
+    def from_places(cls, users: pl.DataFrame, places: pl.DataFrame, *, needed: Int64s) -> tuple[HeldRows, Waiting]:
+        """Return the rows and the pools from what `in_places` gave; `needed` is the size that each pool must have."""
         pool = users["pool"].to_numpy()
         largest = int(np.bincount(pool, minlength=1).max())
-        waiting = no_one_waiting(n_pools, capacity=1 << max(largest, 8).bit_length(), needed=0)
-        waiting.totals[:, NEEDED] = np.clip(needed, *bounds)
+        waiting = no_one_waiting(len(needed), capacity=1 << max(largest, 8).bit_length(), needed=needed)
         user_row, query_row = users["age"].to_numpy(), places["_age"].to_numpy()
         hashes = [each.to_numpy() for each in (users["hash"], places["_text"], places["_issuer"])]
         join_all(waiting, pool, user_row, query_row, *hashes)
+        # States of earlier releases do not know when their rows arrived: these wait from now on.
+        now = pl.Series("came", np.full(users.height, int(time.time())))
+        users = users if "came" in users.columns else users.with_columns(now)
+        places = places if "_came" in places.columns else places.with_columns(now.alias("_came"))
         queries = places.drop("_text", "_issuer", "_age")[pl.Series(np.argsort(query_row))]
-        return cls(pl.DataFrame([users["user"]])[pl.Series(np.argsort(user_row))], queries), waiting
+        return cls(users.select("user", "came")[pl.Series(np.argsort(user_row))], queries), waiting
 
 
-def _taken(waiting: Waiting) -> np.ndarray:
-    taken: np.ndarray = np.arange(waiting.user_row.shape[1]) < waiting.totals[:, SIZE, None]
-    return taken
-
-
-def _renumber(rows: np.ndarray, taken: np.ndarray) -> Int64s:
+def _renumber(rows: Int64s, taken: Bools) -> pl.Series:
     """Number the rows from 0 in their order, in place, and give the old numbers by the new ones."""
-    stay: Int64s = np.sort(rows[taken])
+    stay = np.sort(rows[taken])
     rows[taken] = np.searchsorted(stay, rows[taken])
-    return stay
+    return pl.Series(stay)
 
 
 def _ranks(rows: Int64s) -> Int64s:
     return np.argsort(np.argsort(rows))
-
-
-def _own(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return texts in memory of their own: rows taken from a column keep all of its texts alive."""
-    return pl.DataFrame([_own_texts(column) if column.dtype == pl.String else column for column in frame])
-
-
-def _own_texts(texts: pl.Series) -> pl.Series:
-    return pl.Series(texts.name, texts.to_arrow().cast(pa.large_string()), dtype=pl.String)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _pool_kernels
 from queryveil.methods.swap._askers import AskerCounts, may_leave
 from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
-from queryveil.methods.swap._pool_kernels import NEEDED, SIZE, move_all, no_one_waiting
+from queryveil.methods.swap._pool_kernels import LARGEST, NEEDED, SIZE, no_one_waiting, with_more_room
 from queryveil.methods.swap._pool_state import HeldRows, PoolState, damaged, written
 from queryveil.rng import check_seed
 from queryveil.text.classifier import CATEGORIES
@@ -85,7 +85,7 @@ class Swapped:
     n_repeated: int = 0
     n_rare: int = 0
     generation: int = 0
-    issued: bytes = field(default=b"")
+    issued: bytes = b""
 
     def __repr__(self) -> str:
         # Privacy: the rows stay out of it.
@@ -106,7 +106,9 @@ class Pools:
     def __init__(self, settings: PoolSettings, *, seed: int | None = None, secret: bytes | None = None) -> None:
         check_seed(seed)
         self.settings = settings
-        self._rules = _pool_kernels.Rules(settings.n_distinct, float(settings.growth), settings.max_pool)
+        self._rules = _pool_kernels.Rules(
+            settings.k, settings.n_distinct, float(settings.growth), settings.max_pool, settings.shrink
+        )
         self._numbers = RandomNumbers(seed=seed, secret=secret)
         self._key: UInt64s = self._numbers.look(at_least=2)[:2] | np.array([0, 1], np.uint64)
         self._numbers.take(2)
@@ -128,18 +130,38 @@ class Pools:
         needed: Int64s = self._waiting.totals[:, NEEDED].copy()
         return needed
 
+    @property
+    def largest_k(self) -> int:
+        """How many events a pool had to hold at most so far."""
+        return int(self._waiting.totals[:, LARGEST].max())
+
+    @property
+    def waiting_since(self) -> int | None:
+        """When the oldest that waits arrived, in seconds since 1970; None if nothing waits, or it is not known."""
+        return self._held.oldest(self._waiting) or None
+
     def __repr__(self) -> str:
         # Privacy: what waits stays out of it.
         return f"Pools(n_waiting={int(self.waiting.sum())})"
 
-    def add(self, events: pl.DataFrame) -> Swapped:
-        """Let events arrive in their order; each sets at most one free.
+    def expire(self, *, before: int) -> int:
+        """Suppress what arrived before a moment, in seconds since 1970; return how many events."""
+        n_expired = int(_pool_kernels.drop_older(self._waiting, *self._held.rows_since(before)))
+        if n_expired:
+            self._held.forget(self._waiting)
+        return n_expired
 
+    def add(self, events: pl.DataFrame, *, now: int = 0, max_wait: int | None = None) -> Swapped:
+        """Let events arrive in their order; each sets at most one free, or two where more wait than need to.
+
+        They arrive `now`, in seconds since 1970; what waits for more than `max_wait` seconds by then is suppressed.
         All of them count as issued before the first is released. What a user has issued before does not wait again.
         """
         pool = _checked(events)
+        n_expired = 0 if max_wait is None else self.expire(before=now - max_wait)
         if events.height == 0:
-            return Swapped(released=_with_arrival(events, np.zeros(0, np.int64)), generation=self._issued.generation)
+            nothing = _with_arrival(events, np.zeros(0, np.int64))
+            return Swapped(released=nothing, n_suppressed=n_expired, generation=self._issued.generation)
         users, texts = hash_users(events["user"], key=self._key), hash_queries(events["query"], key=self._key)
         pairs = pair_hashes(users, texts)
         issued, comes, n_rare = pairs, np.arange(events.height), 0
@@ -154,52 +176,46 @@ class Pools:
             comes, n_rare = comes[asked], int((~asked).sum())
         if len(comes) < events.height:
             events, pool, users, texts = events[pl.Series(comes)], pool[comes], users[comes], texts[comes]
-        first_user, first_query = self._held.append(events)
+        first_user, first_query = self._held.append(events, now=now)
         given, n_suppressed = self._let_arrive(_pool_kernels.Arrivals(pool, users, texts, first_user, first_query))
-        released = self._held.take(given.query_row, given.user_row)
-        self._held.forget(self._waiting)
         return Swapped(
-            released=_with_arrival(released, comes[given.arrival]),
-            n_suppressed=n_suppressed,
+            released=_with_arrival(self._take(given), comes[given.arrival]),
+            n_suppressed=n_suppressed + n_expired,
             n_repeated=n_repeated,
             n_rare=n_rare,
             generation=self._issued.generation,
             issued=issued.astype("<u8", copy=False).tobytes(),
         )
 
+    def _take(self, given: _pool_kernels.Given) -> pl.DataFrame:
+        released = self._held.take(given.query_row, given.user_row)
+        self._held.forget(self._waiting)
+        return released
+
     def _asked_enough(self, texts: UInt64s) -> Bools:
         """Count the people who asked each text, and return which askings are of texts that may leave by then."""
         self._askers.turn_to(self._issued.generation)
-        n_askers = self._askers.add(texts)
-        key = self._key.tobytes()
-        return may_leave(texts, n_askers, min_query_users=self.settings.min_query_users, key=key)
+        needed, key = self.settings.min_query_users, self._key.tobytes()
+        return may_leave(texts, self._askers.add(texts), min_query_users=needed, key=key)
 
     def drain(self) -> Swapped:
         """Release what may still leave when nothing more arrives, one after the other; `arrival` is 0."""
-        total = int(self.waiting.sum())
-        given, n_given = _room_for(total), 0
+        given, n_given = _room_for(int(self.waiting.sum())), 0
         for pool in range(N_POOLS):
             is_done = False
             while not is_done:
                 numbers = self._numbers.look(at_least=_pool_kernels.NUMBERS_NEEDED)
                 is_done, n_given, n_taken = _pool_kernels.release_rest(
-                    pool, self._waiting, self._rules, self.settings.k,
-                    self._issued.older, self._issued.newest, numbers, given, n_given,
+                    pool, self._waiting, self._rules, self._issued.older, self._issued.newest, numbers, given, n_given,
                 )  # fmt: skip
                 self._numbers.take(n_taken)
         given = _first(given, n_given)
-        released = self._held.take(given.query_row, given.user_row)
-        self._held.forget(self._waiting)
-        return Swapped(
-            released=_with_arrival(released, np.zeros(n_given, np.int64)), generation=self._issued.generation
-        )
+        return Swapped(released=_with_arrival(self._take(given), given.arrival), generation=self._issued.generation)
 
     def clear(self) -> int:
         """Suppress all that waits, and give how many events that are."""
         n_left = int(self.waiting.sum())
-        needed = self.k_now
-        self._waiting = no_one_waiting(N_POOLS, capacity=self._waiting.user_row.shape[1], needed=0)
-        self._waiting.totals[:, NEEDED] = needed
+        self._waiting = no_one_waiting(N_POOLS, capacity=self._waiting.capacity, needed=self.k_now)
         self._held = HeldRows()
         return n_left
 
@@ -239,14 +255,9 @@ class Pools:
         pools._askers.turn_to(state.generation)
         pairs = pools._without_texts(issued) if settings.min_query_users > 1 else issued
         pools._issued.restore(pairs, n_newest=state.n_newest, room=state.room)
-        pools._held, pools._waiting = HeldRows.from_places(
-            # A pool that needs more than it may hold would never let go of anything again.
-            users,
-            queries,
-            n_pools=N_POOLS,
-            needed=state.needed,
-            bounds=(settings.k, settings.max_pool),
-        )
+        # A pool that needs more than it may hold would never let go of anything again.
+        needed = np.clip(state.needed, settings.k, settings.max_pool)
+        pools._held, pools._waiting = HeldRows.from_places(users, queries, needed=needed)
         return pools
 
     def _without_texts(self, issued: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -255,18 +266,16 @@ class Pools:
             if len(data) % 16:
                 raise damaged()
             pairs, texts = np.frombuffer(data, "<u8").astype(np.uint64, copy=False).reshape(-1, 2).T
-            self._askers.restore([(generation, np.ascontiguousarray(texts[texts > 0]))])
+            self._askers.restore(generation, np.ascontiguousarray(texts[texts > 0]))
             yield generation, np.ascontiguousarray(pairs).tobytes()
 
     def _let_arrive(self, arrivals: _pool_kernels.Arrivals) -> tuple[_pool_kernels.Given, int]:
-        n = len(arrivals.pool)
-        given, at, n_given, n_suppressed = _room_for(n), 0, 0, 0
+        n, n_turns = len(arrivals.pool), 2 if self.settings.shrink else 1
+        given, at, n_given, n_suppressed = _room_for(n_turns * n), 0, 0, 0
         while at < n:
-            if self._waiting.totals[arrivals.pool[at], SIZE] == self._waiting.user_row.shape[1]:
-                roomier = no_one_waiting(N_POOLS, capacity=2 * self._waiting.user_row.shape[1], needed=self.settings.k)
-                move_all(self._waiting, roomier)
-                self._waiting = roomier
-            wanted = min(2 * (n - at), 16 * BLOCK) + _pool_kernels.NUMBERS_NEEDED
+            if self._waiting.totals[arrivals.pool[at], SIZE] == self._waiting.capacity:
+                self._waiting = with_more_room(self._waiting)
+            wanted = min(2 * (n - at), 16 * BLOCK) + n_turns * _pool_kernels.NUMBERS_NEEDED
             at, n_given, n_taken, n_dropped = _pool_kernels.swap(
                 arrivals, at, self._waiting, self._rules, self._issued.older, self._issued.newest,
                 self._numbers.look(at_least=wanted), given, n_given,

@@ -1,6 +1,7 @@
 """Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -9,12 +10,12 @@ from msgspec import structs
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadParameter
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import Prepared, prepare
-from queryveil.release import ColumnPolicy, Ids, Manifest, Release, ids_per_window, window_numbers
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window, window_numbers
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
@@ -32,13 +33,15 @@ class Swap(SwapSettings):
     Not promised: that a query's text does not tell who asked it: texts leave as they are, without identifiers that were
     recognised. Who asks for what kind of thing is what a release is meant to show.
 
-    Times are dropped. Where they are asked for, rows bear the time of the arrival that set them free, which is near the
+    Times are dropped. Those that are `shared` are the start of the window in which a row left: the same for all ids of
+    that window. Where others are asked for, rows bear the time of the arrival that set them free, which is near the
     times of the user's own queries and tells which id is whose. In which order they left is not told.
 
     - k: events that a pool holds before one leaves, 2 or more
     - l: distinct users among them, 2 to k; None is k, and the paper asks for 2
     - growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
     - max_pool: events that a pool holds at most; over it the oldest is suppressed
+    - shrink: a pool that has grown shrinks again while rows leave it, by two at an arrival; the paper's stay as large
     - repeats: what a user issues again, however it is typed, leaves `once`, or `all` of it as in the paper
     - window: people get another id in each stretch of time ("1d") that rows are released in, None keeps ids; those of a
       log without times, or that are kept, do not change
@@ -76,7 +79,7 @@ class Swap(SwapSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
-        self.columns.check(log.columns)
+        self.columns.check(log.columns, shares_days=self._changes_ids(log.frame))
         check_queries(log, method="swap")
         rng = generator(self.seed)
         progress.step("classifying")
@@ -91,7 +94,7 @@ class Swap(SwapSettings):
         rows = self._in_windows(_rows(log.frame, released, events["row"]))
         owners, _ = encode(rows["user"])
         out = self.columns.apply(rows, owners, rng=rng)
-        manifest = self._manifest(log, prepared, out, swapped=swapped, largest_k=int(pools.k_now.max()))
+        manifest = self._manifest(log, prepared, out, swapped=swapped, largest_k=pools.largest_k)
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _in_windows(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +102,13 @@ class Swap(SwapSettings):
         if not self._changes_ids(rows):
             return rows
         windows = window_numbers(rows["time"], window=str(self.window))
-        return rows.with_columns(ids_per_window(self.columns.released_ids(rows["user"]), windows))
+        rows = rows.with_columns(ids_per_window(self.columns.released_ids(rows["user"]), windows))
+        if self.columns.time is not TimeDetail.SHARED:
+            return rows
+        # Ids are of one window, so its start is the time of everybody who has a row in it.
+        length = parse_window(str(self.window)) // timedelta(microseconds=1)
+        starts = pl.when(rows["time"].is_not_null()).then(windows * length).cast(rows["time"].dtype)
+        return rows.with_columns(starts.alias("time"))
 
     def _changes_ids(self, frame: pl.DataFrame) -> bool:
         return self.promise.window is not None and "time" in frame.columns

@@ -68,7 +68,6 @@ def tag(name: str, *inside: str, **attributes: float | str | None) -> Html:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, class_: str, width: float = 1, dash: str | None = None) -> Html:
-    """Return a straight line."""
     look: dict[str, float | str | None] = {"stroke": "currentColor", "stroke_width": width, "stroke_dasharray": dash}
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_, **look)
 
@@ -164,14 +163,12 @@ def _value(value: float | str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """An axis from `low` to `high` (values) drawn from `start` to `end` (pixels), with its ticks.
+    """An axis from its first tick to its last, drawn from `start` to `end` (pixels).
 
-    >>> Scale(low=0, high=10, start=100, end=200, ticks=(0, 5, 10)).place(5)
+    >>> Scale(start=100, end=200, ticks=(0, 5, 10)).place(5)
     150.0
     """
 
-    low: float
-    high: float
     start: float
     end: float
     ticks: tuple[float, ...]
@@ -179,12 +176,10 @@ class Scale:
 
     def place(self, value: float) -> float:
         """Return where a value stands; what is outside stands at the edge."""
-        value = min(max(value, self.low), self.high)
-        low, high, here = (self._bent(each) for each in (self.low, self.high, value))
+        first, last = self.ticks[0], self.ticks[-1]
+        bent = {"linear": float, "log": log10, "root": sqrt}[self.shape]
+        low, high, here = bent(first), bent(last), bent(min(max(value, first), last))
         return self.start + (here - low) / (high - low) * (self.end - self.start)
-
-    def _bent(self, value: float) -> float:
-        return log10(value) if self.shape == "log" else sqrt(value) if self.shape == "root" else value
 
 
 def drawable(value: float, *, is_log: bool = False) -> bool:
@@ -203,14 +198,14 @@ def linear(values: Iterable[float], *, start: float, end: float, n_ticks: int = 
     ticks = tuple(float(f"{i * step:.12g}") for i in range(first, last + 1))
     if most is not None and max(known) <= most < ticks[-1]:
         ticks = (*(tick for tick in ticks if tick < most), most)
-    return Scale(low=ticks[0], high=ticks[-1], start=start, end=end, ticks=ticks)
+    return Scale(start=start, end=end, ticks=ticks)
 
 
 def through(values: Iterable[float], *, start: float, end: float) -> Scale:
     """Return an axis from the least value to the greatest with a tick for each, if they are few whole numbers."""
     known = sorted({value for value in values if drawable(value)})
     if 2 <= len(known) <= 8 and all(value == int(value) for value in known):
-        return Scale(low=known[0], high=known[-1], start=start, end=end, ticks=tuple(known))
+        return Scale(start=start, end=end, ticks=tuple(known))
     return linear(known, start=start, end=end)
 
 
@@ -222,7 +217,7 @@ def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: i
     apart = ceil((last - first) / n_ticks)
     last = first + apart * ceil((last - first) / apart)
     ticks = tuple(10.0**i for i in range(first, last + 1, apart))
-    return Scale(low=ticks[0], high=ticks[-1], start=start, end=end, ticks=ticks, shape="log")
+    return Scale(start=start, end=end, ticks=ticks, shape="log")
 
 
 def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
@@ -230,11 +225,10 @@ def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
     most = max((share for share in shares if drawable(share)), default=1.0)
     ticks = [tick for tick in _ROOT_TICKS if tick < most]
     ticks.append(next((tick for tick in _ROOT_TICKS if tick >= most), most))
-    return Scale(low=0.0, high=ticks[-1], start=start, end=end, ticks=tuple(ticks), shape="root")
+    return Scale(start=start, end=end, ticks=tuple(ticks), shape="root")
 
 
 def tick_text(value: float, *, percent: bool = False) -> str:
-    """Write a tick."""
     if percent:
         return f"{100 * value:.6g} %"
     for power, name in ((1e12, "T"), (1e9, "G"), (1e6, "M")):

@@ -78,15 +78,12 @@ def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool) -> tu
     ys = sorted([dot.y for dot in dots] + limits)
     # Where half of all shares lie so low that a plain axis would heap them up, small ones get more room.
     is_heaped = ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]
-    y = (
-        svg.rooted(ys, start=_BOTTOM, end=svg.TOP)
-        if is_heaped
-        else svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0)
-    )
-    most = 1.0 if x_is_share else None
-    return svg.linear(
-        [dot.x for dot in dots], start=svg.left_of(y, percent=True), end=svg.RIGHT, n_ticks=4, most=most
-    ), y
+    if is_heaped:
+        y = svg.rooted(ys, start=_BOTTOM, end=svg.TOP)
+    else:
+        y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0)
+    xs, left, most = [dot.x for dot in dots], svg.left_of(y, percent=True), 1.0 if x_is_share else None
+    return svg.linear(xs, start=left, end=svg.RIGHT, n_ticks=4, most=most), y
 
 
 class _Box(NamedTuple):

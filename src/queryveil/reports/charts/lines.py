@@ -70,9 +70,9 @@ def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, is_share: bool) 
     else:
         y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0 if is_share else None)
     left = svg.left_of(y, percent=is_share)
-    return svg.logarithmic(xs, start=left, end=svg.RIGHT, n_ticks=4) if log_x else svg.through(
-        xs, start=left, end=svg.RIGHT
-    ), y
+    if log_x:
+        return svg.logarithmic(xs, start=left, end=svg.RIGHT, n_ticks=4), y
+    return svg.through(xs, start=left, end=svg.RIGHT), y
 
 
 def _line(each: Line, x_scale: svg.Scale, y_scale: svg.Scale) -> list[Html]:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
@@ -42,17 +43,6 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
         except (msgspec.MsgspecError, RecursionError):
             raise BadInput("the state is of another source than a file; name another --store") from None
 
-    def matches(self, descriptor: int) -> bool:
-        """Return whether an open file has the same bytes around the place."""
-        return os.fstat(descriptor).st_size >= self.offset and fingerprint(descriptor, self.offset) == self.fingerprint
-
-
-def fingerprint(descriptor: int, offset: int) -> str:
-    """Hash the first bytes of a file and the last ones before a place."""
-    tail = min(offset, TAIL_BYTES)
-    seen = os.pread(descriptor, min(offset, HEAD_BYTES), 0) + os.pread(descriptor, tail, offset - tail)
-    return hashlib.sha256(seen).hexdigest()[:32]
-
 
 class RotatedFile(NamedTuple):
     """A file beside the one that is followed."""
@@ -88,13 +78,13 @@ def _shape(file: Path) -> str:
     return re.sub(r"[0-9]+", "0", file.name)
 
 
-def _matches(file: Path, position: FilePosition) -> bool:
+def _matches(path: Path, position: FilePosition) -> bool:
     try:
-        opened = file.open("rb", buffering=0)
-    except OSError:
+        file = PlainFile(path)
+    except BadFile:
         return False
-    with opened:
-        return position.matches(opened.fileno())
+    with closing(file):
+        return file.matches(position)
 
 
 # One byte more than readers take, so that what is left of a longer line is refused as too long.
@@ -142,40 +132,52 @@ _NOT_THE_SAME = "this is not the file that was read before; put that one back, o
 
 def is_compressed(path: Path) -> bool:
     """Return whether a file has the beginning of one that gzip, bzip2 or zstd made."""
-    with os.fdopen(open_file(path), "rb") as file:
-        return file.read(4).startswith(_MAGIC)
-
-
-def open_file(path: Path) -> int:
-    """Open a file for reading; what is wrong with it is one line."""
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise BadFile(str(path), "there is no such file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise BadFile(str(path), f"cannot be opened: {reason.lower()}") from None
+    with closing(PlainFile(path)) as file:
+        return file.read(4, 0).startswith(_MAGIC)
 
 
 class PlainFile:
     """A file that is not compressed; it may still grow."""
 
-    def __init__(self, path: Path, *, batch_bytes: int) -> None:
+    def __init__(self, path: Path, *, batch_bytes: int = 0) -> None:
         self.path, self._batch_bytes = path, batch_bytes
-        self.descriptor = open_file(path)
+        self.offset, self.inode, self.is_skipping = 0, 0, False
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self.descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise BadFile(str(self.path), "there is no such file") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise BadFile(str(self.path), f"cannot be opened: {reason.lower()}") from None
         self.inode = os.fstat(self.descriptor).st_ino
-        self.offset, self.is_skipping = 0, False
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Return bytes from a place on, fewer than `size` at the end."""
+        return os.pread(self.descriptor, size, offset)
+
+    def fingerprint(self, offset: int) -> str:
+        """Hash the first bytes and the last ones before a place."""
+        tail = min(offset, TAIL_BYTES)
+        seen = self.read(min(offset, HEAD_BYTES), 0) + self.read(tail, offset - tail)
+        return hashlib.sha256(seen).hexdigest()[:32]
+
+    def matches(self, position: FilePosition) -> bool:
+        """Return whether this file has the same bytes around the place."""
+        return self.fingerprint(position.offset) == position.fingerprint
 
     def seek(self, position: FilePosition) -> None:
         """Resume after a position; refuse a file that has other bytes before it."""
-        if not position.matches(self.descriptor):
+        if not self.matches(position):
             raise BadFile(str(self.path), _NOT_THE_SAME)
         self.offset, self.is_skipping = position.offset, position.is_skipping
 
     def lines(self, *, is_whole: bool) -> bytes:
         """Return the next whole lines; of a file that is `whole` also a last line without an end."""
         for size in (self._batch_bytes, max(self._batch_bytes, LONGEST + 1)):
-            data = os.pread(self.descriptor, size, self.offset)
+            data = self.read(size, self.offset)
             is_last = is_whole and len(data) < size
             chunk = cut_lines(data, is_last=is_last, is_skipping=self.is_skipping)
             self.offset, self.is_skipping = self.offset + chunk.n_used, chunk.is_skipping
@@ -188,7 +190,7 @@ class PlainFile:
         return FilePosition(
             file=str(self.path),
             offset=self.offset,
-            fingerprint=fingerprint(self.descriptor, self.offset),
+            fingerprint=self.fingerprint(self.offset),
             inode=self.inode,
             is_skipping=self.is_skipping,
         )
@@ -199,56 +201,24 @@ class PlainFile:
             self.descriptor = -1
 
 
-class CompressedFile:
-    """A compressed file; places in it are counted in the bytes that it holds."""
+class CompressedFile(PlainFile):
+    """A compressed file, read once from its beginning on; places in it are counted in the bytes that it holds."""
 
-    def __init__(self, path: Path, *, batch_bytes: int) -> None:
-        self.path, self._batch_bytes = path, batch_bytes
-        self._stream = ByteStream(path)
+    def _open(self) -> None:
+        self._stream = ByteStream(self.path)
         self._blocks: Iterator[bytes] = self._stream.blocks()
-        self._buffer = self._head = self._tail = b""
-        self._at_end = self.is_skipping = False
-        self.offset = 0
+        self._head = self._stream.head[:HEAD_BYTES]
+        self._held, self._begin = b"", 0
 
-    def seek(self, position: FilePosition) -> None:
-        """Resume after a position; refuse a file that holds other bytes before it."""
-        while self.offset < position.offset:
-            self._fill()
-            if not self._buffer:
-                break
-            self._use(min(len(self._buffer), position.offset - self.offset))
-        if self.position().fingerprint != position.fingerprint:
-            raise BadFile(str(self.path), _NOT_THE_SAME)
-        self.is_skipping = position.is_skipping
-
-    def _fill(self) -> None:
-        while len(self._buffer) <= LONGEST and not self._at_end:
-            block = next(self._blocks, None)
-            self._at_end = block is None
-            self._buffer += block or b""
-
-    def _use(self, n_bytes: int) -> None:
-        used, self._buffer = self._buffer[:n_bytes], self._buffer[n_bytes:]
-        self._head = (self._head + used[:HEAD_BYTES])[:HEAD_BYTES]
-        self._tail = (self._tail + used[-TAIL_BYTES:])[-TAIL_BYTES:]
-        self.offset += n_bytes
-
-    def lines(self, *, is_whole: bool = True) -> bytes:  # noqa: ARG002 - a compressed file does not grow
-        """Return the next whole lines."""
-        while True:
-            self._fill()
-            data = self._buffer[: max(self._batch_bytes, LONGEST + 1)]
-            is_last = self._at_end and len(data) == len(self._buffer)
-            chunk = cut_lines(data, is_last=is_last, is_skipping=self.is_skipping)
-            self._use(chunk.n_used)
-            self.is_skipping = chunk.is_skipping
-            if chunk.lines or not data:
-                return chunk.lines
-
-    def position(self) -> FilePosition:
-        """Return where the reading stands."""
-        seen = hashlib.sha256(self._head + self._tail).hexdigest()[:32]
-        return FilePosition(file=str(self.path), offset=self.offset, fingerprint=seen, is_skipping=self.is_skipping)
+    def read(self, size: int, offset: int) -> bytes:
+        """Return bytes from a place on; of what lies behind the last place, only what fingerprints need is there."""
+        if offset + size <= len(self._head):
+            return self._head[offset : offset + size]
+        while self._begin + len(self._held) < offset + size and (block := next(self._blocks, b"")):
+            n_gone = min(len(self._held), max(0, offset - TAIL_BYTES - self._begin))
+            self._held, self._begin = self._held[n_gone:] + block, self._begin + n_gone
+        begin = offset - self._begin
+        return self._held[begin : begin + size]
 
     def close(self) -> None:
         self._stream.close()

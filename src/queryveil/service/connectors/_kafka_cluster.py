@@ -1,6 +1,7 @@
 """Addresses and connections of Kafka topics, and the meaning of the client's errors."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -82,16 +83,26 @@ class KafkaAddress:
         found["security.protocol"] = ("SASL_" if self.user is not None else "") + ("SSL" if is_tls else "PLAINTEXT")
         return found
 
+    def consumer(self, more: Mapping[str, Any]) -> Any:
+        """Return a consumer of committed messages; the group's offsets change only when it is told to."""
+        common = {"group.id": self.options["group"], "enable.auto.commit": False, "isolation.level": "read_committed"}
+        return library().Consumer(self.settings({**common, **more}))
+
     def partitions(self, client: Any) -> list[int]:
         """Ask the brokers for the numbers of the partitions."""
-        kafka = library()
-        try:
+        with self.errors():
             found = client.list_topics(self.topic, timeout=LONGEST_WAIT).topics[self.topic]
-        except kafka.KafkaException as error:
-            raise self.explain(error.args[0]) from None
         if found.error is not None:
             raise self.explain(found.error)
         return sorted(found.partitions)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the client raises into our errors."""
+        try:
+            yield
+        except library().KafkaException as error:
+            raise self.explain(error.args[0]) from None
 
     def explain(self, error: Any) -> QueryveilError:
         """Return our error for one of the client's; its own text is not passed on."""

@@ -46,17 +46,16 @@ class RedisAddress:
     @classmethod
     def from_url(cls, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> Self:
         """Read a URL; `stream` and `options` are the names that may stand in it and their defaults."""
-        allowed = "redis://HOST:PORT/DB?stream=NAME"
         try:
             parts = urlsplit(url)
             host, port, db = parts.hostname, parts.port, int(parts.path.strip("/") or "0")
             given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         except ValueError:
-            # Privacy: the URL may hold a password.
-            raise BadParameter(what, "another Redis address", allowed=allowed) from None
+            parts, host, port, db, given = urlsplit(""), None, None, 0, {}
         name = given.pop("stream", stream)
         if parts.scheme not in ("redis", "rediss") or not host or not name or db < 0:
-            raise BadParameter(what, "another Redis address", allowed=allowed)
+            # Privacy: the URL may hold a password.
+            raise BadParameter(what, "another Redis address", allowed="redis://HOST:PORT/DB?stream=NAME")
         known = {*options, *(_TLS if parts.scheme == "rediss" else ())}
         if unknown := sorted(given.keys() - known):
             names = ", ".join(["stream", *sorted(known)])
@@ -68,8 +67,8 @@ class RedisAddress:
             stream=name,
             options={**options, **given},
             is_tls=parts.scheme == "rediss",
-            user=unquote(parts.username) if parts.username else None,
-            password=unquote(parts.password) if parts.password else None,
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or "") or None,
         )
 
     @property
@@ -93,7 +92,6 @@ class RedisAddress:
     def connect(self) -> Any:
         """Return a client that connects when it is first used and never repeats a command by itself."""
         redis = library()
-        tls: dict[str, Any] = {name: text for name, text in self.options.items() if name in _TLS}
         return redis.Redis(
             host=self.host,
             port=self.port,
@@ -106,7 +104,7 @@ class RedisAddress:
             socket_timeout=_LONGEST_SILENCE,
             socket_keepalive=True,
             ssl=self.is_tls,
-            **tls,
+            **{name: text for name, text in self.options.items() if name in _TLS},
         )
 
     @contextmanager
@@ -119,15 +117,20 @@ class RedisAddress:
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> QueryveilError:
-        redis = library()
-        if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError):
-            return self._denied()
-        if isinstance(error, redis.TimeoutError | TimeoutError):
+        code = _code(error)
+        if code in _DENIED:
+            return BadInput(
+                f"{self.server} does not let us in or not at the stream {self.stream}; "
+                "give redis://USER:PASSWORD@HOST:PORT, and that user read and write of the stream and queryveil:* keys"
+            )
+        if code == "WRONGTYPE":
+            return BadInput(f"{self.server}: the key {self.stream} is there and is no stream; name another stream")
+        if code in _LATER:
+            return Unreachable(self.server, _LATER[code])
+        if code:
+            return BadInput(f"{self.server} refused a command ({code}); Redis 5 or newer is needed, not as a cluster")
+        if isinstance(error, library().TimeoutError | TimeoutError):
             return Unreachable(self.server, "no answer in time")
-        if isinstance(error, redis.BusyLoadingError):
-            return Unreachable(self.server, _LATER["LOADING"])
-        if isinstance(error, redis.ResponseError):
-            return self._explain_refusal(_code(error))
         cause = error if isinstance(error, OSError) else error.__context__
         if isinstance(cause, ssl.SSLCertVerificationError):
             return BadInput(f"{self.server}: its certificate is not trusted; add ssl_ca_certs=FILE to the address")
@@ -136,26 +139,14 @@ class RedisAddress:
         refused = isinstance(cause, ConnectionRefusedError)
         return Unreachable(self.server, "connection refused" if refused else "no connection")
 
-    def _explain_refusal(self, code: str) -> QueryveilError:
-        if code in _DENIED:
-            return self._denied()
-        if code == "WRONGTYPE":
-            return BadInput(f"{self.server}: the key {self.stream} is there and is no stream; name another stream")
-        if code in _LATER:
-            return Unreachable(self.server, _LATER[code])
-        return BadInput(f"{self.server} refused a command ({code}); Redis 5 or newer is needed, not as a cluster")
-
-    def _denied(self) -> QueryveilError:
-        return BadInput(
-            f"{self.server} does not let us in or not at the stream {self.stream}; "
-            "give redis://USER:PASSWORD@HOST:PORT, and that user read and write of the stream and queryveil:* keys"
-        )
-
 
 def _code(error: Exception) -> str:
-    """Return the word that a refusal begins with; the client cuts it off where it has a class for it."""
+    """Return the word that a refusal begins with, empty for another error; the client's classes stand for some."""
     redis = library()
     classes = {
+        redis.AuthenticationError: "NOAUTH",
+        redis.exceptions.AuthorizationError: "NOAUTH",
+        redis.BusyLoadingError: "LOADING",
         redis.OutOfMemoryError: "OOM",
         redis.ReadOnlyError: "READONLY",
         redis.exceptions.NoPermissionError: "NOPERM",
@@ -166,6 +157,8 @@ def _code(error: Exception) -> str:
     for each, code in classes.items():
         if isinstance(error, each):
             return code
+    if not isinstance(error, redis.ResponseError):
+        return ""
     first = str(error).partition(" ")[0]
     return first if first.isascii() and first.isalpha() and first.isupper() else "ERR"
 

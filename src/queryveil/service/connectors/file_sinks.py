@@ -14,13 +14,13 @@ from queryveil.formats import atomic_folders, extension, read_log
 from queryveil.release import MANIFEST, Counts, DataFile, Manifest
 from queryveil.release.texts import count_texts
 from queryveil.service.lines import inside_names
-from queryveil.service.ports import Outgoing, Stats
+from queryveil.service.ports import Outgoing, Sink, Stats
 from queryveil.service.settings import StreamSettings
 
 _CLOSE_SECONDS = 1.0
 
 
-class FileSink:
+class FileSink(Sink):
     """Append lines to a file that only its owner can read.
 
     Lines go where they belong by the number of bytes before them, so that what is handed over again after a crash
@@ -46,7 +46,6 @@ class FileSink:
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
         """Open or make the file; what was handed over earlier must still be there."""
-        self._open()
         self._check_length(n_bytes)
 
     def _open(self) -> int:
@@ -78,30 +77,21 @@ class FileSink:
                 while n_written < len(data):
                     n_written += os.pwrite(descriptor, data[n_written:], offset + n_written)
             os.fsync(descriptor)
-            self._check_place(descriptor)
-
-    def _check_place(self, descriptor: int) -> None:
-        """Check that what was written is in the file of this name: one that was deleted takes lines too."""
-        try:
-            is_there = os.path.samestat(self.path.stat(), os.fstat(descriptor))
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            reason = "was moved, deleted or replaced while it was written to; put it back and run the command again"
-            raise BadFile(str(self.path), reason)
+            # A file that was deleted takes lines too.
+            if not self.path.exists() or not os.path.samestat(self.path.stat(), os.fstat(descriptor)):
+                reason = "was moved, deleted or replaced while it was written to; put it back and run the command again"
+                raise BadFile(str(self.path), reason)
 
     def close(self) -> None:
         """Close the file, unless it is still being written to: its number might be another file's by then."""
         if self._lock.acquire(timeout=_CLOSE_SECONDS):
-            try:
-                if self._descriptor is not None:
-                    os.close(self._descriptor)
-                    self._descriptor = None
-            finally:
-                self._lock.release()
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                os.close(descriptor)
+            self._lock.release()
 
 
-class StdoutSink:
+class StdoutSink(Sink):
     """Write lines to a pipe.
 
     A pipe cannot say what arrived: after a crash the last lines may come a second time (at least once). Where every
@@ -126,15 +116,12 @@ class StdoutSink:
             self._n_written += os.write(self._descriptor, outgoing.data[self._n_written : self._n_written + (1 << 16)])
         self._number, self._n_written = outgoing.number, 0
 
-    def close(self) -> None:
-        """Leave the pipe to whoever else writes to it."""
-
 
 _STILL_WAITING = "events were still waiting when this was written; a later run releases them"
 _ABOUT = "the number of users before is an estimate: a stream does not remember who was there"
 
 
-class ReleaseSink:
+class ReleaseSink(FileSink):
     """Append lines to the log of a folder, and write its manifest at each end that is not a crash.
 
     While the stream runs there is no manifest: what it would say changes with every line.
@@ -143,9 +130,9 @@ class ReleaseSink:
     """
 
     def __init__(self, folder: str | Path) -> None:
+        super().__init__(folder)
         self.folder = Path(folder)
-        self._file: FileSink | None = None
-        self._delivered, self._n_bytes = 0, 0
+        self._n_bytes = 0
 
     def check_new(self) -> None:
         """Refuse, at the first start of a stream, a folder that has something in it."""
@@ -158,33 +145,27 @@ class ReleaseSink:
             reason = "is already there and not empty, and no state of this stream is; name a new folder"
             raise BadFile(str(self.folder), reason)
 
-    def open(self, *, delivered: int, n_bytes: int) -> None:
+    def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
         """Make the folder, for its owner alone."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         atomic_folders.sync_to_disk(self.folder.absolute().parent)
-        self._delivered, self._n_bytes = delivered, n_bytes
+        self._n_bytes = n_bytes
 
     def begin(self, layout: Layout) -> None:
         """Set the format of the lines, which the name of the file shows."""
-        self._file = FileSink(self.folder / f"log.{extension(layout)}")
-        self._file.open(delivered=self._delivered, n_bytes=self._n_bytes)
+        self.path = self.folder / f"log.{extension(layout)}"
+        self._check_length(self._n_bytes)
 
     def deliver(self, outgoing: Outgoing) -> None:
         """Write lines to disk at their place."""
-        assert self._file is not None
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        self._file.deliver(outgoing)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        super().deliver(outgoing)
 
     def finish(self, *, settings: StreamSettings, layout: Layout | None, stats: Stats, n_users: int) -> None:
         """Write the manifest, if all that was released has arrived and there is something."""
-        if layout is None or self._file is None or stats.n_outbox_rows or not stats.n_released:
+        if layout is None or stats.n_outbox_rows or not stats.n_released:
             return
-        path = self._file.path
-        manifest = _manifest(path, settings=settings, layout=layout, stats=stats, n_users=n_users)
+        manifest = _manifest(self.path, settings=settings, layout=layout, stats=stats, n_users=n_users)
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         partial = self.folder / f".{MANIFEST}.partial"
         with partial.open("wb") as file:
@@ -197,7 +178,7 @@ class ReleaseSink:
 
 
 def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: Stats, n_users: int) -> Manifest:
-    columns, inside = settings.columns, list(inside_names(layout))
+    columns, promise, inside = settings.columns, settings.promise, list(inside_names(layout))
     names = {role: layout.names.get(role, role) for role in ROLES if role in inside}
     left = columns.released_names(names)
     is_named = layout.format not in (Format.AOL, Format.EXCITE)
@@ -211,7 +192,6 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         has_header=layout.has_header,
     )
     released = read_log(path, format=layout.format, columns=data.names if is_named else None)
-    n_users_after = released.n_users
     warnings = [*columns.warnings(inside, n_alone=columns.n_alone(released.frame)), _ABOUT]
     if columns.keep:
         warnings.append("columns that were kept go with the query to its new user")
@@ -219,14 +199,16 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         warnings.append(_STILL_WAITING)
     return Manifest(
         method="swap",
-        promise=settings.promise,
+        promise=promise,
         parameters={
             "k": settings.k,
-            "l": settings.promise.l,
+            "l": promise.l,
             "growth": settings.growth,
             "max_pool": settings.max_pool,
+            "shrink": settings.shrink,
+            "max_wait": settings.max_wait,
             "repeats": settings.repeats,
-            "window": settings.promise.window,
+            "window": promise.window,
             "min_query_users": settings.min_query_users,
             "first_window": stats.first_window,
             "last_window": stats.last_window,
@@ -239,8 +221,8 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         counts=Counts(
             n_rows_before=stats.n_read - stats.n_bad,
             n_rows_after=stats.n_released,
-            n_users_before=max(n_users, n_users_after),
-            n_users_after=n_users_after,
+            n_users_before=max(n_users, released.n_users),
+            n_users_after=released.n_users,
         ),
         texts=count_texts(released.frame["query"], asked=None, users=None),
         removed={

@@ -11,10 +11,10 @@ from threading import Event
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats.streams import find_sources
 from queryveil.service.connectors import _file_reading as files
-from queryveil.service.ports import Batch
+from queryveil.service.ports import Batch, Source
 
 
-class FilesSource:
+class FilesSource(Source):
     """Read a file, or those that a glob names in the order of their names; compressed ones are decompressed.
 
     After a restart it resumes at its position: with what was added to the last file, and with files whose names sort
@@ -27,7 +27,7 @@ class FilesSource:
     def __init__(self, source: str | Path, *, batch_bytes: int = 1 << 20) -> None:
         self._source, self._batch_bytes = source, batch_bytes
         self._waiting: list[Path] = []
-        self._now: files.PlainFile | files.CompressedFile | None = None
+        self._now: files.PlainFile | None = None
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - files know no senders
         """Resume after a position; the file that it is in must be there and still have what was read."""
@@ -36,22 +36,20 @@ class FilesSource:
             if path.is_dir():
                 raise BadFile(str(path), "this is a folder; give its files, for example as 'folder/*.tsv'")
         last = files.FilePosition.from_text(position or "")
-        if last is None:
-            self._open_next()
-            return
-        behind = [path for path in self._waiting if str(path) >= last.file]
-        if not behind or str(behind[0]) != last.file:
-            raise BadFile(last.file, "the file that was being read is gone; put it back, or name another --store")
-        self._waiting = behind[1:]
-        self._now = self._file(behind[0])
-        self._now.seek(last)
-
-    def _file(self, path: Path) -> files.PlainFile | files.CompressedFile:
-        kind = files.CompressedFile if files.is_compressed(path) else files.PlainFile
-        return kind(path, batch_bytes=self._batch_bytes)
+        if last is not None:
+            self._waiting = [path for path in self._waiting if str(path) >= last.file]
+            if not self._waiting or str(self._waiting[0]) != last.file:
+                raise BadFile(last.file, "the file that was being read is gone; put it back, or name another --store")
+        self._open_next()
+        if last is not None and self._now is not None:
+            self._now.seek(last)
 
     def _open_next(self) -> None:
-        self._now = self._file(self._waiting.pop(0)) if self._waiting else None
+        self._now = None
+        if self._waiting:
+            path = self._waiting.pop(0)
+            kind = files.CompressedFile if files.is_compressed(path) else files.PlainFile
+            self._now = kind(path, batch_bytes=self._batch_bytes)
 
     def take(self, *, timeout: float) -> Batch | None:  # noqa: ARG002 - files do not keep one waiting
         """Return the next lines; None once there are no more."""
@@ -68,9 +66,6 @@ class FilesSource:
         """Whether all files have been read."""
         return self._now is None
 
-    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Do nothing: files keep what they have."""
-
     def close(self) -> None:
         if self._now is not None:
             self._now.close()
@@ -81,7 +76,7 @@ class FilesSource:
 _READ_BYTES = 1 << 16
 
 
-class StdinSource:
+class StdinSource(Source):
     """Read lines as they are piped in.
 
     A pipe cannot be read twice: lines that were taken and not yet committed when the process was killed are gone. Where
@@ -113,27 +108,20 @@ class StdinSource:
 
     def _fill(self, seconds: float) -> None:
         """Read what is there, up to the size of a batch, and wait only while there is nothing."""
-        parts, n_bytes, has_line = [self._buffer], len(self._buffer), b"\n" in self._buffer
+        found, has_line = bytearray(self._buffer), b"\n" in self._buffer
         while not self._at_end and not self._is_closed:
-            if n_bytes >= (self._batch_bytes if has_line else files.LONGEST + 1):
-                break
-            if not select.select([self._descriptor], [], [], seconds)[0]:
+            is_enough = len(found) >= (self._batch_bytes if has_line else files.LONGEST + 1)
+            if is_enough or not select.select([self._descriptor], [], [], seconds)[0]:
                 break
             data = os.read(self._descriptor, _READ_BYTES)
-            self._at_end = not data
-            parts.append(data)
-            n_bytes += len(data)
-            has_line = has_line or b"\n" in data
-            seconds = 0.0
-        self._buffer = b"".join(parts)
+            found += data
+            self._at_end, has_line, seconds = not data, has_line or b"\n" in data, 0.0
+        self._buffer = bytes(found)
 
     @property
     def is_finished(self) -> bool:
         """Whether the pipe has ended and all of it was taken."""
         return self._at_end and not self._buffer
-
-    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Do nothing: a pipe keeps nothing."""
 
     def close(self) -> None:
         """Stop reading."""
@@ -144,7 +132,7 @@ _PAUSE_SECONDS = 0.05
 _GONE = "the file that was being followed is gone or was emptied; reading the one that is there now"
 
 
-class FollowedFile:
+class FollowedFile(Source):
     """Read a file and wait for more, through rotation by renaming and by truncating.
 
     A file that was renamed is read until there is something in the new one: its writer may take a while to go over. Of
@@ -155,9 +143,6 @@ class FollowedFile:
     - `batch_bytes`: how many bytes to take at once.
     - `tell`: called with a line when the file that was being followed is gone.
     """
-
-    is_finished = False
-    """Never: more may come."""
 
     def __init__(
         self, path: str | Path, *, batch_bytes: int = 1 << 20, tell: Callable[[str], None] = lambda _: None
@@ -174,21 +159,21 @@ class FollowedFile:
         if self.path.is_dir():
             raise BadFile(str(self.path), "this is a folder; follow one file")
         last = files.FilePosition.from_text(position or "")
-        if last is None:
-            self._now = self._opened(self.path)
-            return
-        if not self._goes_on(self.path, last) and not self._goes_on_elsewhere(last):
+        if last is not None:
+            if self._goes_on(self.path, last) or self._goes_on_elsewhere(last):
+                return
             self._tell(_GONE)
-            self._now = self._opened(self.path)
+        self._now = self._opened(self.path)
 
     def _goes_on(self, path: Path, position: files.FilePosition) -> bool:
         found = self._opened(path)
         if found is None:
             return False
-        if not position.matches(found.descriptor):
+        try:
+            found.seek(position)
+        except BadFile:
             found.close()
             return False
-        found.seek(position)
         self._now, self._seen = found, position
         return True
 
@@ -239,7 +224,7 @@ class FollowedFile:
                 return Batch(data=lines, position=self._seen.to_text())
             left = until - time.monotonic()
             if left <= 0:
-                return None
+                break
             self._closed.wait(min(left, _PAUSE_SECONDS))
         return None
 
@@ -253,16 +238,14 @@ class FollowedFile:
                 return lines
             self._open_next(self._now)
         elif self._was_emptied(self._now):
-            self._begin_again(self._now)
+            # The rest of it may be where it was copied to.
+            file = self._now
+            if self._seen is not None and self._goes_on_elsewhere(self._seen):
+                file.close()
+            else:
+                self._tell(_GONE)
+                file.offset, file.is_skipping, self._seen = 0, False, None
         return b"" if self._now is None else self._now.lines(is_whole=False)
-
-    def _begin_again(self, file: files.PlainFile) -> None:
-        """Resume with the rest of an emptied file where it was copied to, else with what is in it now."""
-        if self._seen is not None and self._goes_on_elsewhere(self._seen):
-            file.close()
-        else:
-            self._tell(_GONE)
-            file.offset, file.is_skipping, self._seen = 0, False, None
 
     def _is_replaced(self, file: files.PlainFile) -> bool:
         try:
@@ -279,10 +262,7 @@ class FollowedFile:
         if size < file.offset:
             return True
         # It may have been emptied and have grown past the place since.
-        return size > file.offset and self._seen is not None and not self._seen.matches(file.descriptor)
-
-    def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Do nothing: files keep what they have."""
+        return size > file.offset and self._seen is not None and not file.matches(self._seen)
 
     def close(self) -> None:
         """Stop waiting, and close the file."""

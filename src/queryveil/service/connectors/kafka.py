@@ -3,7 +3,8 @@
 import hashlib
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import msgspec
 
 from queryveil.errors import BadInput, BadParameter, QueryveilError, Unreachable
 from queryveil.service.connectors._kafka_cluster import LONGEST_WAIT, KafkaAddress, library
-from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.ports import Batch, Outgoing, Sink, Source
 
 _MOST_MESSAGES = 10_000
 _BATCH_BYTES = 1 << 20
@@ -21,7 +22,7 @@ _SECONDS_BETWEEN_LOOKS = 30.0
 _AWAY = {"_ALL_BROKERS_DOWN", "_RESOLVE"}
 
 
-class KafkaSource:
+class KafkaSource(Source):
     """Reads a Kafka topic: a message is one line, or several.
 
     The source reads all partitions itself, from the offsets in the store; no group shares them out. Offsets are also
@@ -32,21 +33,16 @@ class KafkaSource:
       there. USER:PASSWORD@ before the hosts and `sasl=PLAIN`, `tls=1` and `ca=FILE` are for authentication.
     """
 
-    is_finished = False
-    """Never: somebody may always add a message."""
-
     def __init__(self, url: str) -> None:
         self._address = KafkaAddress.from_url(url, what="source", options={"group": "queryveil", "gaps": "error"})
         self.name = self._address.name
         if self._address.options["gaps"] not in ("error", "skip"):
             raise BadParameter("gaps in the source", self._address.options["gaps"], allowed="error or skip")
         self._lock = threading.Lock()
-        self._is_closed = False
         self._consumer: Any = None
         self._next: dict[int, int] = {}
         self._assigned: set[int] = set()
-        self._looked = 0.0
-        self._is_away = False
+        self._looked, self._is_away, self._is_closed = 0.0, False, False
         self._problem: QueryveilError | None = None
         self._n_messages = 500
 
@@ -58,18 +54,8 @@ class KafkaSource:
             raise BadInput("the state is of another source than a Kafka topic; name another --store") from None
         self._is_closed = False
         self._assigned, self._looked = set(), 0.0
-        self._consumer = library().Consumer(
-            self._address.settings(
-                {
-                    "group.id": self._address.options["group"],
-                    "enable.auto.commit": False,
-                    "isolation.level": "read_committed",
-                    "auto.offset.reset": "error",
-                    "queued.max.messages.kbytes": 16 << 10,
-                    "error_cb": self._note,
-                }
-            )
-        )
+        settings = {"auto.offset.reset": "error", "queued.max.messages.kbytes": 16 << 10, "error_cb": self._note}
+        self._consumer = self._address.consumer(settings)
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return what has come, up to about a megabyte."""
@@ -85,8 +71,8 @@ class KafkaSource:
                 batch = self._batch(messages)
             if batch is not None:
                 return batch
-            if self._problem is not None:
-                problem, self._problem = self._problem, None
+            problem, self._problem = self._problem, None
+            if problem is not None:
                 raise problem
             if monotonic() >= end:
                 break
@@ -174,7 +160,7 @@ class _LastBlock(NamedTuple):
     release: bytes = b""
 
 
-class KafkaSink:
+class KafkaSink(Sink):
     """Writes a Kafka topic: one message an event.
 
     A block is one transaction and goes to one partition, and its last message carries in headers which block it was.
@@ -191,8 +177,7 @@ class KafkaSink:
         self._lock = threading.Lock()
         self._producer: Any = None
         self._is_closed = self._must_be_new = False
-        self._n_partitions = 0
-        self._delivered = 0
+        self._n_partitions = self._delivered = 0
         self._last_block = _LastBlock()
 
     def check_new(self) -> None:
@@ -241,17 +226,14 @@ class KafkaSink:
                 self._lock.release()
 
     def _connect(self) -> None:
-        kafka = library()
         self._last_block = _LastBlock()
         settings = {"transactional.id": f"queryveil-{self._address.topic}", "linger.ms": 5}
         settings |= {"queue.buffering.max.messages": 1_000_000, "queue.buffering.max.kbytes": 1 << 20}
-        producer = kafka.Producer(self._address.settings(settings))
-        try:
-            partitions = self._address.partitions(producer)
+        producer = library().Producer(self._address.settings(settings))
+        partitions = self._address.partitions(producer)
+        with self._address.errors():
             # What an earlier process left open is ended by this, so that the last messages say the truth.
             producer.init_transactions(6 * LONGEST_WAIT)
-        except kafka.KafkaException as error:
-            raise self._address.explain(error.args[0]) from None
         self._last_block = self._read_back(partitions)
         self._n_partitions, self._producer = len(partitions), producer
 
@@ -262,49 +244,47 @@ class KafkaSink:
             producer.purge()
 
     def _send(self, data: bytes, *, last: _LastBlock) -> None:
-        kafka = library()
-        producer, topic, partition = self._producer, self._address.topic, last.number % self._n_partitions
-        lines = data.removesuffix(b"\n").split(b"\n")
+        partition = last.number % self._n_partitions
+        *lines, last_line = data.removesuffix(b"\n").split(b"\n")
         headers = [(_NUMBER, str(last.number).encode()), (_DIGEST, last.digest), (_RELEASE, last.release)]
         try:
-            producer.begin_transaction()
-            for line in lines[:-1]:
-                _produce(producer, topic, value=line, partition=partition)
-            _produce(producer, topic, value=lines[-1], partition=partition, headers=headers)
-            producer.commit_transaction(6 * LONGEST_WAIT)
-        except BaseException as error:
+            with self._address.errors():
+                self._producer.begin_transaction()
+                for line in lines:
+                    self._produce(value=line, partition=partition)
+                self._produce(value=last_line, partition=partition, headers=headers)
+                self._producer.commit_transaction(6 * LONGEST_WAIT)
+        except BaseException:
             # Whether it arrived is not known: the next attempt begins with reading back.
             self._drop()
-            if isinstance(error, kafka.KafkaException):
-                raise self._address.explain(error.args[0]) from None
             raise
 
+    def _produce(self, **message: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(self._address.topic, **message)
+            except BufferError:
+                self._producer.poll(0.05)
+            else:
+                return
+
     def _read_back(self, partitions: list[int]) -> _LastBlock:
-        kafka = library()
-        more = {"group.id": self._address.options["group"], "enable.auto.commit": False, "enable.partition.eof": True}
-        more |= {"isolation.level": "read_committed", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
-        consumer = kafka.Consumer(self._address.settings(more))
-        try:
+        settings = {"auto.offset.reset": "earliest", "enable.partition.eof": True, "fetch.wait.max.ms": 10}
+        with self._address.errors(), closing(self._address.consumer(settings)) as consumer:
             found = [self._last(consumer, partition=each) for each in partitions]
-        except kafka.KafkaException as error:
-            raise self._address.explain(error.args[0]) from None
-        finally:
-            consumer.close()
         return max(found, key=lambda each: each.number, default=_LastBlock())
 
     def _last(self, consumer: Any, *, partition: int) -> _LastBlock:
         """Read a partition's end, from further back until there is a message of ours."""
-        kafka = library()
-        place = kafka.TopicPartition(self._address.topic, partition)
-        low, high = consumer.get_watermark_offsets(place, timeout=LONGEST_WAIT)
-        width, start = 8, high
-        while start > low:
+        place = partial(library().TopicPartition, self._address.topic, partition)
+        low, high = consumer.get_watermark_offsets(place(), timeout=LONGEST_WAIT)
+        width, start, found = 8, high, None
+        while start > low and found is None:
             start = max(low, high - width)
-            consumer.assign([kafka.TopicPartition(self._address.topic, partition, start)])
-            if found := self._last_of(consumer, end=high):
-                return found
+            consumer.assign([place(start)])
+            found = self._last_of(consumer, end=high)
             width *= 16
-        return _LastBlock()
+        return found or _LastBlock()
 
     def _last_of(self, consumer: Any, *, end: int) -> _LastBlock | None:
         found, deadline = None, monotonic() + 6 * LONGEST_WAIT
@@ -316,25 +296,9 @@ class KafkaSink:
                 if message.error().name() == "_PARTITION_EOF":
                     return found
                 raise self._address.explain(message.error())
-            found = _block_of(message) or found
+            headers = dict(message.headers() or ())
+            if (number := headers.get(_NUMBER, b"")).isdigit():
+                found = _LastBlock(int(number), headers.get(_DIGEST, b""), headers.get(_RELEASE, b""))
             if message.offset() >= end - 1:
                 return found
         raise Unreachable(self._address.cluster, "no answer in time")
-
-
-def _block_of(message: Any) -> _LastBlock | None:
-    headers = dict(message.headers() or ())
-    number = headers.get(_NUMBER, b"")
-    if not number.isdigit():
-        return None
-    return _LastBlock(number=int(number), digest=headers.get(_DIGEST, b""), release=headers.get(_RELEASE, b""))
-
-
-def _produce(producer: Any, topic: str, **message: Any) -> None:
-    while True:
-        try:
-            producer.produce(topic, **message)
-        except BufferError:
-            producer.poll(0.05)
-        else:
-            return

@@ -11,15 +11,14 @@ import msgspec
 
 from queryveil.errors import BadInput, Unreachable
 from queryveil.service.connectors._redis_server import LONGEST_WAIT, RedisAddress
-from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.ports import Batch, Outgoing, Sink, Source
 
 _Entry = tuple[bytes, list[bytes] | None]
 _MOST_ENTRIES = 10_000
 _BATCH_BYTES = 1 << 20
-_DEFAULTS = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
 
 
-class RedisSource:
+class RedisSource(Source):
     """Reads a Redis stream as a consumer of a group.
 
     An entry holds one event as a line in its field `data` (several lines are several events); an entry without that
@@ -34,11 +33,9 @@ class RedisSource:
       they are deleted once they are committed, so that no raw query stays.
     """
 
-    is_finished = False
-    """Never: somebody may always add an entry."""
-
     def __init__(self, url: str) -> None:
-        self._address = RedisAddress.from_url(url, what="source", stream="queries", options=_DEFAULTS)
+        defaults = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
+        self._address = RedisAddress.from_url(url, what="source", stream="queries", options=defaults)
         self.name = self._address.name
         self._group, self._consumer = (self._address.options[name] for name in ("group", "consumer"))
         self._is_deleting = self._address.number("delete", what="source") > 0
@@ -67,9 +64,9 @@ class RedisSource:
             batch = self._batch(entries)
             if batch is not None:
                 return batch
-            if not entries and self._pending_after is None and monotonic() >= end:
-                return None
             if not entries:
+                if self._pending_after is None and monotonic() >= end:
+                    break
                 self._pending_after = None
         return None
 
@@ -140,9 +137,9 @@ class RedisSource:
         return entries
 
     def _batch(self, entries: list[_Entry]) -> Batch | None:
-        n_old = bisect_right(entries, self._taken, key=lambda entry: _id(entry[0]))
-        n_committed = bisect_right(entries, self._committed, hi=n_old, key=lambda entry: _id(entry[0]))
-        self._to_acknowledge += [entry[0] for entry in entries[:n_committed]]
+        ids = [entry[0] for entry in entries]
+        n_old, n_committed = bisect_right(ids, self._taken, key=_id), bisect_right(ids, self._committed, key=_id)
+        self._to_acknowledge += ids[: min(n_old, n_committed)]
         new = entries[n_old:]
         if not new:
             return None
@@ -152,9 +149,8 @@ class RedisSource:
         # As many as make a batch are asked for next time; the server counts entries, not bytes.
         wanted = _BATCH_BYTES * len(new) // len(data)
         self._n_entries = max(1, min(wanted, 4 * self._n_entries, _MOST_ENTRIES))
-        position = new[-1][0].decode("ascii")
-        self._taken = _id(new[-1][0])
-        self._ids[position] = [entry[0] for entry in new]
+        position, self._taken = ids[-1].decode("ascii"), _id(ids[-1])
+        self._ids[position] = ids[n_old:]
         return Batch(data=data, position=position)
 
     def _acknowledge(self) -> None:
@@ -218,7 +214,7 @@ return {'sent', number}
 """
 
 
-class RedisSink:
+class RedisSink(Sink):
     """Writes a Redis stream: one entry an event, with the line in its field `data`.
 
     A script on the server adds a block and notes its number in one step, so that a block is there whole or not at all,

@@ -39,7 +39,7 @@ class AppState:
     released: ReleasedQueue | None = None
     stats_cache: metrics.StatsCache = field(default_factory=metrics.StatsCache)
     queue_seconds: float = _QUEUE_SECONDS
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: Bodies = field(default_factory=dict)
     at_work: Counter[str] = field(default_factory=Counter)
     """How many requests are at work, by path, their bodies complete."""
 
@@ -55,38 +55,32 @@ class AppState:
             self.at_work[path] -= 1
 
 
-def build_app(state: AppState) -> Starlette:
-    """Make the app; routes for posting, for reading and the page are there if something stands behind them."""
-    routes = [
-        _route("/healthz", _health, state),
-        _route("/readyz", _ready, state),
-        _route("/metrics", _metrics, state),
-        _route("/stats", _stats, state),
-    ]
-    if state.posts is not None:
-        routes.append(_route("/events", _events, state, method="POST"))
-    if state.released is not None:
-        routes.append(_route("/released", _released, state))
-    if state.posts is not None or state.released is not None:
-        routes += [_route("/example", _example, state), *(_route(path, _page, state) for path in _PAGE)]
-    handlers = {HTTPException: _client_error, Exception: _server_error}
-    return Starlette(
-        routes=routes,
-        middleware=[Middleware(AccessMiddleware, address=state.address)],
-        exception_handlers=handlers,  # type: ignore[arg-type]
-    )
-
-
 _Handler = Callable[[Request, AppState], Awaitable[Response]]
 
 
-def _route(path: str, handler: _Handler, state: AppState, *, method: str = "GET") -> Route:
+def build_app(state: AppState) -> Starlette:
+    """Make the app; routes for posting, for reading and the page are there if something stands behind them."""
+    handlers: dict[str, _Handler] = {"/healthz": _health, "/readyz": _ready, "/metrics": _metrics, "/stats": _stats}
+    if state.posts is not None:
+        handlers["/events"] = _events
+    if state.released is not None:
+        handlers["/released"] = _released
+    if state.posts is not None or state.released is not None:
+        handlers |= {"/example": _example, **dict.fromkeys(_PAGE, _page)}
+    return Starlette(
+        routes=[_route(path, handler, state) for path, handler in handlers.items()],
+        middleware=[Middleware(AccessMiddleware, address=state.address)],
+        exception_handlers={HTTPException: _client_error, Exception: _server_error},  # type: ignore[dict-item]
+    )
+
+
+def _route(path: str, handler: _Handler, state: AppState) -> Route:
     async def answer(request: Request) -> Response:
         response = await handler(request, state)
         state.stats_cache.traffic.requests[path, response.status_code] += 1
         return response
 
-    return Route(path, answer, methods=[method])
+    return Route(path, answer, methods=["POST" if handler is _events else "GET"])
 
 
 async def _events(request: Request, state: AppState) -> Response:
@@ -108,7 +102,7 @@ async def _events(request: Request, state: AppState) -> Response:
             return _json({"accepted": 0, "bad_lines": []})
         return await state.work("/events", lambda: _commit(lines, key=key, state=state, started=started))
     finally:
-        quota.release()
+        posts.release(quota.n_bytes)
 
 
 async def _commit(lines: Lines, *, key: str | None, state: AppState, started: float) -> Response:
@@ -155,13 +149,11 @@ async def _released(request: Request, state: AppState) -> Response:
     if after > cursor.last:
         if state.stats_cache.service is not None and not state.stats_cache.stats().is_ready:
             return refusal(503, "not ready; ask again later", retry=True)
-        return refusal(
-            409, f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
-        )
+        why = f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
+        return refusal(409, why)
     if after < cursor.confirmed:
-        return refusal(
-            410, f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
-        )
+        why = f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
+        return refusal(410, why)
     released.confirm(after)
     return await state.work("/released", lambda: _hand_out(released, after=after, seconds=seconds))
 

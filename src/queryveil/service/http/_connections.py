@@ -15,7 +15,6 @@ import ssl
 import time
 from contextlib import suppress
 from enum import IntEnum
-from functools import partial
 from typing import Any
 
 import h11
@@ -94,7 +93,6 @@ class Connections:
         return self._end_one(own if own and is_large else largest, seconds=_TURNOVER_SECONDS if is_large else 0)
 
     def add(self, protocol: GuardedProtocol) -> None:
-        """Count a connection in."""
         phases = self._by_address.setdefault(protocol.address, tuple({} for _ in Phase))
         phases[protocol.phase][protocol] = None
         self._n += 1
@@ -108,7 +106,7 @@ class Connections:
         protocol.phase, protocol.since = phase, time.monotonic()
 
     def remove(self, protocol: GuardedProtocol) -> None:
-        """Count a connection out, once."""
+        """Remove a connection, unless it was removed before."""
         phases = self._by_address.get(protocol.address)
         if phases is None or protocol not in phases[protocol.phase]:
             return
@@ -162,7 +160,7 @@ class GuardedProtocol(H11Protocol):
     def __init__(self, connections: Connections, *, address: str, config: uvicorn.Config, state: Any) -> None:
         super().__init__(config, state, {}, _loop=asyncio.get_running_loop())
         self.address, self.phase, self.since = address, Phase.HEAD, time.monotonic()
-        self.handshake: asyncio.Task[None] | None = None
+        self.handshake: asyncio.Task[Any] | None = None
         self._connections, self._limits = connections, connections.limits
         self._is_refused = False
         self._clock: asyncio.TimerHandle | None = None
@@ -215,7 +213,6 @@ class GuardedProtocol(H11Protocol):
             self._reader_clock = None
 
     def end(self) -> None:
-        """Hang up."""
         if self.transport is not None:
             self.transport.abort()
         elif self.handshake is not None:
@@ -260,7 +257,6 @@ class GuardedServer(uvicorn.Server):
         logging.getLogger("asyncio").addHandler(logging.NullHandler())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's own
-        """Listen."""
         await super().startup(sockets=[])
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         self._listening.setblocking(False)
@@ -295,25 +291,24 @@ class GuardedServer(uvicorn.Server):
             if not self._connections.has_room(address):
                 self._refuse(accepted)
                 continue
-            protocol = GuardedProtocol(self._connections, address=address, config=self.config, state=self.server_state)
-            self._connections.add(protocol)
-            protocol.handshake = loop.create_task(self._begin(protocol, accepted))
-            # Not in the task: one that is cancelled before it begins does nothing at all.
-            protocol.handshake.add_done_callback(partial(self._note_begun, protocol, accepted))
+            self._begin(accepted, address)
 
-    async def _begin(self, protocol: GuardedProtocol, accepted: socket.socket) -> None:
-        await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: protocol,
-            accepted,
-            ssl=self._tls,
-            ssl_handshake_timeout=None if self._tls is None else self._connections.limits.header_seconds,
-        )
+    def _begin(self, accepted: socket.socket, address: str) -> None:
+        protocol = GuardedProtocol(self._connections, address=address, config=self.config, state=self.server_state)
+        self._connections.add(protocol)
+        loop, tls = asyncio.get_running_loop(), self._tls
+        seconds = None if tls is None else self._connections.limits.header_seconds
+        begun = loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls, ssl_handshake_timeout=seconds)
+        protocol.handshake = loop.create_task(begun)
 
-    def _note_begun(self, protocol: GuardedProtocol, accepted: socket.socket, task: asyncio.Task[None]) -> None:
-        protocol.handshake = None
-        if task.cancelled() or task.exception() is not None:
-            self._connections.remove(protocol)
-            accepted.close()
+        def note_begun(task: asyncio.Task[Any]) -> None:
+            protocol.handshake = None
+            if task.cancelled() or task.exception() is not None:
+                self._connections.remove(protocol)
+                accepted.close()
+
+        # Not in the task: one that is cancelled before it begins does nothing at all.
+        protocol.handshake.add_done_callback(note_begun)
 
     def _refuse(self, accepted: socket.socket) -> None:
         with accepted, suppress(OSError):

@@ -33,11 +33,9 @@ class StatsCache:
 
     @property
     def promise(self) -> SwapAnonymity | None:
-        """What the service promises."""
         return None if self.service is None else self.service.settings.promise
 
     def stats(self) -> Stats:
-        """Return how the service is."""
         if self.service is None:
             return self._last
         with self._lock:
@@ -52,16 +50,15 @@ class StatsCache:
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_COUNTERS: Mapping[str, tuple[str, str]] = {
-    "events_read": ("n_read", "Events read, bad ones among them."),
-    "events_released": ("n_released", "Events that left a pool."),
-    "events_delivered": ("n_delivered", "Released events that the sink has."),
-    "batches": ("n_batches", "Batches taken in this run."),
-    "commits": ("n_commits", "Commits of the store."),
-    "commit_seconds": ("total_commit_seconds", "Seconds spent in commits in this run."),
-}
-_GAUGES: Mapping[str, tuple[str, str]] = {
+_SINGLE: Mapping[str, tuple[str, str]] = {
+    "events_read_total": ("n_read", "Events read, bad ones among them."),
+    "events_released_total": ("n_released", "Events that left a pool."),
+    "events_delivered_total": ("n_delivered", "Released events that the sink has."),
+    "batches_total": ("n_batches", "Batches taken in this run."),
+    "commits_total": ("n_commits", "Commits of the store."),
+    "commit_seconds_total": ("total_commit_seconds", "Seconds spent in commits in this run."),
     "events_waiting": ("n_waiting", "Events in all pools."),
+    "oldest_wait_seconds": ("oldest_wait_seconds", "How long the oldest event in any pool has waited."),
     "outbox_events": ("n_outbox_rows", "Released events that the sink does not have yet."),
     "outbox_bytes": ("n_outbox_bytes", "Bytes of released events that the sink does not have yet."),
     "last_commit_seconds": ("last_commit_seconds", "Seconds of the last commit."),
@@ -69,7 +66,7 @@ _GAUGES: Mapping[str, tuple[str, str]] = {
     "ready": ("is_ready", "1 if events are taken."),
 }
 NOT_RELEASED: Mapping[str, str] = {
-    "n_suppressed": "pool_full",
+    "n_suppressed": "suppressed",
     "n_bad": "unreadable",
     "n_empty": "empty",
     "n_emptied": "only_identifiers",
@@ -90,38 +87,36 @@ def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
     ...
     """
     lines: list[str] = []
-    for name, (source, what) in _COUNTERS.items():
-        lines += _family(f"{name}_total", "counter", what, [("", getattr(stats, source))])
-    for name, (source, what) in _GAUGES.items():
-        lines += _family(name, "gauge", what, [("", getattr(stats, source))])
+    for name, (source, what) in _SINGLE.items():
+        lines += _family(name, what, [("", getattr(stats, source))])
     left_out = {name: getattr(stats, source) for source, name in NOT_RELEASED.items()}
     labelled = [
-        ("events_left_out_total", "counter", "Events that will not be released, by reason.", "reason", left_out),
-        ("identifiers_removed_total", "counter", "Identifiers removed, by kind.", "kind", stats.identifiers),
-        ("pool_events", "gauge", "Events waiting, by category.", "category", stats.waiting),
-        ("pool_threshold", "gauge", "Events a pool must hold now, by category.", "category", stats.k_now),
-        ("released_total", "counter", "Released events, by category.", "category", stats.released),
+        ("events_left_out_total", "Events that will not be released, by reason.", "reason", left_out),
+        ("identifiers_removed_total", "Identifiers removed, by kind.", "kind", stats.identifiers),
+        ("pool_events", "Events waiting, by category.", "category", stats.waiting),
+        ("pool_threshold", "Events a pool must hold now, by category.", "category", stats.k_now),
+        ("released_total", "Released events, by category.", "category", stats.released),
     ]
-    for name, kind, what, label, counts in labelled:
-        lines += _family(name, kind, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
+    for name, what, label, counts in labelled:
+        lines += _family(name, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
     if traffic is not None:
         requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(traffic.requests.items())]
-        lines += _family("http_requests_total", "counter", "Requests answered.", requests)
+        lines += _family("http_requests_total", "Requests answered.", requests)
         lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", traffic.post_seconds)
     return "\n".join(lines) + "\n"
 
 
-def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> list[str]:
+def _family(name: str, what: str, samples: Iterable[tuple[str, float]], *, kind: str = "") -> list[str]:
+    kind = kind or ("counter" if name.endswith("_total") else "gauge")
     head = [f"# HELP queryveil_{name} {what}", f"# TYPE queryveil_{name} {kind}"]
     return head + [f"queryveil_{name}{labels} {_number(value)}" for labels, value in samples]
 
 
 def _histogram(name: str, what: str, found: Histogram) -> list[str]:
-    lines = [f"# HELP queryveil_{name} {what}", f"# TYPE queryveil_{name} histogram"]
-    for bound, n in zip((*found.bounds, "+Inf"), (*found.up_to(), found.n), strict=True):
-        lines.append(f'queryveil_{name}_bucket{{le="{bound}"}} {n}')
-    return [*lines, f"queryveil_{name}_sum {_number(found.seconds)}", f"queryveil_{name}_count {found.n}"]
+    bounds = zip((*found.bounds, "+Inf"), (*found.up_to(), found.n), strict=True)
+    buckets = [(f'_bucket{{le="{bound}"}}', n) for bound, n in bounds]
+    return _family(name, what, [*buckets, ("_sum", found.seconds), ("_count", found.n)], kind="histogram")
 
 
 def _escape(text: str) -> str:

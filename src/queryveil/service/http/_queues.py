@@ -95,7 +95,6 @@ class PostQueue:
             return True
 
     def release(self, n_bytes: int) -> None:
-        """Release reserved memory."""
         with self._changed:
             self._n_held_bytes -= n_bytes
 
@@ -292,7 +291,6 @@ class ReleasedQueue:
         return found
 
     def close(self) -> None:
-        """End every wait."""
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()

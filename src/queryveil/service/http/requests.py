@@ -5,7 +5,7 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -89,7 +89,6 @@ class AccessMiddleware:
         self._brake = TokenBrake(address.limits.wrong_tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -159,8 +158,6 @@ _SMALL = 1 << 16
 _SLOW_SECONDS = 2.0
 _SMALL_GZIP = 1 << 12
 _BOM = b"\xef\xbb\xbf"
-
-
 _GZIP = 31
 _PIECE_BYTES = 1 << 16
 _UNPACKED_AT_ONCE = 1 << 20
@@ -231,11 +228,11 @@ class Unpacker:
         elif self._n_out > limits.max_body_bytes:
             self.problem = too_large(limits.max_body_bytes)
         elif self._n_members > limits.max_gzip_members:
-            words = f"a gzip body may have {limits.max_gzip_members:,} members; compress it as one"
-            self.problem = Problem(413, words)
+            most = f"{limits.max_gzip_members:,} members; compress it as one"
+            self.problem = Problem(413, f"a gzip body may have {most}")
         elif self._n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * self._n_in):
-            words = f"a gzip body may unpack to {limits.max_gzip_ratio} times its size; send it as it is"
-            self.problem = Problem(413, words)
+            most = f"{limits.max_gzip_ratio} times its size; send it as it is"
+            self.problem = Problem(413, f"a gzip body may unpack to {most}")
 
 
 def too_large(limit: int) -> Problem:
@@ -251,27 +248,8 @@ class Lines:
     n_events: int
 
 
-class Bodies:
-    """The bodies that are on their way in, the oldest first."""
-
-    def __init__(self) -> None:
-        self._began: dict[asyncio.Timeout, float] = {}
-
-    def add(self, deadline: asyncio.Timeout) -> None:
-        """Count a body in; it is ended by its deadline."""
-        self._began[deadline] = time.monotonic()
-
-    def remove(self, deadline: asyncio.Timeout) -> None:
-        """Count a body out."""
-        self._began.pop(deadline, None)
-
-    def end_slowest(self) -> None:
-        """End the body that has been under way longest, if that is long: others need its memory."""
-        for deadline, began in self._began.items():
-            if time.monotonic() - began > _SLOW_SECONDS:
-                self.remove(deadline)
-                deadline.reschedule(asyncio.get_running_loop().time())
-            return
+Bodies = dict[asyncio.Timeout, float]
+"""The deadlines of the bodies that are on their way in, and when these began, the oldest first."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -279,20 +257,20 @@ class BodyQuota:
     """The memory that one request has reserved, until it is answered."""
 
     posts: PostQueue
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: Bodies
     n_bytes: int = 0
 
     def take(self, n_bytes: int) -> bool:
         """Reserve more bytes; false if there is no memory for them."""
-        if not self.posts.reserve(n_bytes):
-            self.bodies.end_slowest()
-            return False
-        self.n_bytes += n_bytes
-        return True
-
-    def release(self) -> None:
-        """Release the memory."""
-        self.posts.release(self.n_bytes)
+        if self.posts.reserve(n_bytes):
+            self.n_bytes += n_bytes
+            return True
+        deadline, began = next(iter(self.bodies.items()), (None, 0.0))
+        if deadline is not None and time.monotonic() - began > _SLOW_SECONDS:
+            # Others need the memory of the body that has been under way longest.
+            del self.bodies[deadline]
+            deadline.reschedule(asyncio.get_running_loop().time())
+        return False
 
 
 async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines | Response:
@@ -302,14 +280,14 @@ async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) 
     deadline = asyncio.timeout(limits.body_seconds)
     try:
         async with deadline:
-            quota.bodies.add(deadline)
+            quota.bodies[deadline] = time.monotonic()
             body = await _read(request, quota=quota, limits=limits)
     except TimeoutError:
         return refusal(408, "the body came too slowly; send smaller batches", Connection="close")
     except ClientDisconnect:
         return refusal(400, "the body ends too early")
     finally:
-        quota.bodies.remove(deadline)
+        quota.bodies.pop(deadline, None)
     if isinstance(body, Response):
         return body
     if body.count(b"\n") > limits.max_lines:

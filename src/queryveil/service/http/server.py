@@ -11,7 +11,7 @@ from queryveil.errors import BadParameter, MissingExtra
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.limits import HttpLimits
-from queryveil.service.ports import Batch, Monitored, Outgoing
+from queryveil.service.ports import Batch, Monitored, Outgoing, Sink, Source
 
 try:
     import uvicorn
@@ -63,7 +63,6 @@ class Server:
         return bool((posts and self.state.posts) or (released and self.state.released))
 
     def watch(self, service: Monitored) -> None:
-        """Show this service's stats."""
         self.state.stats_cache.service = service
 
     @property
@@ -172,7 +171,6 @@ class _HttpEnd:
 
     @property
     def port(self) -> int:
-        """The port that is listened at."""
         return self._server.port
 
     def watch(self, service: Monitored) -> None:
@@ -189,7 +187,7 @@ class _HttpEnd:
             self._server.close()
 
 
-class HttpSource(_HttpEnd):
+class HttpSource(_HttpEnd, Source):
     """Takes the lines of POST /events.
 
     A post is answered once it is committed. One that is sent again with its `Idempotency-Key` is taken once; without a
@@ -199,9 +197,6 @@ class HttpSource(_HttpEnd):
     - `tell`: called with the address once the server listens.
     - `limits`: what clients may take, if an address is not given as a whole.
     """
-
-    is_finished = False
-    """Somebody may always post."""
 
     def __init__(
         self, url: str | Address, *, tell: Callable[[str], None] = lambda _: None, limits: HttpLimits | None = None
@@ -215,16 +210,15 @@ class HttpSource(_HttpEnd):
         self._tell(f"listening at {self._server.url}")
         n, wanted = self._server.max_connections, self._server.state.address.limits.max_connections
         if n < wanted:
-            self._tell(
-                f"{n:,} connections at once instead of {wanted:,}: this process may open no more files (ulimit -n)"
-            )
+            why = "this process may open no more files (ulimit -n)"
+            self._tell(f"{n:,} connections at once instead of {wanted:,}: {why}")
 
     def take(self, *, timeout: float) -> Batch | None:
         """Return what was posted, several posts together."""
         return self._posts.take(timeout=timeout)
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Answer the posts of a batch."""
+        """Answer the posts of a batch that is committed."""
         self._posts.settle(batch, bad_lines=bad_lines)
 
     def close(self) -> None:
@@ -233,7 +227,7 @@ class HttpSource(_HttpEnd):
         self._stop()
 
 
-class HttpSink(_HttpEnd):
+class HttpSink(_HttpEnd, Sink):
     """Answers GET /released?after=N with released lines; a batch is delivered once a client asks for what comes after.
 
     - `url`: http://HOST:PORT, http://HOST:PORT?token=FILE or https://HOST:PORT?token=FILE&cert=FILE&key=FILE.

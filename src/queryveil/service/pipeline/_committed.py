@@ -12,12 +12,14 @@ import polars as pl
 from queryveil.data import Bytes
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import CATEGORY_NAMES
-from queryveil.service.pipeline._workers import PreparedBatch
+from queryveil.service.pipeline._workers import IDENTIFIERS, PreparedBatch
 from queryveil.service.ports import Commit, Saved, Stats
 
-_DROPPED = ("n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_repeated", "n_rare", "n_suppressed")
-_TOTALS = ("n_read", *_DROPPED, "n_released", "first_window", "last_window")
-_IDENTIFIERS, _RELEASED = "identifiers.", "released."
+_TOTALS = (
+    *("n_read", "n_bad", "n_empty", "n_emptied", "n_unclassified_dropped", "n_repeated", "n_rare", "n_suppressed"),
+    *("n_released", "first_window", "last_window"),
+)
+_RELEASED = "released."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,13 +34,12 @@ class CommitState:
     out_number: int = 0
     out_bytes: int = 0
     confirmed: int = 0
-    generation: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
     stats: Stats = field(default_factory=Stats)
 
     @classmethod
-    def resume(cls, saved: Saved, *, generation: int) -> Self:
+    def resume(cls, saved: Saved) -> Self:
         """Resume from what a store has."""
         return cls(
             number=saved.number,
@@ -46,33 +47,27 @@ class CommitState:
             out_number=saved.outgoing[-1].number if saved.outgoing else saved.delivered,
             out_bytes=saved.n_bytes_out,
             confirmed=saved.delivered,
-            generation=generation,
             counts=Counter(saved.counts),
         )
 
-    def counts_with(
-        self, prepared: PreparedBatch | None, swapped: Swapped | None, *, n_suppressed: int, window: int = 0
-    ) -> dict[str, int]:
+    def counts_with(self, prepared: PreparedBatch | None, swapped: Swapped, *, window: int) -> dict[str, int]:
         """Return the counts as they are once this is committed; `window` is that of the ids that are released now."""
         counts = Counter(self.counts)
         if window:
             counts["first_window"], counts["last_window"] = counts["first_window"] or window, window
-        counts["n_suppressed"] += n_suppressed
         if prepared is not None:
             counts.update(prepared.counts)
-            counts.update({_IDENTIFIERS + kind: n for kind, n in prepared.identifiers.items()})
-        if swapped is not None:
-            counts["n_released"] += swapped.released.height
-            counts["n_suppressed"] += swapped.n_suppressed
-            counts["n_repeated"] += swapped.n_repeated
-            counts["n_rare"] += swapped.n_rare
-            by_category = np.bincount(swapped.released["category"].to_numpy(), minlength=len(CATEGORY_NAMES))
-            counts.update({_RELEASED + name: int(n) for name, n in zip(CATEGORY_NAMES, by_category, strict=True) if n})
+        counts["n_released"] += swapped.released.height
+        counts["n_suppressed"] += swapped.n_suppressed
+        counts["n_repeated"] += swapped.n_repeated
+        counts["n_rare"] += swapped.n_rare
+        by_category = np.bincount(swapped.released["category"].to_numpy(), minlength=len(CATEGORY_NAMES))
+        counts.update({_RELEASED + name: int(n) for name, n in zip(CATEGORY_NAMES, by_category, strict=True)})
         return {name: n for name, n in counts.items() if n}
 
     def note_commit(self, commit: Commit, *, seconds: float) -> None:
         """Record a commit that was written."""
-        self.number, self.position, self.generation = commit.number, commit.position, commit.generation
+        self.number, self.position = commit.number, commit.position
         self.confirmed, self.counts = commit.delivered, Counter(commit.counts)
         if commit.outgoing is not None:
             self.out_number = commit.outgoing.number
@@ -94,16 +89,15 @@ class CommitState:
             n_waiting=sum(waiting),
             waiting=dict(zip(CATEGORY_NAMES, waiting, strict=True)),
             k_now=dict(zip(CATEGORY_NAMES, k_now, strict=True)),
+            waiting_since=pools.waiting_since,
         )
 
     def _update(self, **changed: Any) -> None:
+        for kind in (IDENTIFIERS, _RELEASED):
+            found = sorted(name for name in self.counts if name.startswith(kind))
+            changed[kind.removesuffix(".")] = {name.removeprefix(kind): self.counts[name] for name in found}
         changed |= {name: self.counts[name] for name in _TOTALS}
-        by_kind = {"identifiers": _of_kind(self.counts, _IDENTIFIERS), "released": _of_kind(self.counts, _RELEASED)}
-        self.stats = replace(self.stats, **(changed | by_kind))
-
-
-def _of_kind(counts: Counter[str], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix): n for name, n in sorted(counts.items()) if name.startswith(prefix)}
+        self.stats = replace(self.stats, **changed)
 
 
 _BITS = 12

@@ -8,7 +8,7 @@ from threading import Condition, Event, Thread
 from typing import TypeVar
 
 from queryveil.errors import Unreachable
-from queryveil.service.ports import Outgoing, ReadAhead, Sink
+from queryveil.service.ports import Outgoing, Sink
 
 _T = TypeVar("_T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
@@ -33,8 +33,8 @@ class Retry:
 
     def run(self, action: Callable[[], _T], *, what: str) -> _T:
         """Run an action until it succeeds; failures other than of a server or disk are raised at once."""
-        pause, failing_since, stopped_at = _FIRST_PAUSE, time.monotonic(), float("inf")
-        has_failed = False
+        pause, has_failed = _FIRST_PAUSE, False
+        gives_up_at = float("inf") if self._patience is None else time.monotonic() + self._patience
         while True:
             try:
                 result = action()
@@ -50,14 +50,11 @@ class Retry:
             has_failed = True
             if line != self.trouble:
                 self._tell(f"{line}; trying again")
-            self.trouble = line
-            now = time.monotonic()
-            if self._stopping.is_set():
-                stopped_at = min(stopped_at, now)
-            if (self._patience is not None and now - failing_since >= self._patience) or (
-                now - stopped_at >= GRACE_SECONDS
-            ):
+            self.trouble, now = line, time.monotonic()
+            if now >= gives_up_at:
                 raise Unreachable("gave up", f"{line}; run the same command again to go on") from None
+            if self._stopping.is_set():
+                gives_up_at = min(gives_up_at, now + GRACE_SECONDS)
             if self._stopping.wait(pause):
                 time.sleep(_FIRST_PAUSE)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -82,10 +79,8 @@ class Delivery:
     def __init__(self, sink: Sink, *, patience: float | None, tell: Callable[[str], None] = lambda _: None) -> None:
         self._sink = sink
         self._waiting: deque[Outgoing] = deque()
-        self._changed = Condition()
-        self._stopping = Event()
-        self._is_closed = False
-        self._retry = Retry(stopping=self._stopping, patience=patience, tell=tell)
+        self._changed, self._stopping, self._is_closed = Condition(), Event(), False
+        self.retry = Retry(stopping=self._stopping, patience=patience, tell=tell)
         self._thread = Thread(target=self._run, name="queryveil-delivery", daemon=True)
         self.delivered, self.n_bytes, self.n_rows = 0, 0, 0
         self._failure: BaseException | None = None
@@ -99,8 +94,7 @@ class Delivery:
 
     def put(self, outgoing: Outgoing) -> None:
         """Queue a batch for delivery."""
-        if isinstance(self._sink, ReadAhead):
-            self._sink.offer(outgoing)
+        self._sink.offer(outgoing)
         with self._changed:
             self._waiting.append(outgoing)
             self.n_bytes += len(outgoing.data)
@@ -120,20 +114,14 @@ class Delivery:
         if self._is_closed:
             return
         self._stopping.set()
-        if self._thread.is_alive() and self._failure is None:
-            with self._changed:
-                self._changed.wait_for(lambda: not self.n_bytes or self._failure is not None, timeout=GRACE_SECONDS)
         with self._changed:
+            if self._thread.is_alive():
+                self._changed.wait_for(lambda: not self.n_bytes or self._failure is not None, timeout=GRACE_SECONDS)
             self._is_closed = True
             self._changed.notify_all()
         self._sink.close()
         if self._thread.is_alive():
             self._thread.join(timeout=1)
-
-    @property
-    def trouble(self) -> str | None:
-        """What keeps the sink from taking a batch now."""
-        return self._retry.trouble
 
     def _run(self) -> None:
         try:
@@ -151,7 +139,7 @@ class Delivery:
                 self._changed.notify_all()
 
     def _deliver(self, outgoing: Outgoing) -> None:
-        self._retry.run(lambda: self._sink.deliver(outgoing), what="the sink")
+        self.retry.run(lambda: self._sink.deliver(outgoing), what="the sink")
         with self._changed:
             self._waiting.popleft()
             self.delivered = outgoing.number

@@ -5,8 +5,8 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from dataclasses import dataclass
 from threading import Thread
 
 import numpy as np
@@ -17,8 +17,9 @@ from queryveil.data import Int64s, Layout
 from queryveil.methods.swap.preparing import prepare
 from queryveil.service.lines import MAX_EVENT_BYTES, hide_kept, parse
 from queryveil.service.settings import StreamSettings
-from queryveil.text.classifier import Classifier
 
+IDENTIFIERS = "identifiers."
+"""Begins the names of the counts of identifiers, by kind."""
 _N_TRIES = 3
 _SMALLEST_SLICE = 1 << 14
 
@@ -30,23 +31,24 @@ class PreparedBatch:
     events: pl.DataFrame
     bad_lines: Int64s
     counts: Counter[str]
-    identifiers: Counter[str] = field(default_factory=Counter)
     time_format: str | None = None
 
 
 class InProcess:
     """Parses lines and prepares their events for the pools, here."""
 
-    def __init__(self, settings: StreamSettings, *, classifier: Classifier | None = None) -> None:
+    def __init__(self, settings: StreamSettings) -> None:
         self._keep, self._unclassified = settings.columns.keep, settings.unclassified
-        self._classifier = classifier or settings.make_classifier()
+        self._classifier = settings.make_classifier()
 
     def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
         """Parse and prepare whole lines."""
         parsed = parse(data, layout=layout, keep=self._keep)
         frame = hide_kept(parsed.frame, keep=self._keep)
         prepared = prepare(frame, classifier=self._classifier, unclassified=self._unclassified)
-        events = prepared.frame if len(data) <= MAX_EVENT_BYTES else _drop_oversized(prepared.frame)
+        events = prepared.frame
+        if len(data) > MAX_EVENT_BYTES:
+            events = events.filter(pl.col("user").str.len_bytes() + pl.col("query").str.len_bytes() <= MAX_EVENT_BYTES)
         counts = Counter(
             n_read=parsed.n_read,
             n_bad=len(parsed.bad_lines),
@@ -54,22 +56,12 @@ class InProcess:
             n_emptied=prepared.n_emptied,
             n_unclassified_dropped=prepared.n_unclassified_dropped,
             n_suppressed=prepared.frame.height - events.height,
+            **{IDENTIFIERS + kind: n for kind, n in prepared.identifiers.items()},
         )
-        return PreparedBatch(
-            events=events,
-            bad_lines=parsed.bad_lines,
-            counts=counts,
-            identifiers=Counter(prepared.identifiers),
-            time_format=parsed.time_format,
-        )
+        return PreparedBatch(events=events, bad_lines=parsed.bad_lines, counts=counts, time_format=parsed.time_format)
 
     def close(self) -> None:
         """Do nothing."""
-
-
-def _drop_oversized(events: pl.DataFrame) -> pl.DataFrame:
-    n_bytes = events["user"].str.len_bytes().cast(pl.Int64) + events["query"].str.len_bytes().cast(pl.Int64)
-    return events if (n_bytes.max() or 0) <= MAX_EVENT_BYTES else events.filter(n_bytes <= MAX_EVENT_BYTES)  # type: ignore[operator]
 
 
 class Workers:
@@ -93,7 +85,7 @@ class Workers:
         slices = slice_lines(data, n=self._settings.workers)
         for _ in range(_N_TRIES):
             try:
-                waiting: list[Future[PreparedBatch]] = [self._executor.submit(_run, each, layout) for each in slices]
+                waiting = [self._executor.submit(_run, each, layout) for each in slices]
                 return join([each.result() for each in waiting], slices)
             except BrokenExecutor:
                 self._executor.shutdown(wait=False, cancel_futures=True)
@@ -130,7 +122,6 @@ def join(parts: Sequence[PreparedBatch], slices: Sequence[bytes]) -> PreparedBat
         events=pl.concat([part.events for part in parts], rechunk=False),
         bad_lines=np.concatenate([part.bad_lines + n for part, n in zip(parts, before, strict=True)]),
         counts=sum((part.counts for part in parts), Counter()),
-        identifiers=sum((part.identifiers for part in parts), Counter()),
         time_format=next((part.time_format for part in parts if part.time_format), None),
     )
 

@@ -90,9 +90,8 @@ class Service:
         self._users = UserCount()
         self._preparer: InProcess | Workers | None = None
         self._when_begun: Callable[[], None] = lambda: None
-        for end in (source, sink):
-            if isinstance(end, ports.ShowsStats):
-                end.watch(self)
+        source.watch(self)
+        sink.watch(self)
 
     @property
     def _pool_settings(self) -> PoolSettings:
@@ -122,7 +121,7 @@ class Service:
 
     def stats(self) -> ports.Stats:
         """Return the current stats, from any thread."""
-        delivery, trouble = self._delivery, self._retry.trouble or self._delivery.trouble
+        delivery, trouble = self._delivery, self._retry.trouble or self._delivery.retry.trouble
         if trouble is None and self._stopping.is_set():
             trouble = "stopping"
         known = self._state.stats
@@ -131,6 +130,7 @@ class Service:
             n_delivered=known.n_released - delivery.n_rows,
             n_outbox_rows=delivery.n_rows,
             n_outbox_bytes=delivery.n_bytes,
+            oldest_wait_seconds=0 if known.waiting_since is None else max(0, time.time() - known.waiting_since),
             uptime_seconds=time.monotonic() - self._state.started,
             is_ready=trouble is None,
             why_not=trouble or "",
@@ -139,9 +139,9 @@ class Service:
 
     def _open(self) -> None:
         before = self._retry.run(self._load, what="the store")
-        self._state = CommitState.resume(before, generation=self._pools.add(_NO_EVENTS).generation)
+        self._state = CommitState.resume(before)
         self._state.note(self._pools)
-        if not before.number and isinstance(self._sink, ports.RequiresEmpty):
+        if not before.number:
             self._sink.check_new()
         n_bytes = before.outgoing[0].offset if before.outgoing else before.n_bytes_out
         self._retry.run(lambda: self._sink.open(delivered=before.delivered, n_bytes=n_bytes), what="the sink")
@@ -168,8 +168,7 @@ class Service:
     def _begin(self, layout: Layout) -> None:
         if layout.format is not Format.JSONL:
             self.settings.columns.check(list(lines.inside_names(layout)))
-        if isinstance(self._sink, ports.WritesManifest):
-            self._sink.begin(layout)
+        self._sink.begin(layout)
         self._layout = layout
         self._when_begun()
 
@@ -189,10 +188,14 @@ class Service:
 
     def _idle(self) -> None:
         """Commit what has arrived while there is nothing else to do; no raw query stays longer than it must."""
-        if self._delivery.delivered > self._state.confirmed:
-            self._commit(position=self._state.position)
-        elif isinstance(self._store, ports.HasMaintenance):
+        swapped = self._add(_NO_EVENTS)
+        if swapped.n_suppressed or self._delivery.delivered > self._state.confirmed:
+            self._commit(swapped)
+        else:
             self._store.maintain()
+
+    def _add(self, events: pl.DataFrame) -> Swapped:
+        return self._pools.add(events, now=int(time.time()), max_wait=self.settings.max_wait_seconds)
 
     def _process(self, batch: ports.Batch) -> None:
         began = time.monotonic()
@@ -212,7 +215,7 @@ class Service:
         if self._layout is not None:
             self._layout = lines.with_time_format(self._layout, prepared.time_format)
         self._users.add(prepared.events["user"])
-        self._commit(self._pools.add(prepared.events), position=batch.position, keys=batch.keys, prepared=prepared)
+        self._commit(self._add(prepared.events), batch=batch, prepared=prepared)
         bad_lines = prepared.bad_lines.tolist()
         self._report_bad_lines(bad_lines, n_lines=batch.data.count(b"\n"))
         self._retry.run(lambda: self._source.acknowledge(batch, bad_lines=bad_lines), what="the source")
@@ -230,25 +233,18 @@ class Service:
     def _drain(self) -> None:
         """Release or suppress what waits, now that nothing more can come."""
         self._is_finished = True
-        n_waiting = int(self._pools.waiting.sum())
-        if n_waiting and self.settings.drain == "release":
-            self._commit(self._pools.drain(), position=self._state.position)
-        n_suppressed = self._pools.clear()
-        if n_suppressed:
-            self._commit(position=self._state.position, n_suppressed=n_suppressed)
+        if self._pools.waiting.any() and self.settings.drain == "release":
+            self._commit(self._pools.drain())
+        if n_suppressed := self._pools.clear():
+            self._commit(replace(self._pools.add(_NO_EVENTS), n_suppressed=n_suppressed))
 
     def _commit(
-        self,
-        swapped: Swapped | None = None,
-        *,
-        position: str | None,
-        keys: tuple[str, ...] = (),
-        prepared: PreparedBatch | None = None,
-        n_suppressed: int = 0,
+        self, swapped: Swapped | None = None, *, batch: ports.Batch | None = None, prepared: PreparedBatch | None = None
     ) -> None:
         """Commit everything in one transaction, with retries; then deliver what was released."""
         state, profiles, outgoing, window = self._state, None, None, 0
-        if swapped is not None and swapped.released.height and self._layout is not None:
+        swapped = swapped or self._pools.add(_NO_EVENTS)
+        if swapped.released.height and self._layout is not None:
             columns, now = self.settings.columns, datetime.now(UTC).replace(tzinfo=None)
             released = swapped.released.with_columns(columns.released_ids(swapped.released["user"]))
             profiles = increments(released)
@@ -266,18 +262,18 @@ class Service:
         )
         commit = ports.Commit(
             number=state.number + 1,
-            position=position,
+            position=batch.position if batch else state.position,
             pools=msgspec.msgpack.encode(packed),
-            keys=keys,
-            generation=state.generation if swapped is None else swapped.generation,
-            issued=b"" if swapped is None else swapped.issued,
+            keys=batch.keys if batch else (),
+            generation=swapped.generation,
+            issued=swapped.issued,
             profiles=profiles,
             outgoing=outgoing,
             delivered=self._delivery.delivered,
-            counts=state.counts_with(prepared, swapped, n_suppressed=n_suppressed, window=window),
+            counts=state.counts_with(prepared, swapped, window=window),
         )
         began = time.monotonic()
-        self._retry.run(lambda: self._store.commit(commit), what="the store")
+        self._retry.run(partial(self._store.commit, commit), what="the store")
         state.note_commit(commit, seconds=time.monotonic() - began)
         state.note(self._pools)
         if outgoing is not None:
@@ -288,11 +284,10 @@ class Service:
             pass
         self._delivery.stop()
         if self._delivery.delivered > self._state.confirmed:
-            self._commit(position=self._state.position)
-        if isinstance(sink := self._sink, ports.WritesManifest):
-            settings, layout, n_users = self.settings, self._layout, self._users.estimate()
-            finish = partial(sink.finish, settings=settings, layout=layout, stats=self.stats(), n_users=n_users)
-            self._retry.run(finish, what="the sink")
+            self._commit()
+        settings, layout, n_users = self.settings, self._layout, self._users.estimate()
+        finish = partial(self._sink.finish, settings=settings, layout=layout, stats=self.stats(), n_users=n_users)
+        self._retry.run(finish, what="the sink")
 
     def _close(self) -> None:
         self._stopping.set()

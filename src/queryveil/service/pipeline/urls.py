@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urlsplit
 from queryveil.errors import BadFile, BadParameter
 from queryveil.service.connectors import file_sinks, file_sources
 from queryveil.service.http.limits import HttpLimits
-from queryveil.service.ports import Sink, Source
+from queryveil.service.ports import Sink, Source, Store
 from queryveil.service.settings import check_private
-from queryveil.service.stores import MemoryStore, SqlStore, postgres, sqlite
+from queryveil.service.stores import MemoryStore, postgres, sqlite
 
 _SERVERS = {
     "redis": "connectors.redis.Redis",
@@ -95,7 +95,7 @@ def open_sink(url: str, *, limits: HttpLimits | None = None) -> Sink:
     return file_sinks.FileSink(url)
 
 
-def open_store(url: str) -> SqlStore | MemoryStore:
+def open_store(url: str) -> Store:
     """Return the store at an address: memory:, sqlite:FILE, a file, or postgresql://."""
     if url == "memory:":
         return MemoryStore()
@@ -158,13 +158,10 @@ def _place(url: str, *, stream: str) -> tuple[str, ...]:
 
 
 def _scheme(url: str, *, what: str) -> str | None:
-    if not url:
-        raise BadParameter(what, "nothing", allowed="-, a file, redis://.., kafka://.. or http://..")
-    if "://" not in url:
-        return None
-    scheme = urlsplit(url).scheme
-    if scheme not in _SERVERS:
-        raise BadParameter(what, f"{scheme}://", allowed="-, a file, redis://.., kafka://.. or http://..")
+    scheme = urlsplit(url).scheme if "://" in url else None
+    if not url or (scheme is not None and scheme not in _SERVERS):
+        got = f"{scheme}://" if url else "nothing"
+        raise BadParameter(what, got, allowed="-, a file, redis://.., kafka://.. or http://..")
     return scheme
 
 

@@ -10,9 +10,10 @@ journal and the progress have a checksum, as all rows of a store do.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,7 +22,7 @@ import polars as pl
 from queryveil.data import Bytes, Int64s
 from queryveil.errors import BadFile
 from queryveil.kernels import njit
-from queryveil.service.stores._sql import checksum, has_types, is_whole
+from queryveil.service.stores._sql import Columns, checksum, is_sound
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 _BETWEEN_JSON_ROWS = "],\n["
@@ -84,10 +85,10 @@ def read_rows(texts: list[str], *, schema: pl.Schema) -> pl.DataFrame:
         # Privacy: the cause would quote a row, so it is dropped.
         raise damaged() from None
     # Kernels index arrays by these numbers.
-    is_sound = pl.all_horizontal(
+    is_in_range = pl.all_horizontal(
         pl.col(name).is_between(0, _MOST.get(name, _MOST_COUNT)) for name in schema.names()[1:]
     )
-    if not rows.select((is_sound & pl.first().is_not_null()).fill_null(False).all()).item():
+    if not rows.select((is_in_range & pl.first().is_not_null()).fill_null(False).all()).item():
         raise damaged()
     return rows
 
@@ -99,6 +100,14 @@ def damaged() -> BadFile:
 
 _COMMA, _OPEN, _CLOSE, _LINE, _ZERO = 44, 91, 93, 10, 48
 _MOST_DIGITS = 20
+
+
+@njit(cache=True)
+def _find(text: Bytes, at: int, byte: int) -> int:
+    """Return the place of the next such byte, the end of the text if there is none."""
+    while at < len(text) and text[at] != byte:
+        at += 1
+    return at
 
 
 @njit(cache=True)
@@ -165,21 +174,17 @@ def add_to_lines(
         starts[n_rows] = at
         n_rows += 1
         first = ends[c - 1] if c else 0
-        order, comma = 1, here
+        comma, order = _find(text, here, _COMMA), 1
         if here < len(text):
-            while comma < len(text) and text[comma] != _COMMA:
-                comma += 1
             order = _compare(text, here + 1, comma, keys, first, ends[c]) if c < n else -1
         if order < 0:
-            end = comma
-            while end < len(text) and text[end] != _CLOSE:
-                end += 1
-            if end >= len(text):
+            end = _find(text, comma, _CLOSE) + 1
+            if end > len(text):
                 return out[:0], starts[:0], -1
-            out[at : at + end + 1 - here] = text[here : end + 1]
-            at += end + 1 - here
+            out[at : at + end - here] = text[here:end]
+            at += end - here
             out[at], out[at + 1] = _COMMA, _LINE
-            at, here = at + 2, end + 3
+            at, here = at + 2, end + 2
             continue
         if order == 0:
             here = _read_counts(text, comma, counts) + 2
@@ -209,9 +214,9 @@ _BETWEEN = ",\n"
 _BLOCK_SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64())})
 
 
-def read_blocks(texts: list[str]) -> pl.DataFrame:
+def _read_blocks(texts: Iterable[bytes]) -> pl.DataFrame:
     """Return users with a column of counts for each category."""
-    return read_rows(texts, schema=_BLOCK_SCHEMA)
+    return read_rows([text.decode(errors="replace") for text in texts], schema=_BLOCK_SCHEMA)
 
 
 def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
@@ -244,28 +249,38 @@ def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     return int(n_new)
 
 
+PROFILE_COLUMNS: Mapping[str, Columns] = {
+    "profile_blocks": {"first_user": str, "n_users": int, "CAST(counts AS BLOB)": bytes},
+    "profile_journal": {"id": int, "changes": str},
+    "profile_progress": {"last": int, "user": str, "n_users": int},
+}
+"""The columns that the checksum of a row is over, by table."""
+
+
+def _rows(connection: sqlite3.Connection, table: str, rest: str = "", values: Sequence[str] = ()) -> Iterator[Any]:
+    """Yield rows of a table; raise if one is not as it was written."""
+    columns = PROFILE_COLUMNS[table]
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    # A store that was not opened since there are checksums has no column of them.
+    stored = "checksum" if version > 1 else "NULL"
+    for row in connection.execute(f"SELECT {stored}, {', '.join(columns)} FROM {table} {rest}", values):
+        if not is_sound(*row, columns=columns):
+            raise damaged()
+        yield row[1:]
+
+
 def _blocks(connection: sqlite3.Connection, users: str, values: tuple[str, ...]) -> Iterator[bytes]:
     """Yield the text of the blocks whose first user is as `users` says, in order."""
-    columns = f"{_checksum_of(connection)}, first_user, n_users, CAST(counts AS BLOB)"
-    question = f"SELECT {columns} FROM profile_blocks WHERE first_user {users} ORDER BY first_user"
-    for row in connection.execute(question, values):
-        if not is_whole(*row) or not has_types(row[1:], str, int, bytes):
-            raise damaged()
-        yield row[3]
-
-
-def _checksum_of(connection: sqlite3.Connection) -> str:
-    """Return what to ask for: a store that was not opened since there are checksums has no column of them."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return "checksum" if version > 1 else "NULL"
+    for _, _, text in _rows(connection, "profile_blocks", f"WHERE first_user {users} ORDER BY first_user", values):
+        yield text
 
 
 def all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
     """Yield the rows of all blocks, many at a time."""
     texts = _blocks(connection, ">= ?", ("",))
-    yield read_blocks([])
+    yield _read_blocks([])
     while some := list(islice(texts, _BLOCKS_AT_ONCE)):
-        yield read_blocks([text.decode(errors="replace") for text in some])
+        yield _read_blocks(some)
 
 
 def check_profiles(connection: sqlite3.Connection) -> None:
@@ -277,7 +292,6 @@ def check_profiles(connection: sqlite3.Connection) -> None:
         raise damaged()
 
 
-PROFILE_TABLES = ("profile_blocks", "profile_journal", "profile_progress")
 FIRST_PROGRESS = f"INSERT INTO profile_progress VALUES (1, 0, '', 0, x'{checksum(0, '', 0).hex()}');\n"
 PROFILE_SCHEMA = f"""
 CREATE TABLE categories (place INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
@@ -324,17 +338,14 @@ class Backlog:
 
 def read_backlog(connection: sqlite3.Connection) -> Backlog:
     """Read from the journal what is still to go into the blocks."""
-    stored = _checksum_of(connection)
-    progress = connection.execute(f"SELECT {stored}, last, user, n_users FROM profile_progress").fetchone()
-    if progress is None or not is_whole(*progress) or not has_types(progress[1:], int, str, int):
+    progress = list(_rows(connection, "profile_progress"))
+    if not progress:
         raise damaged()
-    _, run_last, user, n_users = progress
-    entries = connection.execute(f"SELECT {stored}, id, changes FROM profile_journal ORDER BY id").fetchall()
-    if not all(is_whole(*entry) and has_types(entry[1:], int, str) for entry in entries):
-        raise damaged()
-    run = read_rows([text for _, number, text in entries if number <= run_last], schema=_CHANGE_SCHEMA)
-    fresh = read_rows([text for _, number, text in entries if number > run_last], schema=_CHANGE_SCHEMA)
-    last = entries[-1][1] if entries else 0
+    run_last, user, n_users = progress[0]
+    entries = list(_rows(connection, "profile_journal", "ORDER BY id"))
+    run = read_rows([text for number, text in entries if number <= run_last], schema=_CHANGE_SCHEMA)
+    fresh = read_rows([text for number, text in entries if number > run_last], schema=_CHANGE_SCHEMA)
+    last = entries[-1][0] if entries else 0
     run = run.sort("user").filter(pl.col("user") > user)
     return Backlog(last=last, run_last=run_last, n_users=n_users, run=run, fresh=(fresh,) if len(fresh) else ())
 
@@ -342,7 +353,7 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
 def read_block_of(connection: sqlite3.Connection, user: str) -> pl.DataFrame:
     """Return the block in which a user stands, if the user is known."""
     last = "= (SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?)"
-    return read_blocks([text.decode(errors="replace") for text in _blocks(connection, last, (user,))])
+    return _read_blocks(_blocks(connection, last, (user,)))
 
 
 def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, backlog: Backlog) -> Backlog:

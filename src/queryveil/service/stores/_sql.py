@@ -7,17 +7,17 @@ row has a checksum, which is compared when it is read; rows that were written be
 """
 
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import UnionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import polars as pl
 
 from queryveil.errors import BadFile, StoreBusy
-from queryveil.service.ports import Commit, Outgoing, Saved
+from queryveil.service.ports import Commit, Outgoing, Saved, Store
 from queryveil.service.settings import check_settings
 
 N_KEYS = 100_000
@@ -26,8 +26,29 @@ _CHUNK_BYTES = 8192
 _N_EXPIRED_AT_ONCE = 4
 _HASH_BYTES = 8
 DAMAGED = "is damaged; restore a copy, or name another --store"
-TABLES = ("state", "pools", "outbox", "issued", "sent_keys")
-"""The tables whose rows have a checksum."""
+
+
+class _State(NamedTuple):
+    """The row of the table `state`."""
+
+    settings: str
+    number: int = 0
+    position: str | None = None
+    generation: int = 0
+    delivered: int = 0
+    n_bytes_out: int = 0
+    counts: str = "{}"
+
+
+Columns = Mapping[str, type | UnionType]
+COLUMNS: Mapping[str, Columns] = {
+    "state": _State.__annotations__,
+    "pools": {"data": bytes},
+    "outbox": {"number": int, "byte_offset": int, "data": bytes, "n_rows": int},
+    "issued": {"id": int, "generation": int, "hashes": bytes},
+    "sent_keys": {"key": str},
+}
+"""The columns that the checksum of a row is over, by table."""
 
 
 def checksum(*fields: str | int | bytes | None) -> bytes:
@@ -43,27 +64,28 @@ def checksum(*fields: str | int | bytes | None) -> bytes:
     return code.to_bytes(4, "big")
 
 
-def is_whole(stored: bytes | None, *fields: str | int | bytes | None) -> bool:
-    """Return whether a row is as it was written, as far as it has a checksum."""
-    return stored is None or stored == checksum(*fields)
+def is_sound(stored: bytes | None, *fields: Any, columns: Columns) -> bool:
+    """Return whether a row is as it was written: its fields have the types of the columns, and its checksum is theirs.
 
-
-def has_types(row: Sequence[Any], *kinds: type | UnionType) -> bool:
-    """Return whether the fields of a row are what they were written as: a damaged file may hold anything.
-
-    >>> has_types(("ann", None), str, int | None), has_types(("ann", b"3"), str, int | None)
-    (True, False)
+    >>> is_sound(checksum("ann", 3), "ann", 3, columns={"user": str, "n": int})
+    True
+    >>> is_sound(None, "ann", b"3", columns={"user": str, "n": int})
+    False
     """
-    return all(isinstance(field, kind) for field, kind in zip(row, kinds, strict=True))
+    # A damaged file may hold anything, and a row of an earlier version has no checksum.
+    has_types = all(isinstance(field, kind) for field, kind in zip(fields, columns.values(), strict=True))
+    return has_types and stored in (None, checksum(*fields))
 
 
-class SqlStore(ABC):
+class SqlStore(Store):
     """Keeps the state in SQL tables; a commit is one transaction."""
 
     _insert_state: ClassVar[str]
-    """Inserts the row of a stream that begins; its parameter is the settings."""
+    """Inserts the row of a stream that begins; its parameters are the settings and the checksum."""
     _row_lock: ClassVar[str] = ""
     """Follows a SELECT whose row is to be locked until the transaction ends."""
+    _parameter: ClassVar[str] = "?"
+    """Stands for a parameter in a statement."""
 
     def __init__(self) -> None:
         self._connection: Any = None
@@ -74,10 +96,6 @@ class SqlStore(ABC):
     @abstractmethod
     def _label(self) -> str:
         """The store as errors call it."""
-
-    @abstractmethod
-    def has_begun(self) -> bool:
-        """Return whether a stream has committed something here; nothing is made or changed."""
 
     @abstractmethod
     def _connect(self) -> None:
@@ -92,24 +110,12 @@ class SqlStore(ABC):
         """Commit at the end of the block, or roll back."""
 
     @abstractmethod
-    def _execute(self, query: str, *values: Any) -> Any:
-        """Run one statement; its parameters are written `?`."""
-
-    @abstractmethod
-    def _execute_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run one statement for each row of parameters."""
-
-    @abstractmethod
     def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
         """Add counts (user, category, n), in the transaction of a commit."""
 
     @abstractmethod
     def _after_commit(self) -> None:
         """Do the maintenance that is due; the commit itself is safe."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release the lock and disconnect."""
 
     def open(self, *, settings: str) -> Saved:
         """Take the store for this process alone, and return what it has."""
@@ -123,96 +129,86 @@ class SqlStore(ABC):
         self._number, self._is_open = saved.number, True
         return saved
 
+    def _execute(self, query: str, *values: Any) -> Any:
+        """Run one statement; its parameters are written `?`."""
+        return self._connection.execute(query.replace("?", self._parameter), values)
+
+    def _rows(self, table: str, rest: str = "", *values: Any) -> list[tuple[Any, ...]]:
+        """Return rows of a table, with their checksums before them; raise if one is not as it was written."""
+        columns = COLUMNS[table]
+        rows = self._execute(f"SELECT checksum, {', '.join(columns)} FROM {table} {rest}", *values).fetchall()
+        self._check(all(is_sound(*row, columns=columns) for row in rows))
+        return list(rows)
+
+    def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        columns = (*COLUMNS[table], "checksum")
+        places = ", ".join([self._parameter] * len(columns))
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
+        self._connection.cursor().executemany(statement, [(*row, checksum(*row)) for row in rows])
+
+    def _check(self, is_as_written: bool) -> None:
+        if not is_as_written:
+            raise BadFile(self._label, DAMAGED)
+
     def _read(self, settings: str) -> Saved:
-        row = self._state_row()
-        if row is None:
-            self._execute(self._insert_state, settings, checksum(settings, 0, None, 0, 0, 0, "{}"))
+        state = self._state()
+        if state is None:
+            self._execute(self._insert_state, settings, checksum(*_State(settings)))
             return Saved()
-        before, number, position, generation, delivered, n_bytes_out, counts = row
-        if number == 0:
+        if state.number == 0:
             # Nothing was made with them yet: a first start may have failed over a mistake in them.
-            self._write_state_row((settings, *row[1:]))
+            self._write_state(state._replace(settings=settings))
             return Saved()
-        check_settings(settings, before=before.replace("\0", ""))
-        pools = self._execute("SELECT data, checksum FROM pools").fetchone()
-        self._check(pools is not None and is_whole(pools[1], pools[0]) and has_types(pools[:1], bytes))
-        keys = self._execute("SELECT key, checksum FROM sent_keys ORDER BY id").fetchall()
-        self._check(all(is_whole(stored, key) and has_types((key,), str) for key, stored in keys))
+        check_settings(settings, before=state.settings.replace("\0", ""))
+        pools = self._rows("pools")
+        self._check(len(pools) == 1)
         try:
-            counted = msgspec.json.decode(counts, type=dict[str, int])
+            counts = msgspec.json.decode(state.counts, type=dict[str, int])
         except msgspec.MsgspecError:
-            raise self._damaged() from None
+            raise BadFile(self._label, DAMAGED) from None
         return Saved(
-            number=number,
-            position=position,
-            pools=pools[0],
-            keys=tuple(key for key, _ in keys),
-            issued=self._issued(generation),
-            outgoing=self._outbox(delivered=delivered, n_bytes_out=n_bytes_out),
-            delivered=delivered,
-            n_bytes_out=n_bytes_out,
-            counts=counted,
+            number=state.number,
+            position=state.position,
+            pools=pools[0][1],
+            keys=tuple(key for _, key in self._rows("sent_keys", "ORDER BY id")),
+            issued=self._issued(state.generation),
+            outgoing=self._outbox(state),
+            delivered=state.delivered,
+            n_bytes_out=state.n_bytes_out,
+            counts=counts,
         )
 
-    def _state_row(self) -> tuple[Any, ...] | None:
-        """Return settings, number, position, generation, delivered, n_bytes_out and counts, if there are any yet."""
-        row = self._execute(
-            "SELECT checksum, settings, number, position, generation, delivered, n_bytes_out, counts "
-            f"FROM state{self._row_lock}"
-        ).fetchone()
-        if row is None:
-            return None
-        stored, *fields = row
-        self._check(has_types(fields, str, int, str | None, int, int, int, str))
-        _, number, _, generation, delivered, n_bytes_out, _ = fields
-        self._check(is_whole(stored, *fields) and min(number, generation, delivered, n_bytes_out) >= 0)
-        return tuple(fields)
+    def _state(self) -> _State | None:
+        """Return the row of the stream, if there is one yet."""
+        rows = self._rows("state", self._row_lock)
+        state = _State(*rows[0][1:]) if rows else None
+        self._check(not state or min(state.number, state.generation, state.delivered, state.n_bytes_out) >= 0)
+        return state
 
-    def _write_state_row(self, fields: tuple[Any, ...]) -> None:
-        self._execute(
-            "UPDATE state SET settings = ?, number = ?, position = ?, generation = ?, delivered = ?, n_bytes_out = ?, "
-            "counts = ?, checksum = ?",
-            *fields,
-            checksum(*fields),
-        )
+    def _write_state(self, state: _State) -> None:
+        columns = ", ".join(f"{name} = ?" for name in (*_State._fields, "checksum"))
+        self._execute(f"UPDATE state SET {columns}", *state, checksum(*state))
 
-    def _outbox(self, *, delivered: int, n_bytes_out: int) -> tuple[Outgoing, ...]:
+    def _outbox(self, state: _State) -> tuple[Outgoing, ...]:
         """Return what the sink may not have: batches without a gap, up to the last byte that was released."""
-        rows = self._execute(
-            "SELECT number, byte_offset, data, n_rows, checksum FROM outbox ORDER BY number"
-        ).fetchall()
-        for expected, (number, start, data, n_rows, stored) in enumerate(rows, start=delivered + 1):
-            self._check(is_whole(stored, number, start, data, n_rows))
-            self._check(has_types((number, start, data, n_rows), int, int, bytes, int))
+        rows = self._rows("outbox", "ORDER BY number")
+        for expected, (stored, number, start, data, n_rows) in enumerate(rows, start=state.delivered + 1):
             self._check(number == expected and start >= 0 and n_rows >= 0)
-            is_last = number == delivered + len(rows) and stored is not None
-            self._check(not is_last or start + len(data) == n_bytes_out)
-        return tuple(Outgoing(number=n, offset=start, data=data, n_rows=m) for n, start, data, m, _ in rows)
-
-    def _check(self, is_sound: bool) -> None:
-        if not is_sound:
-            raise self._damaged()
-
-    def _damaged(self) -> BadFile:
-        return BadFile(self._label, DAMAGED)
+            is_last = number == state.delivered + len(rows) and stored is not None
+            self._check(not is_last or start + len(data) == state.n_bytes_out)
+        return tuple(Outgoing(number=n, offset=start, data=data, n_rows=m) for _, n, start, data, m in rows)
 
     def _issued(self, generation: int) -> Iterator[tuple[int, bytes]]:
         """Yield the hashes chunk by chunk: all of them together may be half a gigabyte."""
         after = 0
         while self._connection is not None:
             with self._errors():
-                row = self._execute(
-                    "SELECT id, generation, hashes, checksum FROM issued WHERE id > ? AND generation >= ? "
-                    "ORDER BY id LIMIT 1",
-                    after,
-                    generation - 1,
-                ).fetchone()
-            if row is None:
+                next_chunk = "WHERE id > ? AND generation >= ? ORDER BY id LIMIT 1"
+                rows = self._rows("issued", next_chunk, after, generation - 1)
+            if not rows:
                 return
-            number, made_in, hashes, stored = row
-            self._check(has_types((number, made_in, hashes), int, int, bytes))
-            self._check(is_whole(stored, number, made_in, hashes) and len(hashes) % _HASH_BYTES == 0)
-            self._check(after in (0, number - 1) and made_in <= generation)
+            _, number, made_in, hashes = rows[0]
+            self._check(len(hashes) % _HASH_BYTES == 0 and after in (0, number - 1) and made_in <= generation)
             after = number
             yield made_in, hashes
 
@@ -226,9 +222,9 @@ class SqlStore(ABC):
         self._after_commit()
 
     def _write(self, commit: Commit) -> None:
-        row = self._state_row()
-        number = row[1] if row else -1
-        if number not in (self._number, commit.number):
+        state = self._state()
+        number = state.number if state else -1
+        if state is None or number not in (self._number, commit.number):
             # Another process has written since.
             raise StoreBusy(self._label)
         if commit.number <= number:
@@ -236,39 +232,36 @@ class SqlStore(ABC):
             return
         if commit.number != number + 1:
             raise ValueError(f"commit {commit.number} does not follow {number}")
-        assert row is not None
-        self._write_state(commit, before=row)
+        self._write_changes(commit, before=state)
         self._write_hashes(commit)
         if commit.profiles is not None and not commit.profiles.is_empty():
             self._add_to_profiles(commit.profiles)
 
-    def _write_state(self, commit: Commit, *, before: tuple[Any, ...]) -> None:
-        execute = self._execute
-        settings, _, _, _, delivered, n_bytes_out, _ = before
-        execute(
+    def _write_changes(self, commit: Commit, *, before: _State) -> None:
+        self._execute(
             "INSERT INTO pools (id, data, checksum) VALUES (1, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET data = excluded.data, checksum = excluded.checksum",
             commit.pools,
             checksum(commit.pools),
         )
-        if commit.outgoing is not None:
-            out = commit.outgoing
-            row = (out.number, out.offset, out.data, out.n_rows)
-            execute(
-                "INSERT INTO outbox (number, byte_offset, data, n_rows, checksum) VALUES (?, ?, ?, ?, ?)",
-                *row,
-                checksum(*row),
-            )
+        n_bytes_out = before.n_bytes_out
+        if (out := commit.outgoing) is not None:
+            self._insert("outbox", [(out.number, out.offset, out.data, out.n_rows)])
             n_bytes_out = out.offset + len(out.data)
-        execute("DELETE FROM outbox WHERE number <= ?", commit.delivered)
-        counts = msgspec.json.encode(dict(commit.counts)).decode()
-        delivered = max(delivered, commit.delivered)
-        position, generation = commit.position, commit.generation
-        self._write_state_row((settings, commit.number, position, generation, delivered, n_bytes_out, counts))
+        self._execute("DELETE FROM outbox WHERE number <= ?", commit.delivered)
+        after = _State(
+            settings=before.settings,
+            number=commit.number,
+            position=commit.position,
+            generation=commit.generation,
+            delivered=max(before.delivered, commit.delivered),
+            n_bytes_out=n_bytes_out,
+            counts=msgspec.json.encode(dict(commit.counts)).decode(),
+        )
+        self._write_state(after)
         if commit.keys:
-            rows = [(key, checksum(key)) for key in commit.keys]
-            self._execute_many("INSERT INTO sent_keys (key, checksum) VALUES (?, ?)", rows)
-            execute("DELETE FROM sent_keys WHERE id <= (SELECT max(id) FROM sent_keys) - ?", N_KEYS)
+            self._insert("sent_keys", [(key,) for key in commit.keys])
+            self._execute("DELETE FROM sent_keys WHERE id <= (SELECT max(id) FROM sent_keys) - ?", N_KEYS)
 
     def _write_hashes(self, commit: Commit) -> None:
         """Add the hashes to the last chunk while that is small, or small batches would make millions of rows."""
@@ -280,19 +273,10 @@ class SqlStore(ABC):
         )
         if not commit.issued:
             return
-        last = self._execute(
-            "SELECT id, generation, CASE WHEN length(hashes) < ? THEN hashes END, checksum FROM issued "
-            "ORDER BY id DESC LIMIT 1",
-            _CHUNK_BYTES,
-        ).fetchone()
-        chunk, generation, hashes, stored = last or (0, -1, None, None)
-        if generation == commit.generation and hashes is not None:
-            self._check(is_whole(stored, chunk, generation, hashes))
-            hashes += commit.issued
-            code = checksum(chunk, generation, hashes)
-            self._execute("UPDATE issued SET hashes = ?, checksum = ? WHERE id = ?", hashes, code, chunk)
-        else:
-            row = (chunk + 1, commit.generation, commit.issued)
-            self._execute(
-                "INSERT INTO issued (id, generation, hashes, checksum) VALUES (?, ?, ?, ?)", *row, checksum(*row)
-            )
+        (last,) = self._execute("SELECT coalesce(max(id), 0) FROM issued").fetchone()
+        is_small = "WHERE id = ? AND generation = ? AND length(hashes) < ?"
+        chunks = self._rows("issued", is_small, last, commit.generation, _CHUNK_BYTES)
+        if chunks:
+            self._execute("DELETE FROM issued WHERE id = ?", last)
+        number, before = (last, chunks[0][-1]) if chunks else (last + 1, b"")
+        self._insert("issued", [(number, commit.generation, before + commit.issued)])

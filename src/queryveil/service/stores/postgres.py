@@ -3,7 +3,7 @@
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import polars as pl
 
 from queryveil.errors import BadFile, BadParameter, MissingExtra, QueryveilError, StoreBusy, Unreachable
-from queryveil.service.stores._sql import TABLES, SqlStore
+from queryveil.service.stores._sql import COLUMNS, SqlStore
 
 VERSION = 2
 _SECONDS_FOR_LOCK = 3.0
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS profiles (
 CREATE OR REPLACE VIEW profile_shares AS
     SELECT user_id, category, n, round(100.0 * n / sum(n) OVER (PARTITION BY user_id), 2) AS percent FROM profiles;
 """
-_ADD_CHECKSUMS = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum bytea;" for table in TABLES)
+_ADD_CHECKSUMS = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum bytea;" for table in COLUMNS)
 """From version 1 to 2; rows that are there already stay without one until they are written again."""
 
 
@@ -71,11 +71,66 @@ class PostgresAddress:
             raise BadParameter("store", "another port", allowed="a URL with a port of digits") from None
         return f"the PostgreSQL server at {parts.hostname or 'the local socket'}{port}"
 
-    @property
-    def lock(self) -> int:
-        """The number that stands for this schema among the server's advisory locks."""
-        digest = hashlib.sha256(f"queryveil:{self.schema}".encode()).digest()
-        return int.from_bytes(digest[:8], "big", signed=True)
+    def connect(self) -> Any:
+        """Connect; a failure is one line."""
+        try:
+            import psycopg  # noqa: PLC0415 - it is an extra
+        except ImportError:
+            raise MissingExtra("PostgreSQL", extra="service") from None
+        try:
+            connection = psycopg.connect(
+                self.url, autocommit=True, connect_timeout=10, keepalives_idle=10, application_name="queryveil"
+            )
+        except psycopg.ProgrammingError:
+            # Privacy: the library's message quotes a part of the URL, and that may be the password.
+            raise BadParameter("store", "one that cannot be read", allowed=_ALLOWED) from None
+        except psycopg.Error as error:
+            raise self._refused(str(error)) from None
+        try:
+            with self.errors():
+                connection.execute(f"SET search_path TO {self.schema}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def has_table(self, connection: Any, table: str) -> bool:
+        """Return whether the schema has a table."""
+        (found,) = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.{table}",)).fetchone()
+        return found is not None
+
+    def _refused(self, message: str) -> QueryveilError:
+        wrong = {
+            "password authentication failed": "a wrong user or password",
+            "no password supplied": "no password",
+            "does not exist": "a user or database that is not there",
+            "pg_hba.conf": "a user whom the server does not let in from here",
+        }
+        for words, got in wrong.items():
+            if words in message:
+                return BadParameter("store", f"{got} ({self.name})", allowed="a PostgreSQL database that may be used")
+        known = ("Connection refused", "failed to resolve host", "timeout", "starting up", "shutting down", "too many")
+        reason = next((words for words in known if words.lower() in message.lower()), "it cannot be reached")
+        return Unreachable(self.name, reason[0].lower() + reason[1:])
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Translate errors of the server into one line."""
+        import psycopg  # noqa: PLC0415 - it is an extra
+
+        try:
+            yield
+        except psycopg.Error as error:
+            # Privacy: a server's message may quote values, so only the kind is told.
+            state = error.sqlstate or ""
+            if state.startswith(("42501", "28")):
+                got = f"a user without rights ({self.name})"
+                allowed = "a PostgreSQL database in which its user may make tables"
+                raise BadParameter("store", got, allowed=allowed) from None
+            reasons = {"53100": "its disk is full", "25006": "it may only be read", "57P": "it is shutting down"}
+            otherwise = f"error {state}" if state else "the connection was lost"
+            known = (why for code, why in reasons.items() if state.startswith(code))
+            raise Unreachable(self.name, next(known, otherwise)) from None
 
 
 class PostgresStore(SqlStore):
@@ -89,7 +144,8 @@ class PostgresStore(SqlStore):
     """
 
     _insert_state = f"INSERT INTO state VALUES (1, {VERSION}, ?, 0, NULL, 0, 0, 0, '{{}}', ?)"
-    _row_lock = " FOR UPDATE"
+    _row_lock = "FOR UPDATE"
+    _parameter = "%s"
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -105,25 +161,52 @@ class PostgresStore(SqlStore):
 
     def has_begun(self) -> bool:
         """Return whether a stream has committed something to the schema; nothing is made or changed."""
-        connection = connect(self._address)
+        connection = self._address.connect()
         with self._errors(), connection:
-            if not _scalar(connection, "SELECT to_regclass(%s)", f"{self._address.schema}.state"):
+            if not self._address.has_table(connection, "state"):
                 return False
             row = connection.execute("SELECT number FROM state").fetchone()
         return row is not None and row[0] > 0
 
     def _connect(self) -> None:
-        connection = connect(self._address)
+        connection = self._address.connect()
         try:
             with self._errors():
-                _lock(connection, self._address)
+                self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
 
+    def _prepare(self, connection: Any) -> None:
+        """Lock the tables for this connection alone, and create them if they are not there.
+
+        The server may need a moment to see that the process before is gone.
+        """
+        schema = self._address.schema
+        connection.execute("SET synchronous_commit TO on")
+        end = time.monotonic() + _SECONDS_FOR_LOCK
+        digest = hashlib.sha256(f"queryveil:{schema}".encode()).digest()
+        lock = int.from_bytes(digest[:8], "big", signed=True)
+        while not connection.execute("SELECT pg_try_advisory_lock(%s)", (lock,)).fetchone()[0]:
+            if time.monotonic() > end:
+                raise StoreBusy(self._label)
+            time.sleep(0.02)
+        if not self._address.has_table(connection, "state"):
+            with connection.transaction():
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+                connection.execute(_SCHEMA)
+        row = connection.execute("SELECT version FROM state").fetchone()
+        if row and row[0] > VERSION:
+            raise BadFile(f"schema {schema}", "this store was written by a newer queryveil; update queryveil")
+        if row is None or row[0] < VERSION:
+            with connection.transaction():
+                connection.execute(_ADD_CHECKSUMS)
+                connection.execute(f"UPDATE state SET version = {VERSION}")
+        connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
+
     def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self._address)
+        return self._address.errors()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -140,12 +223,6 @@ class PostgresStore(SqlStore):
             # What the server has is asked for anew: the commit may have arrived, and only the answer been lost.
             self._drop()
             raise
-
-    def _execute(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query.replace("?", "%s"), values)
-
-    def _execute_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._connection.cursor().executemany(query.replace("?", "%s"), rows)
 
     def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
         # PostgreSQL's texts hold every letter but this one.
@@ -181,94 +258,3 @@ class PostgresStore(SqlStore):
             with suppress(QueryveilError), self._errors():
                 self._execute("SELECT pg_advisory_unlock_all()")
         self._drop()
-
-
-def connect(address: PostgresAddress) -> Any:
-    """Connect; a failure is one line."""
-    try:
-        import psycopg  # noqa: PLC0415 - it is an extra
-    except ImportError:
-        raise MissingExtra("PostgreSQL", extra="service") from None
-    try:
-        connection = psycopg.connect(
-            address.url, autocommit=True, connect_timeout=10, keepalives_idle=10, application_name="queryveil"
-        )
-    except psycopg.ProgrammingError:
-        # Privacy: the library's message quotes a part of the URL, and that may be the password.
-        raise BadParameter("store", "one that cannot be read", allowed=_ALLOWED) from None
-    except psycopg.Error as error:
-        raise _refused(str(error), address) from None
-    try:
-        with translate_errors(address):
-            connection.execute(f"SET search_path TO {address.schema}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _refused(message: str, address: PostgresAddress) -> QueryveilError:
-    wrong = {
-        "password authentication failed": "a wrong user or password",
-        "no password supplied": "no password",
-        "does not exist": "a user or database that is not there",
-        "pg_hba.conf": "a user whom the server does not let in from here",
-    }
-    for words, got in wrong.items():
-        if words in message:
-            return BadParameter("store", f"{got} ({address.name})", allowed="a PostgreSQL database that may be used")
-    known = ("Connection refused", "failed to resolve host", "timeout", "starting up", "shutting down", "too many")
-    reason = next((words for words in known if words.lower() in message.lower()), "it cannot be reached")
-    return Unreachable(address.name, reason[0].lower() + reason[1:])
-
-
-def _lock(connection: Any, address: PostgresAddress) -> None:
-    """Lock the tables for this connection alone, and create them if they are not there.
-
-    The server may need a moment to see that the process before is gone.
-    """
-    connection.execute("SET synchronous_commit TO on")
-    end = time.monotonic() + _SECONDS_FOR_LOCK
-    while not _scalar(connection, "SELECT pg_try_advisory_lock(%s)", address.lock):
-        if time.monotonic() > end:
-            raise StoreBusy(f"schema {address.schema} of {address.name}")
-        time.sleep(0.02)
-    if not _scalar(connection, "SELECT to_regclass(%s)", f"{address.schema}.state"):
-        with connection.transaction():
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
-            connection.execute(_SCHEMA)
-    row = connection.execute("SELECT version FROM state").fetchone()
-    if row and row[0] > VERSION:
-        raise BadFile(f"schema {address.schema}", "this store was written by a newer queryveil; update queryveil")
-    if row is None or row[0] < VERSION:
-        with connection.transaction():
-            connection.execute(_ADD_CHECKSUMS)
-            connection.execute(f"UPDATE state SET version = {VERSION}")
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
-
-
-def _scalar(connection: Any, question: str, value: object) -> object:
-    row = connection.execute(question, (value,)).fetchone()
-    return row[0] if row else None
-
-
-@contextmanager
-def translate_errors(address: PostgresAddress) -> Iterator[None]:
-    """Translate errors of the server into one line."""
-    import psycopg  # noqa: PLC0415 - it is an extra
-
-    try:
-        yield
-    except psycopg.Error as error:
-        # Privacy: a server's message may quote values, so only the kind is told.
-        raise _translate(error, address) from None
-
-
-def _translate(error: Any, address: PostgresAddress) -> QueryveilError:
-    state = error.sqlstate or ""
-    if state.startswith(("42501", "28")):
-        got = f"a user without rights ({address.name})"
-        return BadParameter("store", got, allowed="a PostgreSQL database in which its user may make tables")
-    reasons = {"53100": "its disk is full", "25006": "it may only be read", "57P": "it is shutting down"}
-    otherwise = f"error {state}" if state else "the connection was lost"
-    return Unreachable(address.name, next((why for code, why in reasons.items() if state.startswith(code)), otherwise))

@@ -81,10 +81,9 @@ class ProfileDatabase:
 
     def _from_server(self, user: str | None = None) -> pl.DataFrame:
         address = postgres.PostgresAddress.parse(str(self.store))
-        connection = postgres.connect(address)
-        with postgres.translate_errors(address), connection, connection.cursor() as cursor:
-            there = cursor.execute("SELECT to_regclass(%s)", (f"{address.schema}.profiles",)).fetchone()
-            if not (there and there[0]):
+        connection = address.connect()
+        with address.errors(), connection, connection.cursor() as cursor:
+            if not address.has_table(connection, "profiles"):
                 raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
             if user is None:
                 with cursor.copy("COPY profiles TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (user_id))") as copy:

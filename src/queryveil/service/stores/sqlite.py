@@ -4,18 +4,17 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote as quote_path
 
 import polars as pl
 
-from queryveil.errors import BadFile, QueryveilError, StoreBusy, Unreachable
+from queryveil.errors import BadFile, StoreBusy, Unreachable
 from queryveil.service.ports import Saved
 from queryveil.service.stores import _profile_blocks as blocks
-from queryveil.service.stores._sql import DAMAGED, TABLES, SqlStore
+from queryveil.service.stores._sql import COLUMNS, DAMAGED, SqlStore
 
 APPLICATION = 0x71766C73
 VERSION = 2
@@ -33,7 +32,7 @@ CREATE TABLE issued (id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, hashes
 CREATE TABLE sent_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
 """
 _ADD_CHECKSUMS = "".join(
-    f"ALTER TABLE {table} ADD COLUMN checksum BLOB;\n" for table in (*TABLES, *blocks.PROFILE_TABLES)
+    f"ALTER TABLE {table} ADD COLUMN checksum BLOB;\n" for table in (*COLUMNS, *blocks.PROFILE_COLUMNS)
 )
 """From version 1 to 2; rows that are there already stay without one until they are written again."""
 
@@ -79,16 +78,10 @@ class SqliteStore(SqlStore):
     def _label(self) -> str:
         return self.path.name
 
-    def open(self, *, settings: str) -> Saved:
-        """Take the file for this process alone, and return what it has."""
-        saved = super().open(settings=settings)
-        try:
-            with self._errors():
-                blocks.check_profiles(self._connection)
-                self._backlog = self._next_backlog = blocks.read_backlog(self._connection)
-        except BaseException:
-            self.close()
-            raise
+    def _read(self, settings: str) -> Saved:
+        saved = super()._read(settings)
+        blocks.check_profiles(self._connection)
+        self._backlog = self._next_backlog = blocks.read_backlog(self._connection)
         return saved
 
     def has_begun(self) -> bool:
@@ -102,111 +95,11 @@ class SqliteStore(SqlStore):
         return row is not None and row[0] > 0
 
     def _connect(self) -> None:
-        self._descriptor = _lock_file(self.path)
-        self._connection = _connect(self.path, self._descriptor)
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self.path)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._execute("BEGIN IMMEDIATE")
-            yield
-            self._execute("COMMIT")
-        except BaseException as error:
-            if self._connection.in_transaction:
-                self._next_backlog = self._backlog
-                with suppress(sqlite3.Error):
-                    self._execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                # Where the disk is full, the write-ahead log itself may be what fills it.
-                self._truncate_wal(now=True)
-                # Privacy: the library's message may quote a value.
-                raise _translate(error, self.path) from None
-            raise
-
-    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        found: sqlite3.Cursor = self._connection.execute(query, values)
-        return found
-
-    def _execute_many(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._connection.executemany(query, rows)
-
-    def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
-        self._next_backlog = blocks.add_to_profiles(self._connection, profiles, backlog=self._backlog)
-
-    def _after_commit(self) -> None:
-        # A commit that was interrupted just after it was written comes again, and its backlog is this one too.
-        self._backlog = self._next_backlog
-        self._truncate_wal()
-
-    def maintain(self) -> None:
-        """Truncate the write-ahead log after the last commits: an idle stream has no next one that would do it."""
-        if self._connection is not None:
-            self._truncate_wal()
-
-    def _truncate_wal(self, *, now: bool = False) -> None:
-        """Privacy: the write-ahead log has what waited in the pools earlier, so it does not grow old."""
-        # The commit itself is safe; a disk that fails here is met again by the next one.
-        with suppress(sqlite3.Error, OSError):
-            n_bytes = Path(f"{self.path}-wal").stat().st_size
-            is_due = n_bytes > _WAL_BYTES or time.monotonic() - self._truncated_at > _SECONDS_IN_WAL
-            if n_bytes and (is_due or now):
-                self._truncated_at = time.monotonic()
-                _truncate_wal(self._connection)
-
-    def close(self) -> None:
-        """Truncate the write-ahead log, and unlock the file."""
-        connection, descriptor = self._connection, self._descriptor
-        self._connection = self._descriptor = None
-        self._is_open = False
-        # The lock goes last: closing its descriptor earlier would drop SQLite's own locks.
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                _truncate_wal(connection)
-            connection.close()
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _lock_file(path: Path) -> int:
-    """Open the file for its owner alone, create it if it is not there, lock it, and return its descriptor."""
-    try:
-        # Privacy: the mode holds from the start, so that nobody else can open it before it is set.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise BadFile(path.name, f"the store cannot be opened: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Before SQLite is asked, which may write beside a file, and before its mode is set: it may be another's.
-        _check_begin(os.pread(descriptor, _HEADER_BYTES, 0), path)
-    except (OSError, BadFile) as error:
-        os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            raise StoreBusy(path.name) from None
-        if isinstance(error, OSError):
-            raise BadFile(path.name, f"the store cannot be used: {error.strerror}") from None
-        raise
-    return descriptor
-
-
-def _check_begin(header: bytes, path: Path) -> None:
-    """Raise if a file begins as that of another program."""
-    if header and not header.startswith(_MAGIC):
-        raise BadFile(path.name, _NO_DATABASE)
-    application = header[_APPLICATION_AT : _APPLICATION_AT + 4]
-    if any(application) and application != APPLICATION.to_bytes(4, "big"):
-        raise BadFile(path.name, _OF_ANOTHER)
-
-
-def _connect(path: Path, descriptor: int) -> sqlite3.Connection:
-    """Connect for writing, and create the tables if there are none."""
-    with translate_errors(path):
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-    try:
-        with translate_errors(path):
-            check_version(connection, path)
+        descriptor = self._lock_file()
+        with self._errors():
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5)
+            self._connection = connection
+            check_version(connection, self.path)
             # Privacy: a store that others could read is closed to them, and so are the files that SQLite adds.
             os.fchmod(descriptor, 0o600)
             # Profiles change many rows of a page at once: large pages take half the time of small ones.
@@ -221,17 +114,97 @@ def _connect(path: Path, descriptor: int) -> sqlite3.Connection:
                 connection.executescript(
                     f"BEGIN IMMEDIATE; {made}{_ADD_CHECKSUMS}{begun}PRAGMA user_version={VERSION}; COMMIT;"
                 )
-            _check_pages(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+            # Rows have checksums, pages have none.
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise BadFile(self.path.name, DAMAGED)
+
+    def _lock_file(self) -> int:
+        """Open the file for its owner alone, create it if it is not there, lock it, and return its descriptor."""
+        try:
+            # Privacy: the mode holds from the start, so that nobody else can open it before it is set.
+            self._descriptor = descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise BadFile(self.path.name, f"the store cannot be opened: {error.strerror}") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Before SQLite is asked, which may write beside a file, and before its mode is set: it may be another's.
+            _check_begin(os.pread(descriptor, _HEADER_BYTES, 0), self.path)
+        except BlockingIOError:
+            raise StoreBusy(self.path.name) from None
+        except OSError as error:
+            raise BadFile(self.path.name, f"the store cannot be used: {error.strerror}") from None
+        return descriptor
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self.path)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            with self._errors():
+                self._execute("BEGIN IMMEDIATE")
+                yield
+                self._execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._next_backlog = self._backlog
+                with suppress(sqlite3.Error):
+                    self._execute("ROLLBACK")
+            if isinstance(error, Unreachable):
+                # Where the disk is full, the write-ahead log itself may be what fills it.
+                self._truncate_wal(now=True)
+            raise
+
+    def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
+        self._next_backlog = blocks.add_to_profiles(self._connection, profiles, backlog=self._backlog)
+
+    def _after_commit(self) -> None:
+        # A commit that was interrupted just after it was written comes again, and its backlog is this one too.
+        self._backlog = self._next_backlog
+        self._truncate_wal()
+
+    def maintain(self) -> None:
+        """Truncate the write-ahead log after the last commits: an idle stream has no next one that would do it."""
+        self._truncate_wal()
+
+    def _truncate_wal(self, *, now: bool = False) -> None:
+        """Privacy: the write-ahead log has what waited in the pools earlier, so it does not grow old."""
+        if self._connection is None:
+            return
+        # The commit itself is safe; a disk that fails here is met again by the next one.
+        with suppress(sqlite3.Error, OSError):
+            n_bytes = Path(f"{self.path}-wal").stat().st_size
+            is_due = n_bytes > _WAL_BYTES or time.monotonic() - self._truncated_at > _SECONDS_IN_WAL
+            if n_bytes and (is_due or now):
+                self._truncated_at = time.monotonic()
+                # Where a reader still needs it, it stays until the next time.
+                self._execute("PRAGMA busy_timeout=50")
+                try:
+                    self._execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                finally:
+                    self._execute("PRAGMA busy_timeout=5000")
+
+    def close(self) -> None:
+        """Truncate the write-ahead log, and unlock the file."""
+        if self._is_open:
+            self._truncate_wal(now=True)
+        connection, descriptor = self._connection, self._descriptor
+        self._connection = self._descriptor = None
+        self._is_open = False
+        # The lock goes last: closing its descriptor earlier would drop SQLite's own locks.
+        if connection is not None:
+            connection.close()
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise if the file is not built as SQLite builds it; rows have checksums, pages have none."""
-    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise BadFile(path.name, DAMAGED)
+def _check_begin(header: bytes, path: Path) -> None:
+    """Raise if a file begins as that of another program."""
+    if header and not header.startswith(_MAGIC):
+        raise BadFile(path.name, _NO_DATABASE)
+    application = header[_APPLICATION_AT : _APPLICATION_AT + 4]
+    if any(application) and application != APPLICATION.to_bytes(4, "big"):
+        raise BadFile(path.name, _OF_ANOTHER)
 
 
 @contextmanager
@@ -268,27 +241,13 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         # Privacy: the message of the library may quote a value, so only its kind is told.
-        raise _translate(error, path) from None
+        kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        if kind.startswith("SQLITE_NOTADB"):
+            raise BadFile(path.name, _NO_DATABASE) from None
+        known = (words for start, words in _REASONS.items() if kind.startswith(start))
+        reason = next(known, f"disk error ({kind})" if kind.startswith(_PASSING) else "")
+        # A table, column or text that is not as it was made stays so; all else may pass.
+        raise (Unreachable(path.name, reason) if reason else BadFile(path.name, DAMAGED)) from None
     except UnicodeDecodeError:
         # The library quotes what it cannot read.
         raise BadFile(path.name, DAMAGED) from None
-
-
-def _translate(error: sqlite3.Error, path: Path) -> QueryveilError:
-    """Return our error: a file that is no store stays wrong, all else may pass."""
-    kind = getattr(error, "sqlite_errorname", "") or type(error).__name__
-    if kind.startswith("SQLITE_NOTADB"):
-        return BadFile(path.name, _NO_DATABASE)
-    known = (words for start, words in _REASONS.items() if kind.startswith(start))
-    reason = next(known, f"disk error ({kind})" if kind.startswith(_PASSING) else "")
-    # A table, column or text that is not as it was made stays so.
-    return Unreachable(path.name, reason) if reason else BadFile(path.name, DAMAGED)
-
-
-def _truncate_wal(connection: sqlite3.Connection) -> None:
-    """Checkpoint the write-ahead log and truncate it, unless a reader still needs it."""
-    try:
-        connection.execute("PRAGMA busy_timeout=50")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        connection.execute("PRAGMA busy_timeout=5000")

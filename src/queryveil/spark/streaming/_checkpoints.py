@@ -52,38 +52,39 @@ class Checkpoint:
         storage = Storage(spark=self.spark)
         if storage.exists(self._path(_SETTINGS)):
             _check(made_with, before=storage.read(self._path(_SETTINGS)).decode())
-            return self._found(storage, given=secret)
+        else:
+            self._create(made_with, secret=secret)
+        if not storage.exists(self._path(_SECRET)):
+            raise BadFile(self._path(_SECRET), "it is missing, and the stream cannot go on without it; restore a copy")
+        found = storage.read(self._path(_SECRET))
+        if secret not in (None, found):
+            raise BadParameter("secret", "another", allowed="the one in the checkpoint, which this stream began with")
+        return found
+
+    def _create(self, made_with: str, *, secret: bytes | None) -> None:
+        storage = Storage(spark=self.spark)
         if storage.exists(f"{self.sink.rstrip('/')}/{_SINK_LOG}"):
             # Spark numbers batches from 0 and a sink ignores numbers that it has, so the rows of these would be lost.
             raise BadParameter("sink", self.sink, allowed="a new folder: this one has the rows of another checkpoint")
         storage.make_private(self.folder)
         storage.restrict(self.folder)
         if not storage.exists(self._path(_SECRET)):
-            self._write(storage, self._path(_SECRET), secret or secrets.token_bytes(_SECRET_BYTES))
-        self._write(storage, self._path(_SETTINGS), made_with.encode())
-        return self._found(storage, given=secret)
+            self._write(_SECRET, secret or secrets.token_bytes(_SECRET_BYTES))
+        self._write(_SETTINGS, made_with.encode())
 
     def columns(self, found: Callable[[], str]) -> str:
         """Return the columns that the stream was started with; the first start finds and stores them."""
         storage, path = Storage(spark=self.spark), self._path(_COLUMNS)
         if not storage.exists(path):
-            self._write(storage, path, found().encode())
+            self._write(_COLUMNS, found().encode())
         return storage.read(path).decode()
 
-    def _found(self, storage: Storage, *, given: bytes | None) -> bytes:
-        if not storage.exists(self._path(_SECRET)):
-            raise BadFile(self._path(_SECRET), "it is missing, and the stream cannot go on without it; restore a copy")
-        found = storage.read(self._path(_SECRET))
-        if given not in (None, found):
-            raise BadParameter("secret", "another", allowed="the one in the checkpoint, which this stream began with")
-        return found
-
-    def _write(self, storage: Storage, path: str, data: bytes) -> None:
+    def _write(self, name: str, data: bytes) -> None:
         # Under its name there is a whole file or none.
-        partial = f"{path}.{secrets.token_hex(8)}"
+        storage, partial = Storage(spark=self.spark), self._path(f"{name}.{secrets.token_hex(8)}")
         storage.write(partial, data)
         storage.restrict(partial, mode="600")
-        storage.rename(partial, path)
+        storage.rename(partial, self._path(name))
 
     def _path(self, name: str) -> str:
         return f"{self.folder.rstrip('/')}/{name}"

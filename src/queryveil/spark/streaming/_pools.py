@@ -23,7 +23,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from queryveil.data import UInt64s
-from queryveil.errors import BadParameter
 from queryveil.guarantees import parse_window
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import _issued, _pool_state, preparing
@@ -246,9 +245,11 @@ class EventsToPools:
         for batch in batches:
             events = self._prepared(pl.DataFrame(batch), classifier, tally)
             if events.height:
-                yield _batch(_by_pool(events, names=names, key=hash_key(self.secret), shards=self.shards))
+                packed = _by_pool(events, names=names, key=hash_key(self.secret), shards=self.shards)
+                yield pa.RecordBatch.from_pylist(packed, _SCHEMA)
         if tally:
-            yield _batch(iter([(TALLY, 0, msgspec.msgpack.encode(dict(tally)))]))
+            counts = msgspec.msgpack.encode(dict(tally))
+            yield pa.RecordBatch.from_pylist([{"category": TALLY, "shard": 0, "events": counts}], _SCHEMA)
 
     def _prepared(self, events: pl.DataFrame, classifier: Classifier, tally: Counter[str]) -> pl.DataFrame:
         """Return the events that may wait in a pool, and count the others."""
@@ -275,9 +276,7 @@ def _columns(events: DataFrame, *, keep: tuple[str, ...]) -> list[Column]:
     return [*texts, time.alias("time"), *(F.col(f"`{name}`").alias(f"kept {name}") for name in keep)]
 
 
-def _by_pool(
-    events: pl.DataFrame, *, names: ColumnPolicy, key: UInt64s, shards: int
-) -> Iterator[tuple[int, int, bytes]]:
+def _by_pool(events: pl.DataFrame, *, names: ColumnPolicy, key: UInt64s, shards: int) -> list[dict[str, Any]]:
     """Return category, shard and packed events of each pool.
 
     From here on users have the names that they leave with: no state holds another.
@@ -285,15 +284,8 @@ def _by_pool(
     events = events.with_columns(names.released_ids(events["user"]))
     shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
     events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))
-    for (category, number), own in events.partition_by("category", "shard", as_dict=True, include_key=True).items():
-        yield int(category), int(number), pack(own.drop("shard"))
-
-
-def _batch(rows: Iterator[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, type=kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
-    )
+    pools = events.partition_by("category", "shard", as_dict=True).items()
+    return [{"category": category, "shard": n, "events": pack(own.drop("shard"))} for (category, n), own in pools]
 
 
 def shard_of(user: str, *, shards: int) -> int:
@@ -343,10 +335,3 @@ def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schem
                 frame = frame.with_columns(columns.released_ids(ids_per_window(frame["user"], windows)))
             released = columns.released_columns(frame, protected=_OF_POOLS)
             yield from released.select(schema.names).to_arrow().cast(schema).combine_chunks().to_batches()
-
-
-def check_simple(events: DataFrame, *, keep: tuple[str, ...]) -> None:
-    """Raise if a column to keep is not of a simple type: lists and records cannot be stored in a pool."""
-    for name in keep:
-        if not isinstance(events.schema[name].dataType, types.AtomicType):
-            raise BadParameter("keep", name, allowed="columns of texts, numbers or times; write others as text first")

@@ -12,6 +12,7 @@ from typing import cast
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import AtomicType
 
 from queryveil.errors import BadParameter, MissingColumn, MissingExtra
 from queryveil.guarantees import SwapAnonymity
@@ -20,7 +21,7 @@ from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Checkpoint, Folders, StreamCounts, count_profiles, read_counts
-from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, check_simple, unpack_rows
+from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, unpack_rows
 from queryveil.text.classifier import Classifier, Kind
 
 STATE_SETTINGS = {
@@ -116,7 +117,11 @@ class SwapStream(PoolRules):
                 raise MissingColumn("the events", name, found=events.columns)
         columns = self._columns
         columns.check(events.columns)
-        check_simple(events, keep=columns.keep)
+        for name in columns.keep:
+            # Lists and records cannot be stored in a pool.
+            if not isinstance(events.schema[name].dataType, AtomicType):
+                simple = "columns of texts, numbers or times; write others as text first"
+                raise BadParameter("keep", name, allowed=simple)
         stage = EventsToPools(
             key=self.key,
             secret=self.secret,
@@ -218,24 +223,17 @@ class SwapStream(PoolRules):
 
     def _made_with(self, folders: Folders) -> str:
         """Return the settings that the state of this stream depends on, one a line."""
-        own = isinstance(self.classifier, Classifier)
-        made_with = {
+        as_given = ("k", "growth", "max_pool", "shrink", "remembered", "repeats", "min_query_users", "shards")
+        made_with = {name: getattr(self, name) for name in as_given} | {
+            "unclassified": self.unclassified,
             "source": folders.source,
             "sink": folders.sink,
             "format": folders.format,
             # Earlier checkpoints count neither repeats nor rare texts.
             "state": 2,
-            "k": self.k,
             "l": self.promise.l,
-            "growth": self.growth,
-            "max_pool": self.max_pool,
-            "remembered": self.remembered,
-            "repeats": self.repeats,
             "window": self.window or "none",
-            "min_query_users": self.min_query_users,
-            "shards": self.shards,
-            "unclassified": self.unclassified,
-            "classifier": "own tables" if own else self._shipped,
+            "classifier": "own tables" if isinstance(self.classifier, Classifier) else self._shipped,
             "key": hashlib.sha256(b"queryveil key\0" + self.key).hexdigest()[:16],
             "time": self._columns.time,
             "keep": ",".join(self._columns.keep),

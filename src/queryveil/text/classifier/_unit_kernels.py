@@ -6,16 +6,22 @@ import numpy as np
 
 from queryveil.data import Bytes, Float32s, Int8s, Int32s, Int64s, UInt64s
 from queryveil.kernels import njit
+from queryveil.text._hash_tables import NOT_FOUND, PRIME, START, ByteWords, find_hash
 from queryveil.text.classifier import _word_kernels
-from queryveil.text.classifier._word_kernels import NOT_FOUND, SPLIT, ByteWords, Reading, Vocabulary
+from queryveil.text.classifier._word_kernels import SPLIT, Reading, Vocabulary
 
 NO_CATEGORY = -1
 SHORTEST_GRAM, LONGEST_GRAM = 3, 5
-GRAM_START = np.uint64(14695981039346656037)
-GRAM_PRIME = np.uint64(1099511628211)
 GRAM_FOLD = np.uint64(29)
 BLANK = np.uint64(32)
 _LAST_DIGIT = 57
+# How much evidence counts, by how a unit was read: as typed, by its singular, recommended, nearby, split, unknown. The
+# further from what was typed, the less.
+_BY_READING = np.array([1.0, 1.0, 0.9, 0.6, 0.8, 0.0], np.float32)
+# What each further word of a unit adds, and what being the last unit does: English puts what it is about at the end.
+_FURTHER_WORD, _LAST_UNIT = 0.75, 0.1
+# How much the letters of unknown words count.
+_SHAPE = 0.3
 
 
 class Units(NamedTuple):
@@ -50,10 +56,10 @@ def _longest_unit(
         if how[j] >= _word_kernels.RECOMMENDED and not reads_corrected:
             break
         whole = _word_kernels.join_hashes(phrase, as_read[j])
-        at = _word_kernels.find_hash(vocabulary.keys, vocabulary.values, whole)
+        at = find_hash(vocabulary.keys, vocabulary.values, whole)
         if at == NOT_FOUND and singular[j] != NOT_FOUND:
             whole_singular = _word_kernels.join_hashes(phrase, vocabulary.hashes[singular[j]])
-            at = _word_kernels.find_hash(vocabulary.keys, vocabulary.values, whole_singular)
+            at = find_hash(vocabulary.keys, vocabulary.values, whole_singular)
         if at != NOT_FOUND and vocabulary.unit[at] < 0:
             at = vocabulary.meant[at]
         if at != NOT_FOUND and vocabulary.unit[at] >= 0:
@@ -102,31 +108,8 @@ def match_units(words: ByteWords, reading: Reading, vocabulary: Vocabulary, read
     return Units(ptr, unit[:n], first[:n], length[:n], read[:n], words.data, words.starts, words.ends)
 
 
-class Trust(NamedTuple):
-    """How much evidence counts.
-
-    by_reading     by how a unit was read: as typed, by its singular, recommended, nearby, split, unknown
-    further_word   what each further word of a unit adds
-    last           what being the last unit adds: English puts what it is about at the end
-    shape          for what the letters of unknown words say
-    """
-
-    by_reading: Float32s
-    further_word: float
-    last: float
-    shape: float
-
-
-class Evidence(NamedTuple):
-    """What units say about each category, what runs of letters do, and how much that counts."""
-
-    weights: Float32s
-    shapes: Float32s
-    trust: Trust
-
-
 @njit(cache=True, nogil=True)
-def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float, scores: Float32s, only: int) -> bool:
+def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, scores: Float32s, only: int) -> bool:
     """Add what the runs of 3 to 5 letters of a word, its ends among them, say on average, of one category or all (-1).
 
     False for bare numbers and single letters, which say nothing.
@@ -139,14 +122,14 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float,
     n_grams = 0
     for length in range(SHORTEST_GRAM, LONGEST_GRAM + 1):
         n_grams += max(end - start + 3 - length, 0)
-    part = np.float32(worth / n_grams)
+    part = np.float32(_SHAPE / n_grams)
     first, last = (0, shapes.shape[1]) if only < 0 else (only, only + 1)
     mask = np.uint64(len(shapes) - 1)
     for i in range(start - 1, end - 1):
-        value = GRAM_START
+        value = START
         for j in range(i, min(i + LONGEST_GRAM, end + 1)):
             letter = BLANK if j < start or j >= end else np.uint64(data[j])
-            value = (value ^ letter) * GRAM_PRIME
+            value = (value ^ letter) * PRIME
             if j - i + 1 >= SHORTEST_GRAM:
                 bucket = (value ^ (value >> GRAM_FOLD)) & mask
                 for c in range(first, last):
@@ -155,66 +138,51 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, worth: float,
 
 
 @njit(cache=True, nogil=True)
-def weigh_all(units: Units, evidence: Evidence) -> tuple[Int8s, Int64s]:
-    """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
-    # What is called for each unit takes arrays: a tuple of them would be counted anew in each call.
-    weights, shapes, trust = evidence
-    n_texts, n_categories = len(units.ptr) - 1, weights.shape[1]
+def weigh_all(units: Units, weights: Float32s, shapes: Float32s) -> tuple[Int8s, Int64s]:
+    """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none.
+
+    `weights` has what units say about each category, `shapes` what runs of letters do.
+    """
+    n_texts = len(units.ptr) - 1
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)
-    scores = np.empty(n_categories, np.float32)
+    scores = np.empty(weights.shape[1], np.float32)
     for text in range(n_texts):
         first, last = units.ptr[text], units.ptr[text + 1]
         scores[:] = 0
+        has_evidence, hears_all = False, False
         # Verbs and the like are heard only where there is nothing else.
-        hears_all = False
-        if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
-            hears_all = True
-            if not _hear(units, first, last, hears_all, weights, shapes, trust, scores):
-                continue
-        best = 0
-        for c in range(1, n_categories):
-            if scores[c] > scores[best]:
-                best = c
+        for hears_all in (False, True):
+            for i in range(first, last):
+                has_evidence |= _speak(units, text, i, hears_all, weights, shapes, scores, -1)
+            if has_evidence:
+                break
+        if not has_evidence:
+            continue
+        best = int(np.argmax(scores))
         category[text] = best
         loudest = np.float32(-1e9)
         for i in range(first, last):
             scores[best] = 0
-            is_last = i == last - 1 and last - first > 1
-            if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, best) and scores[best] > loudest:
+            if _speak(units, text, i, hears_all, weights, shapes, scores, best) and scores[best] > loudest:
                 loudest, main[text] = scores[best], i
     return category, main
 
 
 @njit(cache=True, nogil=True)
-def _hear(
-    units: Units, first: int, last: int, hears_all: bool,
-    weights: Float32s, shapes: Float32s, trust: Trust, scores: Float32s,
-) -> bool:  # fmt: skip
-    """Add what the units of a text say to the scores; False if that is nothing."""
-    has_evidence = False
-    for i in range(first, last):
-        is_last = i == last - 1 and last - first > 1
-        if _speak(units, i, is_last, hears_all, weights, shapes, trust, scores, -1):
-            has_evidence = True
-    return has_evidence
-
-
-@njit(cache=True, nogil=True)
 def _speak(
-    units: Units, i: int, is_last: bool, hears_all: bool,
-    weights: Float32s, shapes: Float32s, trust: Trust, scores: Float32s, only: int,
-) -> bool:  # fmt: skip
-    """Add what a unit says about one category or all (-1) to the scores; False if that is nothing."""
+    units: Units, text: int, i: int, hears_all: bool, weights: Float32s, shapes: Float32s, scores: Float32s, only: int
+) -> bool:
+    """Add what a unit of a text says about one category or all (-1) to the scores; False if that is nothing."""
     unit = units.unit[i]
     if unit < 0:
         if units.how[i] == _word_kernels.NO_UNIT and not hears_all:
             return False
         word = units.first[i]
-        return add_shape(units.data, units.starts[word], units.ends[word], shapes, trust.shape, scores, only)
-    worth = trust.by_reading[units.how[i]] * (1 + trust.further_word * (units.length[i] - 1))
-    if is_last:
-        worth *= 1 + trust.last
+        return add_shape(units.data, units.starts[word], units.ends[word], shapes, scores, only)
+    worth = _BY_READING[units.how[i]] * (1 + _FURTHER_WORD * (units.length[i] - 1))
+    if units.ptr[text] < i == units.ptr[text + 1] - 1:
+        worth *= 1 + _LAST_UNIT
     first, last = (0, len(scores)) if only < 0 else (only, only + 1)
     for c in range(first, last):
         scores[c] += np.float32(worth) * weights[unit, c]

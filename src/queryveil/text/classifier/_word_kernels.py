@@ -12,30 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queryveil.data import Bools, Bytes, Int8s, Int32s, Int64s, UInt64s
+from queryveil.data import Bytes, Int8s, Int32s, Int64s, UInt64s
 from queryveil.kernels import njit
+from queryveil.text._hash_tables import NOT_FOUND, PRIME, SHIFT, START, ByteWords, empty_table, find_hash
 
-_START = np.uint64(14695981039346656037)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
-_SHIFT = np.uint64(32)
-NOT_FOUND = -1
 TYPED, SINGULAR, RECOMMENDED, NEARBY, SPLIT, UNKNOWN, NO_UNIT = 0, 1, 2, 3, 4, 5, 6
 NEVER_A_UNIT = -2
 _LETTER_A, _LETTER_E, _LETTER_I, _LETTER_S, _LETTER_Y, _LETTER_Z = 97, 101, 105, 115, 121, 122
 # Nobody means another word by a longer run of letters, and the search for it takes the square of its length.
 _MIN_NEARBY, _MAX_NEARBY = 5, 100
 _MIN_PART = 3
-_PRIME = np.uint64(1099511628211)
-
-
-class ByteWords(NamedTuple):
-    """The words of texts: those of text t are `ptr[t]` to `ptr[t + 1]`, word w is `data[starts[w]:ends[w]]`."""
-
-    data: Bytes
-    ptr: Int64s
-    starts: Int64s
-    ends: Int64s
-    hashes: UInt64s
 
 
 class Vocabulary(NamedTuple):
@@ -80,46 +67,20 @@ class Reading(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def hash_bytes(data: Bytes, start: int, end: int) -> np.uint64:
-    """Hash a run of bytes (FNV-1a)."""
-    value = _START
+def _hash_without(data: Bytes, start: int, end: int, skipped: int) -> np.uint64:
+    """Hash a run of bytes but for the one at `skipped`, which may lie outside."""
+    value = START
     for i in range(start, end):
-        value = (value ^ np.uint64(data[i])) * _PRIME
+        if i != skipped:
+            value = (value ^ np.uint64(data[i])) * PRIME
     return value
 
 
 @njit(cache=True, nogil=True)
 def join_hashes(phrase: np.uint64, word: np.uint64) -> np.uint64:
     """Return the hash of a phrase that goes on with a word."""
-    mixed = (phrase ^ (phrase >> _SHIFT)) * _MIX
-    return (mixed ^ word) * _PRIME
-
-
-@njit(cache=True, nogil=True)
-def find_words(data: Bytes, ptr: Int64s, is_letter: Bools) -> ByteWords:
-    """Return the words of the texts `data[ptr[t]:ptr[t + 1]]`."""
-    n_texts = len(ptr) - 1
-    word_ptr = np.zeros(n_texts + 1, np.int64)
-    most = (len(data) + n_texts) // 2 + 1
-    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
-    hashes = np.empty(most, np.uint64)
-    n = 0
-    for text in range(n_texts):
-        i, last = ptr[text], ptr[text + 1]
-        while i < last:
-            if not is_letter[data[i]]:
-                i += 1
-                continue
-            value = _START
-            starts[n] = i
-            while i < last and is_letter[data[i]]:
-                value = (value ^ np.uint64(data[i])) * _PRIME
-                i += 1
-            ends[n] = i
-            hashes[n] = value
-            n += 1
-        word_ptr[text + 1] = n
-    return ByteWords(data, word_ptr, starts[:n], ends[:n], hashes[:n])
+    mixed = (phrase ^ (phrase >> SHIFT)) * _MIX
+    return (mixed ^ word) * PRIME
 
 
 @njit(cache=True, nogil=True)
@@ -137,70 +98,17 @@ def hash_units(words: ByteWords) -> UInt64s:
     return out
 
 
-def n_slots(n: int) -> int:
-    """Return a size for a table of n hashes, a power of two that leaves half of it free or more."""
-    return 1 << max(4, (2 * n).bit_length())
-
-
 @njit(cache=True, nogil=True)
-def place_hashes(hashes: UInt64s, size: int) -> tuple[UInt64s, Int32s]:
-    """Put the places of hashes into a table of a size that is a power of two; of equal hashes the first stays."""
-    keys = np.zeros(size, np.uint64)
-    values = np.full(size, NOT_FOUND, np.int32)
-    mask = size - 1
-    for place in range(len(hashes)):
-        key = hashes[place]
-        slot = np.int64(key >> _SHIFT) & mask
-        while values[slot] != NOT_FOUND and keys[slot] != key:
-            slot = (slot + 1) & mask
-        if values[slot] == NOT_FOUND:
-            keys[slot] = key
-            values[slot] = place
-    return keys, values
-
-
-@njit(cache=True, nogil=True)
-def find_hash(keys: UInt64s, values: Int32s, key: np.uint64) -> int:
-    """Return the place of a hash, -1 where it has none."""
-    mask = len(keys) - 1
-    slot = np.int64(key >> _SHIFT) & mask
-    while values[slot] != NOT_FOUND:
-        if keys[slot] == key:
-            return int(values[slot])
-        slot = (slot + 1) & mask
-    return NOT_FOUND
-
-
-@njit(cache=True, nogil=True)
-def find_hashes(keys: UInt64s, values: Int32s, wanted: UInt64s) -> Int32s:
-    """Return the place of every hash."""
-    out = np.empty(len(wanted), np.int32)
-    for i in range(len(wanted)):
-        out[i] = find_hash(keys, values, wanted[i])
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _hash_without(data: Bytes, start: int, end: int, skipped: int) -> np.uint64:
-    value = _START
-    for i in range(start, end):
-        if i != skipped:
-            value = (value ^ np.uint64(data[i])) * _PRIME
-    return value
-
-
-@njit(cache=True, nogil=True)
-def index_deletions(words: ByteWords, size: int) -> tuple[UInt64s, Int32s]:
-    """Put the places of words into a table under all their forms; equal hashes stand in several slots."""
+def index_deletions(words: ByteWords) -> tuple[UInt64s, Int32s]:
+    """Return a table of words under all their forms; equal hashes stand in several slots."""
     data, starts, ends = words.data, words.starts, words.ends
-    keys = np.zeros(size, np.uint64)
-    values = np.full(size, NOT_FOUND, np.int32)
-    mask = size - 1
+    keys, values = empty_table((ends - starts + 1).sum())
+    mask = len(keys) - 1
     for word in range(len(starts)):
         # The first round leaves nothing out.
         for skipped in range(starts[word] - 1, ends[word]):
             key = _hash_without(data, starts[word], ends[word], skipped)
-            slot = np.int64(key >> _SHIFT) & mask
+            slot = np.int64(key >> SHIFT) & mask
             while values[slot] != NOT_FOUND:
                 slot = (slot + 1) & mask
             keys[slot] = key
@@ -232,9 +140,10 @@ def find_nearby(data: Bytes, start: int, end: int, nearby: Nearby) -> int:
     """Return the first word of the table that is one step away and begins with the same letter, -1 where none is."""
     keys, values, (known, _, starts, ends, _), _ = nearby
     best, mask = NOT_FOUND, len(keys) - 1
+    # The first round leaves nothing out.
     for skipped in range(start - 1, end):
-        key = hash_bytes(data, start, end) if skipped < start else _hash_without(data, start, end, skipped)
-        slot = np.int64(key >> _SHIFT) & mask
+        key = _hash_without(data, start, end, skipped)
+        slot = np.int64(key >> SHIFT) & mask
         while values[slot] != NOT_FOUND:
             word = values[slot]
             if keys[slot] == key and (best == NOT_FOUND or word < best):
@@ -248,9 +157,9 @@ def find_nearby(data: Bytes, start: int, end: int, nearby: Nearby) -> int:
 @njit(cache=True, nogil=True)
 def _find_ending(data: Bytes, start: int, end: int, letter: int, vocabulary: Vocabulary) -> int:
     """Look up a run of bytes with one letter (0: none) behind it."""
-    value = hash_bytes(data, start, end)
+    value = _hash_without(data, start, end, -1)
     if letter:
-        value = (value ^ np.uint64(letter)) * _PRIME
+        value = (value ^ np.uint64(letter)) * PRIME
     return find_hash(vocabulary.keys, vocabulary.values, value)
 
 

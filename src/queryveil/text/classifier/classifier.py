@@ -25,9 +25,10 @@ from polars.exceptions import PolarsError
 from queryveil.data import Float32s, Int8s, Int32s, Int64s
 from queryveil.data.frames import read_parquet
 from queryveil.errors import BadFile, BadParameter
+from queryveil.text._hash_tables import ByteWords, find_hashes, find_words, place_hashes
 from queryveil.text.classifier import _unit_kernels, _word_kernels
 from queryveil.text.classifier._unit_kernels import Units
-from queryveil.text.classifier._word_kernels import ByteWords, Nearby, Vocabulary, find_hashes, n_slots
+from queryveil.text.classifier._word_kernels import Nearby, Vocabulary
 from queryveil.text.tokens import ENGLISH, IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
 
 CATEGORIES: Final = (
@@ -130,7 +131,7 @@ def byte_words(texts: pl.Series) -> ByteWords:
         normal = frame.filter(~pl.col("is_plain"))["text"]
         texts = frame["text"].scatter((~is_plain).arg_true(), normalize(normal))
     data, ptr = text_bytes(texts)
-    return _word_kernels.find_words(LOWER_BYTES[data[ptr[0] : ptr[-1]]], ptr - ptr[0], IS_WORD_BYTE)
+    return find_words(LOWER_BYTES[data[ptr[0] : ptr[-1]]], ptr - ptr[0], IS_WORD_BYTE)
 
 
 SHORTEST = 4
@@ -145,8 +146,7 @@ def nearby_words(entries: pl.Series, *, vocabulary: Vocabulary) -> Nearby:
     by_count = np.argsort(-vocabulary.counts[fit], kind="stable")[:N_WORDS]
     chosen: Int32s = fit[by_count].astype(np.int32)
     words = byte_words(entries.gather(chosen))
-    n_forms = int((words.ends - words.starts + 1).sum())
-    return Nearby(*_word_kernels.index_deletions(words, n_slots(n_forms)), words, chosen)
+    return Nearby(*_word_kernels.index_deletions(words), words, chosen)
 
 
 MIN_SPLIT_COUNT = 1_000_000
@@ -200,19 +200,15 @@ class UnitTable:
 
     def texts(self, units: Units, chosen: Int64s) -> pl.Series:
         """Return the chosen units as texts, null for -1: as the table has them, or an unknown word itself."""
-        is_chosen = chosen >= 0
-        at = np.where(is_chosen, chosen, 0)
-        unit = units.unit[at] if len(units.unit) else np.full(len(at), -1, np.int32)
-        is_known = is_chosen & (unit >= 0)
-        known = self.names.gather(pl.Series(np.where(is_known, unit, 0))) if len(self.names) else pl.Series([""])
-        texts = pl.select(text=pl.when(pl.Series(is_known)).then(known))["text"]
-        unknown = np.flatnonzero(is_chosen & ~is_known)
+        unit = np.append(units.unit, np.int32(-1))[chosen]
+        texts = self.names.gather(pl.Series(unit).replace(-1, None)).rename("main_unit")
+        unknown = np.flatnonzero((chosen >= 0) & (unit < 0))
         if not len(unknown):
-            return texts.rename("main_unit")
-        word = units.first[at[unknown]]
+            return texts
+        word = units.first[chosen[unknown]]
         data, starts, ends = units.data, units.starts[word], units.ends[word]
         own = [bytes(data[a:b]).decode(errors="replace") for a, b in zip(starts, ends, strict=True)]
-        return texts.scatter(unknown, own).rename("main_unit")
+        return texts.scatter(unknown, own)
 
     def __repr__(self) -> str:
         return f"UnitTable(n_units={len(self.names)})"
@@ -231,7 +227,7 @@ def _vocabulary(
 ) -> Vocabulary:
     words = byte_words(entries)
     hashes = _word_kernels.hash_units(words)
-    keys, values = _word_kernels.place_hashes(hashes, n_slots(len(hashes)))
+    keys, values = place_hashes(hashes, np.arange(len(hashes), dtype=np.int32))
 
     def at(texts: pl.Series) -> Int32s:
         return find_hashes(keys, values, _word_kernels.hash_units(byte_words(texts)))
@@ -257,9 +253,6 @@ def _weights(names: pl.Series, *, categories: pl.DataFrame) -> Float32s:
     return weights
 
 
-# As typed, by its singular, recommended, nearby, split, unknown: the further from what was typed, the less it counts.
-_BY_READING = np.array([1.0, 1.0, 0.9, 0.6, 0.8, 0.0], np.float32)
-TRUST = _unit_kernels.Trust(_BY_READING, 0.75, 0.1, 0.3)
 _SHAPE_SCALE = np.float32(32)
 
 
@@ -344,7 +337,7 @@ class Classifier:
         """
         units = self.table.find(queries, reads_corrected=self.kind == Kind.EVIDENCE)
         if self.kind == Kind.EVIDENCE:
-            category, main = _unit_kernels.weigh_all(units, _unit_kernels.Evidence(self.table.weights, shapes(), TRUST))
+            category, main = _unit_kernels.weigh_all(units, self.table.weights, shapes())
         else:
             category, main = _unit_kernels.take_rarest(units, self.table.counts, self.table.category)
         return Classification(category=category, main_unit=self.table.texts(units, main))

@@ -245,8 +245,7 @@ def numbers_after_cues(text: str) -> Iterator[Found]:
                 if _is_value(text[start:end], is_said=is_said):
                     yield Found(start=start, end=end, kind=kind, rule=f"{kind} number")
     for match in _PLATE.finditer(text):
-        start, end = match.span("value")
-        yield Found(start=start, end=end, kind=IdentifierKind.VEHICLE, rule="vehicle number")
+        yield Found.of(match, IdentifierKind.VEHICLE, "vehicle number", group="value")
 
 
 def _is_value(value: str, *, is_said: bool) -> bool:

@@ -6,10 +6,10 @@ A query that no flag is set for holds none that the rules would find; one with a
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from queryveil.data import Int64s, UInt64s
+from queryveil.data import Bytes, Int32s, Int64s, UInt64s
 from queryveil.kernels import njit
+from queryveil.text._hash_tables import PRIME, START, find_hash
 
 SURNAME_ENDS: Final = (
     "ulos", "ulou", "akis", "vich", "wicz", "enko", "sson", "ssen", "dsen", "ttir", "moto", "escu", "oglu", "vili",
@@ -32,6 +32,7 @@ CUE: Final = 2048  # tells what a number beside it is: account, mrn, march, stre
 PLACE_CUE: Final = 4096  # makes a place of the word before it: county
 PARTICLE: Final = 8192  # stands between a first name and a surname: van, de, and single letters
 CONTACT_CUE: Final = 16384  # spells an address out: dot
+SITE: Final = 32768  # no word but a well-known site, with its dot
 
 _LOOSE_SURNAME = SURNAME | SURNAME_WORD
 _PLACE = CITY_END | SMALL_TOWN
@@ -83,11 +84,7 @@ def is_reversed(last: int, first: int) -> bool:
 
 CONTACTS, NUMBERS, PLACES, NAMES = 1, 2, 4, 8
 EVERYTHING = CONTACTS | NUMBERS | PLACES | NAMES
-_OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
-_LOW, _HIGH = np.uint64(0xFFFF), np.uint64(0xFFFFFFFFFFFF0000)
-_SHIFT = np.uint64(32)
 _SHORT = 4
-_ANY_SURNAME = SURNAME | SURNAME_WORD
 _BLANK, _QUOTE, _APOSTROPHE, _PLUS, _COMMA, _HYPHEN, _DOT, _SLASH, _COLON, _AT, _UNDERSCORE, _S, _W = b" \"'+,-./:@_sw"
 _ROUND, _SQUARE, _A, _T = b"([at"
 # What a byte is: nothing, a digit, a letter of ASCII, one of those letters of UTF-8 that no name here has, the first
@@ -111,51 +108,12 @@ _SHORT_STREETS = tuple(int.from_bytes(end, "big") for end in (b"weg", b"str"))
 
 
 @njit(cache=True)
-def hash_words(data: NDArray[np.uint8], n_words: int) -> UInt64s:
-    """Return a number for each word of a text with one word a line."""
-    hashes = np.empty(n_words, dtype=np.uint64)
-    word, value = 0, _OFFSET
-    for byte in data:
-        if byte == 10:
-            hashes[word] = value
-            word, value = word + 1, _OFFSET
-        else:
-            value = (value ^ np.uint64(byte)) * _PRIME
-    hashes[word] = value
-    return hashes
-
-
-@njit(cache=True)
-def fill(hashes: UInt64s, tokens: NDArray[np.uint16], n_bits: int) -> UInt64s:
-    """Put words and their classes into an open table: 48 bits of the word's number, 16 of its classes."""
-    mask = np.uint64((1 << n_bits) - 1)
-    slots = np.zeros(1 << n_bits, dtype=np.uint64)
-    for i in range(len(hashes)):
-        at = (hashes[i] >> _SHIFT) & mask
-        while slots[at] != 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = (hashes[i] & _HIGH) | np.uint64(tokens[i])
-    return slots
-
-
-@njit(cache=True)
-def _look_up(value: np.uint64, slots: UInt64s) -> np.int64:
-    mask = np.uint64(len(slots) - 1)
-    at = (value >> _SHIFT) & mask
-    while slots[at] != 0:
-        if (slots[at] & _HIGH) == (value & _HIGH):
-            return np.int64(slots[at] & _LOW)
-        at = (at + np.uint64(1)) & mask
-    return np.int64(0)
-
-
-@njit(cache=True)
 def _lower(byte: int) -> int:
     return byte + 32 if 65 <= byte <= 90 else byte
 
 
 @njit(cache=True)
-def _letter(data: NDArray[np.uint8], at: int, stop: int) -> tuple[np.int64, int]:
+def _letter(data: Bytes, at: int, stop: int) -> tuple[np.int64, int]:
     """Return the letter here and its bytes: 0 is none, 1 one that no name has, -1 what only the rules can read."""
     byte = data[at]
     kind = _KIND[byte]
@@ -172,10 +130,10 @@ def _letter(data: NDArray[np.uint8], at: int, stop: int) -> tuple[np.int64, int]
 
 
 @njit(cache=True)
-def _read_word(data: NDArray[np.uint8], at: int, stop: int, slots: UInt64s) -> tuple[int, int, int]:
+def _read_word(data: Bytes, at: int, stop: int, keys: UInt64s, classes: Int32s) -> tuple[int, int, int]:
     """Return where the word here ends, its classes (-1: only the rules can read it) and its last four letters."""
-    value, length, tail, foreign = _OFFSET, 0, np.int64(0), False
-    stem, stem_length = _OFFSET, -1
+    value, length, tail, foreign = START, 0, np.int64(0), False
+    stem, stem_length = START, -1
     while at < stop:
         letter, n_bytes = _letter(data, at, stop)
         if letter < 0:
@@ -186,20 +144,20 @@ def _read_word(data: NDArray[np.uint8], at: int, stop: int, slots: UInt64s) -> t
             stem, stem_length = value, length
         else:
             foreign = foreign or letter == 1
-            value = (value ^ np.uint64(letter)) * _PRIME
+            value = (value ^ np.uint64(letter)) * PRIME
             length += 1
             tail = ((tail << 8) | letter) & 0xFFFFFFFF
         at += n_bytes
     if length - stem_length == 1 and stem_length > 0 and tail & 0xFF == _S:
         value, length = stem, stem_length
-    token = _look_up(value, slots)
+    token = max(find_hash(keys, classes, value), 0)
     if length == 1:
-        token = np.int64(PARTICLE)
+        token = PARTICLE
     elif foreign or (token == 0 and length < _SHORT):
-        token = np.int64(WORD)
+        token = WORD
     elif token == 0 and _MAY_END[(tail >> 8 & 31) << 5 | tail & 31] and tail in _SURNAME_ENDS:
-        token = np.int64(SURNAME)
-    return at, int(token), int(tail)
+        token = SURNAME
+    return at, token, int(tail)
 
 
 @njit(cache=True)
@@ -209,7 +167,7 @@ def _pair_flags(one: int, two: int, three: int, token: int) -> tuple[int, bool]:
     for earlier in (one, two, three):
         if earlier < 0:
             break
-        is_initialled = earlier == PARTICLE and (token & _ANY_SURNAME) != 0
+        is_initialled = earlier == PARTICLE and (token & _LOOSE_SURNAME) != 0
         is_loose = is_name(earlier, token, True)
         if (is_loose and (particles or is_name(earlier, token, False))) or is_titled(earlier, token) or is_initialled:
             flags |= NAMES
@@ -225,7 +183,7 @@ def _pair_flags(one: int, two: int, three: int, token: int) -> tuple[int, bool]:
 
 
 @njit(cache=True)
-def _screen_words(data: NDArray[np.uint8], start: int, stop: int, slots: UInt64s) -> tuple[int, int]:
+def _screen_words(data: Bytes, start: int, stop: int, keys: UInt64s, classes: Int32s) -> tuple[int, int]:
     """Return the flags that words set, and all classes of words that were seen."""
     flags, seen, n_words = 0, 0, 0
     one, two, three = -1, -1, -1
@@ -237,7 +195,7 @@ def _screen_words(data: NDArray[np.uint8], start: int, stop: int, slots: UInt64s
             comma = comma or data[at] == _COMMA
             at += 1
             continue
-        at, token, tail = _read_word(data, at, stop, slots)
+        at, token, tail = _read_word(data, at, stop, keys, classes)
         if token < 0:
             return EVERYTHING, seen
         n_words += 1
@@ -267,7 +225,7 @@ def _is_in_host(byte: int) -> bool:
 
 
 @njit(cache=True)
-def _known_site_end(data: NDArray[np.uint8], dot: int, start: int, stop: int, sites: UInt64s) -> int:
+def _known_site_end(data: Bytes, dot: int, start: int, stop: int, keys: UInt64s, classes: Int32s) -> int:
     """Return where the well-known bare domain around a dot ends, -1 where it is something else."""
     first, end = dot, dot + 1
     while first > start and _is_in_host(data[first - 1]):
@@ -283,14 +241,14 @@ def _known_site_end(data: NDArray[np.uint8], dot: int, start: int, stop: int, si
         n_w += 1
     if n_w == 3 and data[first + 3] == _DOT:
         first += 4
-    value = _OFFSET
+    value = START
     for at in range(first, end):
-        value = (value ^ np.uint64(_lower(data[at]))) * _PRIME
-    return end if _look_up(value, sites) != 0 else -1
+        value = (value ^ np.uint64(_lower(data[at]))) * PRIME
+    return end if find_hash(keys, classes, value) == SITE else -1
 
 
 @njit(cache=True)
-def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sites: UInt64s) -> int:
+def _screen_signs(data: Bytes, start: int, stop: int, seen: int, keys: UInt64s, classes: Int32s) -> int:
     """Return the flags that digits and signs set."""
     flags, known_end = 0, start
     n_digits, n_joined, n_turns, n_dots, n_colons, n_hyphens, slash = 0, 0, 0, 0, 0, 0, False
@@ -321,7 +279,7 @@ def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sit
             slash = slash or (byte == _SLASH and before >= _LATIN and follows >= _LATIN)
             # Each end is looked for once, so that a long text takes no longer than its length.
             if byte == _DOT and follows >= _LATIN and at >= known_end and at > start and not flags & CONTACTS:
-                end = _known_site_end(data, at, start, stop, sites)
+                end = _known_site_end(data, at, start, stop, keys, classes)
                 if end < 0:
                     flags |= CONTACTS
                 known_end = max(known_end, end)
@@ -334,10 +292,10 @@ def _screen_signs(data: NDArray[np.uint8], start: int, stop: int, seen: int, sit
 
 
 @njit(cache=True)
-def screen_rows(data: NDArray[np.uint8], offsets: Int64s, slots: UInt64s, sites: UInt64s) -> NDArray[np.uint8]:
+def screen_rows(data: Bytes, offsets: Int64s, keys: UInt64s, classes: Int32s) -> Bytes:
     """Return the flags of every query; query i is the bytes from `offsets[i]` to `offsets[i + 1]`."""
     flags = np.zeros(len(offsets) - 1, dtype=np.uint8)
     for row in range(len(flags)):
-        by_words, seen = _screen_words(data, offsets[row], offsets[row + 1], slots)
-        flags[row] = by_words | _screen_signs(data, offsets[row], offsets[row + 1], seen, sites)
+        by_words, seen = _screen_words(data, offsets[row], offsets[row + 1], keys, classes)
+        flags[row] = by_words | _screen_signs(data, offsets[row], offsets[row + 1], seen, keys, classes)
     return flags

@@ -247,8 +247,7 @@ def dates(text: str) -> Iterator[Found]:
     for match in _COMPACT.finditer(text):
         yield Found.of(match, IdentifierKind.DATE, "eight digits of a date")
     for match in _LIFE.finditer(text):
-        start, end = match.span(1)
-        yield Found(start=start, end=end, kind=IdentifierKind.DATE, rule="month of a life")
+        yield Found.of(match, IdentifierKind.DATE, "month of a life", group=1)
 
 
 def _is_known(date: str) -> bool:

@@ -20,38 +20,32 @@ from itertools import chain
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from queryveil.data import UInt64s
+from queryveil.data import Bytes, Int32s, UInt64s
+from queryveil.text._hash_tables import find_words, place_hashes
 from queryveil.text.identifiers import _contacts, _kernels, _names, _places
 from queryveil.text.identifiers._numbers import books, checked_numbers, dates, long_numbers, phones
 from queryveil.text.identifiers.table import GONE, Found, Word, fold_text, identifier_table, without_runs, words_of
 from queryveil.text.tokens import text_bytes
 
-_TOKEN_BITS, _SITE_BITS = 19, 14
 
-
-def screen(queries: pl.Series) -> NDArray[np.uint8]:
+def screen(queries: pl.Series) -> Bytes:
     """Return for every query the groups of rules that may find something in it.
 
     >>> screen(pl.Series(["red shoes", "myspace.com", "call 212-555-0143"])).tolist() == [0, 0, _kernels.NUMBERS]
     True
     """
-    return _kernels.screen_rows(*text_bytes(queries), *_slots()) if len(queries) else np.zeros(0, np.uint8)
+    return _kernels.screen_rows(*text_bytes(queries), *_classes())
 
 
 @cache
-def _slots() -> tuple[UInt64s, UInt64s]:
+def _classes() -> tuple[UInt64s, Int32s]:
+    """Return the classes of words and sites as a table of hashes."""
     table = identifier_table()
-    return (
-        _fill(table.tokens, np.array(list(table.tokens.values()), dtype=np.uint16), n_bits=_TOKEN_BITS),
-        _fill(table.sites, np.ones(len(table.sites), dtype=np.uint16), n_bits=_SITE_BITS),
-    )
-
-
-def _fill(words: Iterable[str], tokens: NDArray[np.uint16], *, n_bits: int) -> UInt64s:
-    letters = np.frombuffer("\n".join(words).encode("ascii"), dtype=np.uint8)
-    return _kernels.fill(_kernels.hash_words(letters, len(tokens)), tokens, n_bits)
+    lines = np.frombuffer("\n".join([*table.tokens, *table.sites]).encode("ascii"), np.uint8)
+    words = find_words(lines, np.array([0, len(lines)]), np.arange(256) != ord("\n"))
+    classes = [*table.tokens.values(), *[_kernels.SITE] * len(table.sites)]
+    return place_hashes(words.hashes, np.array(classes, np.int32))
 
 
 _CONTACT_RULES = (_contacts.emails, _contacts.urls, _contacts.macs, _contacts.ips)

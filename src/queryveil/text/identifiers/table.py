@@ -64,29 +64,21 @@ def identifier_table() -> Table:
     by_hand = tomllib.loads(folder.joinpath(WORDS).read_text(encoding="utf-8"))
     tokens = dict(zip(_lines(columns["words"]), columns["tokens"].tolist(), strict=True))
     names, places, sites = by_hand["names"], by_hand["places"], by_hand["sites"]
-    states = [entry.split() for entry in places["state"].split(",")]
+    listed = names.pop("phrases").split(",")
+    phrases = frozenset(" ".join(phrase.split()) for phrase in listed).union(_lines(columns["things"]))
+    known_sites = sites.pop("known").split()
+    states = [entry.split() for entry in places.pop("state").split(",")]
     _add_by_hand(tokens, by_hand["tokens"], states=states)
-    phrases = frozenset(" ".join(phrase.split()) for phrase in names["phrases"].split(",")).union(
-        _lines(columns["things"])
-    )
     in_states = (frozenset(line.split()) for line in _lines(columns["states"]))
     return Table(
         tokens=tokens,
         cities=dict(zip(_lines(columns["cities"]), in_states, strict=True)),
         counties=frozenset(_lines(columns["counties"])),
         states={key: words[-1] for words in states for key in (" ".join(words[:-1]), words[-1])},
-        doubtful_states=frozenset(places["doubtful"].split()),
-        no_street=frozenset(places["no_street"].split()),
-        zip_cues=frozenset(places["zip_cue"].split()),
-        institutions=frozenset(names["institution"].split()),
-        products=frozenset(names["product"].split()),
-        goods=frozenset(names["goods"].split()),
-        before=frozenset(names["before"].split()),
         phrases=phrases,
         phrase_starts=frozenset(" ".join(phrase.split()[:2]) for phrase in phrases),
-        sites=frozenset(f"{name}.{ending}" for name in sites["known"].split() for ending in SITE_ENDINGS),
-        services=frozenset(sites["service"].split()),
-        endings=frozenset(sites["ending"].split()),
+        sites=frozenset(f"{name}.{ending}" for name in known_sites for ending in SITE_ENDINGS),
+        **{name: frozenset(words.split()) for name, words in (names | places | sites).items()},
     )
 
 
@@ -158,9 +150,10 @@ class Found:
     rule: str
 
     @classmethod
-    def of(cls, match: re.Match[str], kind: IdentifierKind, rule: str) -> Found:
-        """Return what a rule has matched."""
-        return cls(start=match.start(), end=match.end(), kind=kind, rule=rule)
+    def of(cls, match: re.Match[str], kind: IdentifierKind, rule: str, *, group: int | str = 0) -> Found:
+        """Return what a rule has matched, or a group of it."""
+        start, end = match.span(group)
+        return cls(start=start, end=end, kind=kind, rule=rule)
 
 
 _SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2010": "-",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -145,28 +145,6 @@ noun            the place in `words` of the noun of each
 """
 
 
-class WordNet(NamedTuple):
-    """The nouns as a tree of first hypernyms, all hypernyms of each, and the words."""
-
-    parent: Int32s
-    names: pl.Series
-    lexicon: Lexicon
-    hypernyms: Rows[np.int32]
-
-
-def read_wordnet() -> WordNet:
-    """Read the table in the package."""
-    with resources.files("queryveil.text").joinpath("data", TABLE).open("rb") as file, np.load(file) as table:
-        columns: dict[str, Any] = dict(table)
-    words = _lines(columns["words"])
-    lexicon = Lexicon(
-        words=words,
-        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
-        plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
-    )
-    return WordNet(columns["parent"], _names(columns, words=words), lexicon, _hypernyms(columns))
-
-
 def _lines(letters: Any) -> pl.Series:
     return pl.Series(letters.tobytes().decode("ascii").split("\n"))
 
@@ -184,14 +162,6 @@ def _names(columns: dict[str, Any], *, words: pl.Series) -> pl.Series:
     numbered = pl.format("{} ({}, sense {})", "word", "above", "sense")
     by_sense = pl.when(pl.col("sense") == 1).then(word).when(glossed.is_unique()).then(glossed).otherwise(numbered)
     return frame.select(name=by_sense)["name"]
-
-
-def _hypernyms(columns: dict[str, Any]) -> Rows[np.int32]:
-    parent, child, hypernym = columns["parent"], columns["child"], columns["hypernym"]
-    children = np.concatenate([np.arange(1, len(parent)), child])
-    order = np.argsort(children, kind="stable")
-    nodes = np.concatenate([parent[1:], hypernym])[order]
-    return Rows(pointers(np.bincount(children, minlength=len(parent))), nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -226,13 +196,13 @@ class Taxonomy:
 
         Raises `BadFile` or `BadRow` with the line of a cycle, a second root, a second parent or a missing name.
         """
-        return _of_linked(tree.link(tree.read_pairs(path), file=Path(path).name))
+        return _of_pairs(tree.read_pairs(path), file=Path(path).name)
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Taxonomy:
         """Join pairs of child and parent; errors name the number of the pair, from 1, as its line."""
         rows = (tree.Pair(line, child, parent) for line, (child, parent) in enumerate(pairs, 1))
-        return _of_linked(tree.link(rows, file="the pairs"))
+        return _of_pairs(rows, file="the pairs")
 
     @classmethod
     def balanced(cls, items: pl.Series | Sequence[str | float], *, fan_out: int) -> Taxonomy:
@@ -363,13 +333,25 @@ def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows
     return Taxonomy(names=names, lexicon=lexicon, node_hypernyms=hypernyms, **arrays)
 
 
-def _of_linked(linked: tree.Linked) -> Taxonomy:
-    order = tree.depth_first(linked.parent)
-    names = linked.names.gather(order)
-    return _grow(tree.renumber(linked.parent, order=order), names=names, lexicon=Lexicon.of_names(names))
+def _of_pairs(pairs: Iterable[tree.Pair], *, file: str) -> Taxonomy:
+    names, parent = tree.link(pairs, file=file)
+    order = tree.depth_first(parent)
+    names = names.gather(order)
+    return _grow(tree.renumber(parent, order=order), names=names, lexicon=Lexicon.of_names(names))
 
 
 @cache
 def _wordnet() -> Taxonomy:
-    table = read_wordnet()
-    return _grow(table.parent, names=table.names, lexicon=table.lexicon, hypernyms=table.hypernyms)
+    with resources.files("queryveil.text").joinpath("data", TABLE).open("rb") as file, np.load(file) as table:
+        columns: dict[str, Any] = dict(table)
+    words, parent = _lines(columns["words"]), columns["parent"]
+    lexicon = Lexicon(
+        words=words,
+        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
+        plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
+    )
+    children = np.concatenate([np.arange(1, len(parent)), columns["child"]])
+    order = np.argsort(children, kind="stable")
+    above = np.concatenate([parent[1:], columns["hypernym"]])[order]
+    hypernyms = Rows.from_entries(children[order], above, n_rows=len(parent))
+    return _grow(parent, names=_names(columns, words=words), lexicon=lexicon, hypernyms=hypernyms)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int32s, Int64s
+from queryveil.data.rows import pointers
 from queryveil.errors import BadFile, BadRow
 
 
@@ -35,7 +36,7 @@ def depth_first(parent: Int32s) -> Int32s:
     return np.array(order, np.int32)
 
 
-def renumber(parent: Int32s, *, order: Int32s) -> Int32s:
+def renumber(parent: Int32s | Int64s, *, order: Int32s | Int64s) -> Int32s:
     """Return the parents once the nodes are numbered in that order."""
     number = np.empty(len(parent) + 1, np.int32)
     number[order] = np.arange(len(order))
@@ -79,9 +80,8 @@ def last_below(parent: Int32s) -> Int32s:
 def leaves_below(parent: Int32s, last: Int32s) -> Int32s:
     """Count the leaves of each subtree; a leaf has 1."""
     is_leaf = last == np.arange(len(parent))
-    before = np.concatenate([[0], np.cumsum(is_leaf)])
-    n_leaves: Int32s = (before[last + 1] - before[:-1]).astype(np.int32)
-    return n_leaves
+    before = pointers(is_leaf)
+    return (before[last + 1] - before[:-1]).astype(np.int32)
 
 
 _BLANKS = " \t\r\n"
@@ -155,9 +155,7 @@ def split_ranges(n_items: int, *, fan_out: int) -> Ranges:
     parent, first, end = (np.concatenate(column) for column in zip(*parts, strict=True))
     # A range stands before those inside it, and those by where they begin.
     order = np.lexsort((-end, first))
-    number = np.empty(len(order) + 1, np.int64)
-    number[order], number[-1] = np.arange(len(order)), -1
-    return Ranges(number[parent[order]].astype(np.int32), first[order], end[order] - 1)
+    return Ranges(renumber(parent, order=order), first[order], end[order] - 1)
 
 
 _HEADER = ["child", "parent"]
@@ -170,13 +168,6 @@ class Pair(NamedTuple):
     line: int
     child: str
     parent: str
-
-
-class Linked(NamedTuple):
-    """The nodes that pairs name, in the order in which they first appear, and the parent of each (-1: the root)."""
-
-    names: pl.Series
-    parent: Int32s
 
 
 def read_pairs(path: str | Path) -> Iterator[Pair]:
@@ -203,10 +194,11 @@ def read_pairs(path: str | Path) -> Iterator[Pair]:
         raise BadRow(name, rows.line_num, reason="not in CSV format; check its quotes") from None
 
 
-def link(pairs: Iterable[Pair], *, file: str) -> Linked:
-    """Join pairs to one tree; raises where they are none, with the line.
+def link(pairs: Iterable[Pair], *, file: str) -> tuple[pl.Series, Int32s]:
+    """Return the nodes that pairs name, as they first appear, and the parent of each (-1: the root).
 
-    Names are the same when they differ only in case and blanks; the first spelling is kept.
+    Raises where the pairs are not one tree, with the line. Names are the same when they differ only in case and
+    blanks; the first spelling is kept.
     """
     numbers: dict[str, int] = {}
     names: list[str] = []
@@ -243,7 +235,7 @@ def link(pairs: Iterable[Pair], *, file: str) -> Linked:
         first, second = (first_lines[node] for node in roots[:2])
         reason = f"the parent is a second root beside that of line {first}; give one of them a parent"
         raise BadRow(file, second, reason=reason)
-    return Linked(pl.Series(names, dtype=pl.String), np.array(parents, np.int32))
+    return pl.Series(names, dtype=pl.String), np.array(parents, np.int32)
 
 
 def _refuse_cycles(parents: list[int], child_lines: list[int], *, file: str) -> None:
