@@ -55,9 +55,8 @@ class QueryveilError(Exception):
 class BadParameter(QueryveilError):
     """A setting has a value it may not have.
 
-    >>> raise BadParameter("k", 1, allowed="2 or more")
-    Traceback (most recent call last):
-    queryveil.errors.BadParameter: k must be 2 or more, got 1
+    >>> print(BadParameter("k", 1, allowed="2 or more"))
+    k must be 2 or more, got 1
     """
 
     def __init__(self, name: str, value: object, *, allowed: str) -> None:
@@ -68,9 +67,8 @@ class BadParameter(QueryveilError):
 class MissingExtra(QueryveilError):
     """An optional part is not installed.
 
-    >>> raise MissingExtra("pandas", extra="pandas")
-    Traceback (most recent call last):
-    queryveil.errors.MissingExtra: pandas needs an extra: pip install 'queryveil[pandas]'
+    >>> print(MissingExtra("pandas", extra="pandas"))
+    pandas needs an extra: pip install 'queryveil[pandas]'
     """
 
     def __init__(self, what: str, *, extra: str) -> None:
@@ -81,10 +79,8 @@ class MissingExtra(QueryveilError):
 class NotYet(QueryveilError):
     """An engine cannot do this yet, why, and what to do instead.
 
-    >>> raise NotYet("fis as a target on Spark", "it counts all combinations at once", instead="leave out --engine")
-    Traceback (most recent call last):
-    queryveil.errors.NotYet: fis as a target on Spark: not yet, because it counts all combinations at once; leave out
-    --engine
+    >>> print(NotYet("fis as a target on Spark", "it counts all combinations at once", instead="leave out --engine"))
+    fis as a target on Spark: not yet, because it counts all combinations at once; leave out --engine
     """
 
     def __init__(self, what: str, why: str, *, instead: str) -> None:
@@ -94,25 +90,20 @@ class NotYet(QueryveilError):
 class EngineFailed(QueryveilError):
     """A cluster gave up on the work; what its own log says of it may quote rows, so it is not repeated here.
 
-    >>> raise EngineFailed("Spark", "OutOfMemoryError", so="nothing was released")
-    Traceback (most recent call last):
-    queryveil.errors.EngineFailed: Spark gave up (OutOfMemoryError); nothing was released; the logs of its executors say
-    more
+    >>> print(EngineFailed("Spark", "OutOfMemoryError", so="nothing was released"))
+    Spark gave up (OutOfMemoryError); nothing was released; the logs of its executors say more
     """
 
-    def __init__(
-        self, engine: str, why: str, *, so: str = "", way_out: str = "the logs of its executors say more"
-    ) -> None:
-        parts = (f"{engine} gave up ({why})", so, way_out)
-        super().__init__("; ".join(part for part in parts if part))
+    def __init__(self, engine: str, why: str, *, so: str = "", way_out: str = "") -> None:
+        what_next = way_out or "the logs of its executors say more"
+        super().__init__("; ".join(filter(None, (f"{engine} gave up ({why})", so, what_next))))
 
 
 class OverBudget(QueryveilError):
     """A release would spend more than is left of a privacy budget.
 
-    >>> raise OverBudget("log.budget", "epsilon 2 was requested and 1.5 is left, 0.5 too little")
-    Traceback (most recent call last):
-    queryveil.errors.OverBudget: log.budget: epsilon 2 was requested and 1.5 is left, 0.5 too little; nothing was spent
+    >>> print(OverBudget("log.budget", "epsilon 2 was requested and 1.5 is left, 0.5 too little"))
+    log.budget: epsilon 2 was requested and 1.5 is left, 0.5 too little; nothing was spent
     """
 
     def __init__(self, ledger: str, reason: str) -> None:
@@ -122,9 +113,8 @@ class OverBudget(QueryveilError):
 class TooFewUsers(QueryveilError):
     """A promise about groups of people needs more of them than there are.
 
-    >>> raise TooFewUsers(3, needed=5, way_out="a smaller k")
-    Traceback (most recent call last):
-    queryveil.errors.TooFewUsers: 5 users with something to release are needed and there are 3; try a smaller k
+    >>> print(TooFewUsers(3, needed=5, way_out="a smaller k"))
+    5 users with something to release are needed and there are 3; try a smaller k
     """
 
     def __init__(self, n_users: int, *, needed: int, way_out: str) -> None:
@@ -136,9 +126,8 @@ class TooFewUsers(QueryveilError):
 class NothingPromised(QueryveilError):
     """A release makes no promise that could be judged.
 
-    >>> raise NothingPromised("its counts were rounded")
-    Traceback (most recent call last):
-    queryveil.errors.NothingPromised: nothing to verify, this release promises nothing: its counts were rounded
+    >>> print(NothingPromised("its counts were rounded"))
+    nothing to verify, this release promises nothing: its counts were rounded
     """
 
     def __init__(self, reason: str) -> None:
@@ -152,9 +141,8 @@ class BadInput(QueryveilError):
 class BadFile(BadInput):
     """The file itself is wrong: missing, truncated, not in the format it claims.
 
-    >>> raise BadFile("log.tsv.gz", "the gzip data ends in the middle; copy the file again")
-    Traceback (most recent call last):
-    queryveil.errors.BadFile: log.tsv.gz: the gzip data ends in the middle; copy the file again
+    >>> print(BadFile("log.tsv.gz", "the gzip data ends in the middle; copy the file again"))
+    log.tsv.gz: the gzip data ends in the middle; copy the file again
     """
 
     def __init__(self, file: str, reason: str) -> None:
@@ -165,9 +153,8 @@ class BadFile(BadInput):
 class OtherFormat(BadFile):
     """Files that are to be read as one log are of different formats.
 
-    >>> raise OtherFormat("b.jsonl", "jsonl", first="aol")
-    Traceback (most recent call last):
-    queryveil.errors.OtherFormat: b.jsonl: this file is jsonl, the first was aol; read them one by one
+    >>> print(OtherFormat("b.jsonl", "jsonl", first="aol"))
+    b.jsonl: this file is jsonl, the first was aol; read them one by one
     """
 
     def __init__(self, file: str, found: str, *, first: str) -> None:
@@ -177,38 +164,33 @@ class OtherFormat(BadFile):
 class NamedTwice(BadFile):
     """One file is named twice, by the same name, another one or a link.
 
-    >>> raise NamedTwice("./log.tsv", first="log.tsv")
-    Traceback (most recent call last):
-    queryveil.errors.NamedTwice: ./log.tsv: this is the same file as log.tsv, and everybody in it would count twice;
-    name each file once
+    >>> print(NamedTwice("./log.tsv", first="log.tsv"))
+    ./log.tsv: this is the same file as log.tsv, and everybody in it would count twice; name each file once
     """
 
     def __init__(self, file: str, *, first: str) -> None:
-        super().__init__(
-            file, f"this is the same file as {first}, and everybody in it would count twice; name each file once"
-        )
+        reason = f"this is the same file as {first}, and everybody in it would count twice; name each file once"
+        super().__init__(file, reason)
 
 
 class NotWritten(BadFile):
     """A file or folder could not be written, for what reason, and what that means.
 
-    >>> raise NotWritten("out", "File too large", so="nothing was released")
-    Traceback (most recent call last):
-    queryveil.errors.NotWritten: out: could not be written: file too large; nothing was released; free space or choose
-    another folder
+    >>> print(NotWritten("out", "File too large", so="nothing was released"))
+    out: could not be written: file too large; nothing was released; free space or choose another folder
     """
 
     def __init__(self, file: str, why: str | None, *, so: str = "") -> None:
         self.why = (why or "for a reason that the system does not tell").lower()
         parts = (f"could not be written: {self.why}", so, "free space or choose another folder")
-        super().__init__(file, "; ".join(part for part in parts if part))
+        super().__init__(file, "; ".join(filter(None, parts)))
 
 
 class BadRow(QueryveilError):
     """One row that cannot be read; readers collect these into `BadRows`.
 
-    >>> str(BadRow("log.tsv", 17, reason="expected five tab-separated columns, found 3"))
-    'log.tsv, line 17: expected five tab-separated columns, found 3'
+    >>> print(BadRow("log.tsv", 17, reason="expected five tab-separated columns, found 3"))
+    log.tsv, line 17: expected five tab-separated columns, found 3
     """
 
     def __init__(self, file: str, line: int, *, reason: str) -> None:
@@ -234,24 +216,20 @@ class BadRows(BadInput):
 class MissingColumn(BadInput):
     """A column that is needed is not there.
 
-    >>> raise MissingColumn("log.csv", "query", found=["who", "what"])
-    Traceback (most recent call last):
-    queryveil.errors.MissingColumn: log.csv: no column for the query among who, what; name it with --columns query=NAME
+    >>> print(MissingColumn("log.csv", "query", found=["who", "what"]))
+    log.csv: no column for the query among who, what; name it with --columns query=NAME
     """
 
     def __init__(self, file: str, role: str, *, found: Sequence[str]) -> None:
-        self.role = role
-        super().__init__(
-            f"{file}: no column for the {role} among {', '.join(found)}; name it with --columns {role}=NAME"
-        )
+        there = ", ".join(found)
+        super().__init__(f"{file}: no column for the {role} among {there}; name it with --columns {role}=NAME")
 
 
 class Unreachable(QueryveilError):
     """A server or disk does not answer for now; the service waits and tries again.
 
-    >>> raise Unreachable("the Redis server at 127.0.0.1:6379", "connection refused")
-    Traceback (most recent call last):
-    queryveil.errors.Unreachable: the Redis server at 127.0.0.1:6379: connection refused
+    >>> print(Unreachable("the Redis server at 127.0.0.1:6379", "connection refused"))
+    the Redis server at 127.0.0.1:6379: connection refused
     """
 
     def __init__(self, what: str, reason: str) -> None:
@@ -261,9 +239,8 @@ class Unreachable(QueryveilError):
 class StoreBusy(QueryveilError):
     """Another process uses the state of this stream.
 
-    >>> raise StoreBusy("queryveil.db")
-    Traceback (most recent call last):
-    queryveil.errors.StoreBusy: queryveil.db is in use by another process; stop that one, or name another --store
+    >>> print(StoreBusy("queryveil.db"))
+    queryveil.db is in use by another process; stop that one, or name another --store
     """
 
     def __init__(self, store: str) -> None:
@@ -273,9 +250,8 @@ class StoreBusy(QueryveilError):
 class OutputBusy(QueryveilError):
     """Another run is writing to the same folder or file.
 
-    >>> raise OutputBusy("out")
-    Traceback (most recent call last):
-    queryveil.errors.OutputBusy: another run is writing to out; wait until it has ended, or choose another name
+    >>> print(OutputBusy("out"))
+    another run is writing to out; wait until it has ended, or choose another name
     """
 
     def __init__(self, output: str) -> None:
@@ -285,9 +261,8 @@ class OutputBusy(QueryveilError):
 class ReleaseExists(QueryveilError):
     """The folder to write to is already there.
 
-    >>> raise ReleaseExists("out")
-    Traceback (most recent call last):
-    queryveil.errors.ReleaseExists: out is already there; choose another folder, or replace it with --force
+    >>> print(ReleaseExists("out"))
+    out is already there; choose another folder, or replace it with --force
     """
 
     def __init__(self, folder: str) -> None:
@@ -297,9 +272,8 @@ class ReleaseExists(QueryveilError):
 class BadRelease(QueryveilError):
     """A release folder is damaged or incomplete.
 
-    >>> raise BadRelease("out", "manifest.json is missing")
-    Traceback (most recent call last):
-    queryveil.errors.BadRelease: out: manifest.json is missing
+    >>> print(BadRelease("out", "manifest.json is missing"))
+    out: manifest.json is missing
     """
 
     def __init__(self, folder: str, reason: str) -> None:
