@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -45,8 +45,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
         return [("n_terms", len(self.terms))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Planting:
+class Planting(NamedTuple):
     """Planted people and rows.
 
     - secrets: the numbers of the names, towns and illnesses
@@ -85,26 +84,15 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, 
     for_name = np.tile(np.arange(2 * n_each) < n_each, n)
     shops = np.where(for_name, NONE, vocabulary.draw(rng, "business", len(crowd)))
     said = np.stack([shops, np.where(for_name, names[secret], towns[secret]), np.full(len(crowd), NONE)], axis=1)
-    return Planting(
-        secrets=(names, towns, illnesses),
-        user=np.concatenate([np.repeat(victims, len(story)), crowd]),
-        place=np.concatenate([np.tile(np.arange(len(story)), n), np.zeros(len(crowd), dtype=np.int64)]),
-        cells=np.concatenate([told, said]),
-    )
+    user = np.concatenate([np.repeat(victims, len(story)), crowd])
+    place = np.concatenate([np.tile(np.arange(len(story)), n), np.zeros(len(crowd), dtype=np.int64)])
+    return Planting((names, towns, illnesses), user, place, np.concatenate([told, said]))
 
 
-def url_table(vocabulary: Vocabulary) -> pl.Series:
-    """Return the URL of each site."""
-    n = vocabulary.size("site")
-    names, endings = vocabulary.table.slice(vocabulary.start("site"), n), _ENDINGS.gather(np.arange(n) % 4)
-    return ("http://www." + names + endings).rename("url")
-
-
-def draw_clicks(
-    rng: np.random.Generator, *, vocabulary: Vocabulary, rows: Rows, urls: pl.Series
-) -> tuple[pl.Series, pl.Series]:
+def draw_clicks(rng: np.random.Generator, *, vocabulary: Vocabulary, rows: Rows) -> tuple[pl.Series, pl.Series]:
     """Return rank and URL of each row, null where nothing was clicked."""
-    n, n_sites = len(rows.user), len(urls)
+    n, first, n_sites = len(rows.user), vocabulary.start("site"), vocabulary.size("site")
+    urls = "http://www." + vocabulary.table.slice(first, n_sites) + _ENDINGS.gather(np.arange(n_sites) % 4)
     clicked = rng.random(n) < vocabulary.shape.clicked
     navigates = rows.kind == NAVIGATE
     rank = rng.geometric(np.where(navigates, 0.9, 0.4)).clip(max=50)
@@ -114,7 +102,7 @@ def draw_clicks(
     place = ranks(mandelbrot(max(1, n_sites // N_TOPICS), power=0.7, offset=2.0), share)
     site = np.minimum(place * N_TOPICS + rows.subtopic // N_SUBTOPICS, n_sites - 1)
     own = navigates & (rank == 1)
-    site[own] = rows.core[own] - vocabulary.start("site")
+    site[own] = rows.core[own] - first
     hidden = pl.Series(~clicked)
     return pl.Series(rank).set(hidden, None), urls.gather(pl.Series(site).set(hidden, None))
 
@@ -138,8 +126,8 @@ class Synthetic:
 def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "web") -> Synthetic:
     """Make up a query log of a given shape and size, with people planted whose secrets are known.
 
-    Without `users` the log has its shape's own number (web 1,000, altavista 367,803, aol 650,000), bots
-    included. Rows are in order of user and time. The same arguments give the same log.
+    Without `users` the log has its shape's own number (web 1,000, altavista 367,803, aol 650,000), bots included. Rows
+    are in order of user and time. The same arguments give the same log.
 
     Examples
     --------
@@ -161,8 +149,7 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=plan.secrets)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Plan:
+class _Plan(NamedTuple):
     """What is settled for the whole log before its rows are made."""
 
     vocabulary: Vocabulary
@@ -190,11 +177,11 @@ def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
         Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
         for user, name, town, illness in zip(ids.gather(victims), *words, strict=True)
     )
-    return _Plan(vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, ids=ids, planting=planting, secrets=secrets)
+    return _Plan(vocabulary, lengths, is_bot, ids, planting, secrets)
 
 
 def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
-    vocabulary, shape, urls = plan.vocabulary, plan.vocabulary.shape, url_table(plan.vocabulary)
+    vocabulary, shape = plan.vocabulary, plan.vocabulary.shape
     total = np.cumsum(plan.lengths)
     cuts = np.unique(np.searchsorted(total, np.arange(CHUNK_ROWS, total[-1], CHUNK_ROWS)) + 1)
     edges = [0, *(int(cut) for cut in cuts if cut < len(total)), len(total)]
@@ -212,7 +199,7 @@ def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
             "time": pl.Series(np.datetime64(shape.start, "us") + times.astype("timedelta64[s]")),
         }
         if shape.has_clicks:
-            columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows, urls=urls)
+            columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows)
         yield pl.DataFrame(columns)
 
 

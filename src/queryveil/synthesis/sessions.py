@@ -1,6 +1,6 @@
 """Rows of synthetic users: their information needs, sessions, refinements, typing errors and times."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ _SUBTOPICS = mandelbrot(N_SUBTOPICS, power=0.7, offset=0.5)
 _HEAD = mandelbrot(N_HEAD, power=2.2, offset=1.7)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Needs:
+class Needs(NamedTuple):
     """One entry per need: its kind, its subtopic and the words that stay through all its queries."""
 
     kind: Int64s
@@ -51,23 +50,17 @@ def draw_needs(rng: np.random.Generator, *, vocabulary: Vocabulary, user: Int64s
     at = np.flatnonzero((kind == TOPIC) & rare)
     core[at], left[at], third, n_novel = _rare_words(rng, vocabulary, subtopic[at])
     stop[at] = np.where(third == NONE, stop[at], third)
-    for which, draw in ((NAVIGATE, _site), (PERSON, _person), (LOCAL, _business)):
-        at = np.flatnonzero(kind == which)
-        left[at], core[at] = draw(rng, vocabulary, len(at))
+    sites, people, places = (np.flatnonzero(kind == which) for which in (NAVIGATE, PERSON, LOCAL))
+    core[sites] = vocabulary.draw_ranked(rng, "site", len(sites), power=0.6, offset=50.0)
+    left[people] = vocabulary.draw_ranked(rng, "given", len(people), power=0.7, offset=30.0)
+    core[people] = vocabulary.draw_ranked(rng, "surname", len(people), power=0.6, offset=50.0)
+    left[people[rng.random(len(people)) < 0.4]] = NONE
+    left[places] = vocabulary.draw_ranked(rng, "town", len(places), power=0.6, offset=50.0)
+    core[places] = vocabulary.draw(rng, "business", len(places))
     plain = (kind == TOPIC) & ~rare
     width = plain + (rng.random(n) < shape.modifiers).astype(np.int64) + (plain & (rng.random(n) < 0.4))
     width[kind == NAVIGATE] = 0
-    return Needs(
-        kind=kind,
-        subtopic=subtopic,
-        left=left,
-        core=core,
-        stop=stop,
-        width=width,
-        rare=rare,
-        flipped=rng.random(n) < 0.5,
-        n_novel=n_novel,
-    )
+    return Needs(kind, subtopic, left, core, stop, width, rare, rng.random(n) < 0.5, n_novel)
 
 
 def draw_modifiers(rng: np.random.Generator, *, vocabulary: Vocabulary, subtopic: Int64s, rare: Bools) -> Int64s:
@@ -97,10 +90,7 @@ def _topics(rng: np.random.Generator, user: Int64s) -> Int64s:
 def _rare_words(
     rng: np.random.Generator, vocabulary: Vocabulary, subtopic: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, int]:
-    """Draw phrases of a core, a left and a third word: from the subtopic's tail, or words of the user's own.
-
-    The number of these is the last value.
-    """
+    """Draw phrases of a core, a left and a third word, and how many words are the users' own and not of the tail."""
     n, shape = len(subtopic), vocabulary.shape
     core = _tail_words(rng, vocabulary, subtopic)
     # Neighbours in rank make a phrase: they are asked together more often than not.
@@ -128,24 +118,7 @@ def _tail_words(rng: np.random.Generator, vocabulary: Vocabulary, subtopic: Int6
     return vocabulary.start("tail") + subtopic * n_tail + ranks(chances, rng.random(len(subtopic)))
 
 
-def _site(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
-    return np.full(n, NONE), vocabulary.draw_ranked(rng, "site", n, power=0.6, offset=50.0)
-
-
-def _person(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
-    given = vocabulary.draw_ranked(rng, "given", n, power=0.7, offset=30.0)
-    surname = vocabulary.draw_ranked(rng, "surname", n, power=0.6, offset=50.0)
-    given[rng.random(n) < 0.4] = NONE
-    return given, surname
-
-
-def _business(rng: np.random.Generator, vocabulary: Vocabulary, n: int) -> tuple[Int64s, Int64s]:
-    town = vocabulary.draw_ranked(rng, "town", n, power=0.6, offset=50.0)
-    return town, vocabulary.draw(rng, "business", n)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Rows:
+class Rows(NamedTuple):
     """The rows of some users as numbers: `cells` are the words of each query in their order, -1 for none."""
 
     user: Int64s
@@ -172,15 +145,7 @@ def draw_rows(rng: np.random.Generator, *, vocabulary: Vocabulary, lengths: Int6
     needs = draw_needs(rng, vocabulary=vocabulary, user=user[at], length=np.bincount(session))
     cells = _refine(rng, vocabulary=vocabulary, needs=needs, need=need, session=session, at=at)
     _mistype(rng, vocabulary=vocabulary, cells=cells)
-    return Rows(
-        user=user,
-        session_start=starts,
-        kind=needs.kind[need],
-        subtopic=needs.subtopic[need],
-        core=needs.core[need],
-        cells=cells,
-        n_novel=needs.n_novel,
-    )
+    return Rows(user, starts, needs.kind[need], needs.subtopic[need], needs.core[need], cells, needs.n_novel)
 
 
 def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Int64s) -> Int64s:
@@ -190,11 +155,9 @@ def _revisits(rng: np.random.Generator, *, shape: Shape, owner: Int64s) -> Int64
     earlier = index - np.searchsorted(owner, owner)
     back = 1 + (rng.random(n) * earlier).astype(np.int64)
     need = np.where((rng.random(n) < shape.revisit) & (earlier > 0), index - np.minimum(back, earlier), index)
-    while True:
-        further = need[need]
-        if np.array_equal(further, need):
-            return need
+    while not np.array_equal(further := need[need], need):
         need = further
+    return need
 
 
 def _refine(
