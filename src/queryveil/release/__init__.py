@@ -13,7 +13,6 @@ from queryveil.release.columns import (
 )
 from queryveil.release.contents import SIGNATURE, Contents
 from queryveil.release.manifest import (
-    FORMAT_VERSION,
     MANIFEST,
     SEEDED_NOISE,
     Counts,
@@ -30,7 +29,6 @@ from queryveil.release.manifest import (
 from queryveil.release.release import Release, check_target, read_release, reserved
 
 __all__ = [
-    "FORMAT_VERSION",
     "MANIFEST",
     "MIN_KEY_BYTES",
     "SEEDED_NOISE",

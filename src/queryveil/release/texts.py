@@ -23,14 +23,11 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
     >>> counts.n_texts, counts.n_of_one_person, counts.n_rows_of_one_person
     (2, 1, 2)
     """
-    if asked is None or users is None:
-        return counted(*distinct_texts(released), is_of_one=None)
-    (released_code, texts), (asked_code, others) = encode(released), encode(asked)
-    number, forms = encode(_normal_form(pl.concat([texts, others])))
-    n_rows = np.bincount(number[: len(texts)][released_code], minlength=len(forms))
-    sole = _sole(number[len(texts) :][asked_code], encode(users)[0], n_forms=len(forms))
-    is_there = (n_rows > 0) & (forms != "").to_numpy()
-    return counted(forms.filter(is_there), n_rows[is_there], is_of_one=sole[is_there] >= 0)
+    texts, n_rows = distinct_texts(released)
+    is_of_one = None
+    if asked is not None and users is not None:
+        is_of_one = sole_askers(texts, asked=asked, users=encode(users)[0]) >= 0
+    return counted(texts, n_rows, is_of_one=is_of_one)
 
 
 def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> TextCounts:
@@ -61,19 +58,14 @@ def sole_askers(texts: pl.Series, *, asked: pl.Series, users: Int32s | Int64s) -
     >>> sole_askers(pl.Series(["red wine", "gout"]), asked=pl.Series(["gout", "Gout"]), users=np.array([7, 7])).tolist()
     [-1, 7]
     """
-    code, written = encode(asked)
+    as_written, written = encode(asked)
     number, forms = encode(_normal_form(written))
-    sole = pl.DataFrame({"text": forms, "user": _sole(number[code], users, n_forms=len(forms))})
-    found = texts.to_frame("text").join(sole, on="text", how="left", maintain_order="left")["user"]
-    return found.fill_null(-1).to_numpy()
-
-
-def _sole(code: Int32s, users: Int32s | Int64s, *, n_forms: int) -> Int64s:
-    """Return the one user with rows of each number, -1 where there are several or none."""
-    sole = np.full(n_forms, -1, np.int64)
+    code, sole = number[as_written], np.empty(len(forms), np.int64)
     sole[code] = users
     sole[code[sole[code] != users]] = -1
-    return sole
+    known = pl.DataFrame({"text": forms, "user": sole})
+    found = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["user"]
+    return found.fill_null(-1).to_numpy()
 
 
 def _normal_form(texts: pl.Series) -> pl.Series:
