@@ -10,18 +10,8 @@ from queryveil.data import ROLES, Profiles, QueryLog
 
 TERMS = ("amber", "Birch", "cedar", "dahlia", "elm", "FERN", "grape", "été", "हिन्दी", "7up")
 
-
-PLANTS = (
-    ("tree", "plant"),
-    ("birch", "tree"),
-    ("cedar", "tree"),
-    ("elm", "tree"),
-    ("flower", "plant"),
-    ("dahlia", "flower"),
-    ("amber", "flower"),
-    ("fern", "plant"),
-    ("grape", "plant"),
-)
+_KINDS = {"plant": "tree flower fern grape", "tree": "birch cedar elm", "flower": "dahlia amber"}
+PLANTS = tuple((item, kind) for kind, items in _KINDS.items() for item in items.split())
 """Pairs of child and parent: a taxonomy that knows most of the terms, but not all."""
 
 CLICKED_QUERIES = ("amber", " Amber", "birch tree", "birch  tree", "cedar", "dahlia bulbs", "elm", "fern", "été", "")
