@@ -11,17 +11,8 @@ from queryveil.guarantees._anonymity import (
 )
 from queryveil.guarantees._promise import DifferentialPrivacy, NoPromise, parse_window
 
-__all__ = [
-    "DifferentialPrivacy",
-    "Guarantee",
-    "KdeltaAnonymity",
-    "KmAnonymity",
-    "Linkability",
-    "NoPromise",
-    "SwapAnonymity",
-    "TransactionAnonymity",
-    "parse_window",
-]
+__all__ = ["DifferentialPrivacy", "Guarantee", "KdeltaAnonymity", "KmAnonymity", "Linkability", "NoPromise"]
+__all__ += ["SwapAnonymity", "TransactionAnonymity", "parse_window"]
 
 Guarantee: TypeAlias = (
     KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | DifferentialPrivacy | NoPromise

@@ -28,32 +28,8 @@ from queryveil.release.manifest import (
 )
 from queryveil.release.release import Release, check_target, read_release, reserved
 
-__all__ = [
-    "MANIFEST",
-    "MIN_KEY_BYTES",
-    "SEEDED_NOISE",
-    "SIGNATURE",
-    "ColumnPolicy",
-    "ColumnReport",
-    "Contents",
-    "Counts",
-    "DataFile",
-    "Ids",
-    "Manifest",
-    "Noise",
-    "Part",
-    "Release",
-    "TextCounts",
-    "TimeDetail",
-    "check_target",
-    "ids_per_window",
-    "keyed",
-    "people_of_windows",
-    "read_release",
-    "reserved",
-    "sizes",
-    "sum_of_parts",
-    "text_facts",
-    "versions",
-    "window_numbers",
-]
+__all__ = ["MANIFEST", "SEEDED_NOISE", "SIGNATURE", "Contents", "Counts", "DataFile", "Manifest", "Noise", "Part"]
+__all__ += ["MIN_KEY_BYTES", "ColumnPolicy", "ColumnReport", "Ids", "TimeDetail"]
+__all__ += ["Release", "TextCounts", "check_target", "read_release", "reserved"]
+__all__ += ["ids_per_window", "keyed", "people_of_windows", "window_numbers"]
+__all__ += ["sizes", "sum_of_parts", "text_facts", "versions"]

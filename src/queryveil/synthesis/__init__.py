@@ -9,15 +9,5 @@ from queryveil.synthesis.values import term_values
 
 synth = synthesize
 
-__all__ = [
-    "ALTAVISTA",
-    "AOL",
-    "WEB",
-    "Secret",
-    "Shape",
-    "Synthetic",
-    "synth",
-    "synthesize",
-    "term_values",
-    "write_synthetic",
-]
+__all__ = ["ALTAVISTA", "AOL", "WEB", "Secret", "Shape", "Synthetic"]
+__all__ += ["synth", "synthesize", "term_values", "write_synthetic"]

@@ -6,18 +6,5 @@ from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, 
 from queryveil.utility.score import Measures, Score
 from queryveil.utility.search_index import Corpus, SearchIndex, read_corpus
 
-__all__ = [
-    "Corpus",
-    "Measures",
-    "PersonalisedSearch",
-    "Score",
-    "SearchIndex",
-    "SearchPrecision",
-    "average_length",
-    "average_level",
-    "ggd",
-    "measure",
-    "ncp",
-    "personalised_search",
-    "read_corpus",
-]
+__all__ = ["Measures", "Score", "average_length", "average_level", "ggd", "measure", "ncp"]
+__all__ += ["Corpus", "PersonalisedSearch", "SearchIndex", "SearchPrecision", "personalised_search", "read_corpus"]
