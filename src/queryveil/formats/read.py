@@ -1,6 +1,7 @@
 """Read a query log from files, globs or stdin, in the format detected or given."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +14,7 @@ from queryveil.formats import _plain, _ubi, delimited, jsonl, layouts, parquet, 
 from queryveil.formats.records import BadRowPolicy, Reader, Tally
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 
-_Choice = TypeVar("_Choice", Format, BadRowPolicy)
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _FIXED_COLUMNS = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
 
 

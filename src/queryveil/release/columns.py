@@ -1,7 +1,6 @@
 """Which columns of a log are released, and how ids and times change: the one rule for every engine.
 
-On one machine `ColumnPolicy.apply` does it all. Spark and streams call `released_columns` and `released_ids` for each
-batch, and have their own ways to number users and to shuffle rows.
+On one machine `ColumnPolicy.apply` does it all; Spark and streams number users and shuffle rows in ways of their own.
 """
 
 import hashlib
@@ -17,6 +16,7 @@ import polars as pl
 
 from queryveil.data import ROLES, Int32s, with_own_texts
 from queryveil.errors import BadParameter
+from queryveil.formats.read import parse_choice
 from queryveil.guarantees import parse_window
 
 MIN_KEY_BYTES = 16
@@ -98,11 +98,8 @@ class ColumnPolicy:
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        choices: tuple[tuple[str, type[StrEnum]], ...] = (("ids", Ids), ("time", TimeDetail))
-        for name, kind in choices:
-            if getattr(self, name) not in tuple(kind):
-                raise BadParameter(name, getattr(self, name), allowed="one of " + ", ".join(kind))
-            object.__setattr__(self, name, kind(getattr(self, name)))
+        object.__setattr__(self, "ids", parse_choice(Ids, self.ids, name="ids"))
+        object.__setattr__(self, "time", parse_choice(TimeDetail, self.time, name="time"))
         object.__setattr__(self, "keep", (self.keep,) if isinstance(self.keep, str) else tuple(self.keep))
         for name in self.keep:
             if name in ("user", "query", "time"):
@@ -154,8 +151,7 @@ class ColumnPolicy:
             alone = f"users with a set of them that nobody else has: {n_alone:,}"
             found.append(f"times are not covered by the promise; {alone}")
         kept = self.report(columns, protected=protected).kept
-        found += [f"column {name} was kept and is not covered by the promise" for name in kept]
-        return found
+        return found + [f"column {name} was kept and is not covered by the promise" for name in kept]
 
     def n_alone(self, released: pl.DataFrame) -> int | None:
         """Return how many released users have a set of times that nobody else has; None if the promise covers them.
@@ -183,16 +179,13 @@ class ColumnPolicy:
         out = frame.select(self.released_names(frame.columns, protected=protected))
         return out.with_columns(self.time.truncate(out["time"])) if "time" in out.columns else out
 
-    def released_ids(self, users: pl.Series, *, windows: pl.Series | None = None) -> pl.Series:
+    def released_ids(self, users: pl.Series) -> pl.Series:
         """Return the id of each row's user: a pseudonym under the key, or the user's own.
 
-        With `windows`, a pseudonym has another one in each. Fresh ids come later, from whoever has seen all users: here
-        they are still the users' own.
+        Fresh ids come later, from whoever has seen all users: here they are still the users' own.
         """
         if self.key is None:
             return users
-        if windows is not None:
-            return self.released_ids(ids_per_window(self.released_ids(users), windows))
         distinct = users.unique(maintain_order=True)
         pseudonyms = keyed(distinct, key=self.key)
         return users.replace_strict(distinct, pseudonyms, return_dtype=pl.String).alias(users.name)

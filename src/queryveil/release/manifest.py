@@ -32,6 +32,7 @@ def versions(*more: str) -> dict[str, str]:
 
 _Count = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A larger one is no count, and no float holds it; one below 0 is found by verify."""
+DataKind = Literal["log", "transactions", "groups", "queries", "clicks"]
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +98,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     names: dict[str, str]
     has_header: bool
-    kind: Literal["log", "transactions", "groups", "queries", "clicks"] = "log"
+    kind: DataKind = "log"
     parts: tuple[Part, ...] = ()
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from queryveil.guarantees import Guarantee, parse_window
 from queryveil.html_tables import Cell, facts
 from queryveil.release.columns import TimeDetail
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, Manifest, sizes, text_facts
+from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, DataKind, Manifest, sizes, text_facts
 from queryveil.settings import is_utf8
 
 _Data = TypeVar("_Data", QueryLog, Transactions, Groups, Tallies)
@@ -31,8 +31,7 @@ class Release:
 
     - `data`: what is handed out.
     - `manifest`: what is said of it: the promise, how it was made, and what was lost.
-    - `folder`: where it was read from; None for a release that was made here.
-    - `contents`: what else was found there; None for a release that was made here.
+    - `folder`, `contents`: where it was read from, and what else is there; None for a release that was made here.
     """
 
     data: QueryLog | Transactions | Groups | Tallies
@@ -148,10 +147,7 @@ def reserved(folder: str | Path, *, force: bool = False) -> Iterator[None]:
 
 
 def read_release(folder: str | Path) -> Release:
-    """Read a release folder, and check that the data is what the manifest was written for.
-
-    Each file is opened once, and the bytes that are hashed are those that are read.
-    """
+    """Read a release folder; raise if the bytes that are read are not those that the manifest was written for."""
     path = Path(folder)
     if path.is_file():
         raise BadRelease(str(folder), "this is a file, and a release is a folder")
@@ -170,12 +166,9 @@ def read_release(folder: str | Path) -> Release:
     of_data = files if clicks is None else [*files, clicks]
     shapes = {file.name: formats.shape_of(file, format=manifest.data.format) for file in of_data}
     absent = _absent(manifest.data, {file.name: shapes[file.name] for file in files})
-    return Release(
-        data=_read_data(files, manifest.data, clicks=clicks, absent=absent),
-        manifest=manifest,
-        folder=path,
-        contents=Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature),
-    )
+    data = _read_data(files, manifest.data, clicks=clicks, absent=absent)
+    contents = Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature)
+    return Release(data=data, manifest=manifest, folder=path, contents=contents)
 
 
 def _absent(data: DataFile, shapes: Mapping[str, formats.Shape]) -> tuple[str, ...]:
@@ -207,9 +200,7 @@ def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) 
     return msgspec.structs.replace(_described(path, data.layout, kind="log"), names=names), None
 
 
-def _described(
-    path: Path, layout: Layout, *, kind: Literal["log", "transactions", "groups", "queries", "clicks"]
-) -> DataFile:
+def _described(path: Path, layout: Layout, *, kind: DataKind) -> DataFile:
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     has_header = layout.has_header
