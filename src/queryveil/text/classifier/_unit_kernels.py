@@ -25,10 +25,9 @@ _SHAPE = 0.3
 
 
 class Units(NamedTuple):
-    """The units of texts: those of text t are `ptr[t]` to `ptr[t + 1]`.
+    """The units of texts: those of text t are `ptr[t]` to `ptr[t + 1]`, word w is `data[starts[w]:ends[w]]`.
 
-    Of each: the unit (-1 for a word that is none), its first word, its number of words and how it was read. Word w is
-    `data[starts[w]:ends[w]]`.
+    Of each: the unit (-1 for a word that is none), its first word, its number of words and how it was read.
     """
 
     ptr: Int64s
@@ -70,10 +69,9 @@ def _longest_unit(
 
 @njit(cache=True, nogil=True)
 def match_units(words: ByteWords, reading: Reading, vocabulary: Vocabulary, reads_corrected: bool) -> Units:
-    """Return the units of the texts.
+    """Return the units of the texts, -1 for a word that is none; stop words are left out.
 
-    A word that is no unit is -1, read as unknown or as no unit; stop words are left out. With `reads_corrected`
-    units of several words are found among corrected words, otherwise only among words as typed.
+    With `reads_corrected` units of several words are found among corrected words, otherwise only among words as typed.
     """
     entry, singular, second, how = reading
     word_ptr, n_words = words.ptr, len(words.hashes)
@@ -110,10 +108,8 @@ def match_units(words: ByteWords, reading: Reading, vocabulary: Vocabulary, read
 
 @njit(cache=True, nogil=True)
 def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, scores: Float32s, only: int) -> bool:
-    """Add what the runs of 3 to 5 letters of a word, its ends among them, say on average, of one category or all (-1).
-
-    False for bare numbers and single letters, which say nothing.
-    """
+    """Add what the runs of 3 to 5 letters of a word say on average of one category or all (-1); False if nothing."""
+    # Bare numbers and single letters say nothing; the ends of a word are in its runs.
     n_letters = 0
     for i in range(start, end):
         n_letters += data[i] > _LAST_DIGIT
@@ -139,10 +135,7 @@ def add_shape(data: Bytes, start: int, end: int, shapes: Float32s, scores: Float
 
 @njit(cache=True, nogil=True)
 def weigh_all(units: Units, weights: Float32s, shapes: Float32s) -> tuple[Int8s, Int64s]:
-    """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none.
-
-    `weights` has what units say about each category, `shapes` what runs of letters do.
-    """
+    """Return the category that all units of a text speak for, and the unit that speaks loudest for it; -1 for none."""
     n_texts = len(units.ptr) - 1
     category = np.full(n_texts, NO_CATEGORY, np.int8)
     main = np.full(n_texts, -1, np.int64)

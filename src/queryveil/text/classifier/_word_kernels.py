@@ -89,12 +89,9 @@ def hash_units(words: ByteWords) -> UInt64s:
     word_ptr, hashes = words.ptr, words.hashes
     out = np.zeros(len(word_ptr) - 1, np.uint64)
     for text in range(len(out)):
-        first, last = word_ptr[text], word_ptr[text + 1]
-        if last > first:
-            value = hashes[first]
-            for i in range(first + 1, last):
-                value = join_hashes(value, hashes[i])
-            out[text] = value
+        first = word_ptr[text]
+        for i in range(first, word_ptr[text + 1]):
+            out[text] = hashes[i] if i == first else join_hashes(out[text], hashes[i])
     return out
 
 

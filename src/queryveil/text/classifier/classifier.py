@@ -68,11 +68,8 @@ def read_categories(path: str | Path | None = None) -> pl.DataFrame:
     if not (frame["weight"].is_finite() & (frame["weight"] > 0)).all():
         raise BadFile(_name(path), "a weight is not above 0; leave out what a unit is not about")
     number = written.replace_strict(names.to_list(), list(range(len(names))), return_dtype=pl.Int32)
-    return (
-        frame.with_columns(category=number)
-        .group_by("unit", "category", maintain_order=True)
-        .agg(pl.col("weight").sum())
-    )
+    of_both = frame.with_columns(category=number).group_by("unit", "category", maintain_order=True)
+    return of_both.agg(pl.col("weight").sum())
 
 
 def _name(path: str | Path | None) -> str:
@@ -99,9 +96,8 @@ def _load(path: Path) -> pl.DataFrame:
         raise BadFile(path.name, f"cannot be opened ({error.strerror or 'not a file'}); check the path") from None
     except PolarsError:
         # Privacy: the cause would quote the row.
-        raise BadFile(
-            path.name, "cannot be read; a table is Parquet (.parquet) or CSV in UTF-8 with a header"
-        ) from None
+        reason = "cannot be read; a table is Parquet (.parquet) or CSV in UTF-8 with a header"
+        raise BadFile(path.name, reason) from None
 
 
 def _typed(frame: pl.DataFrame, *, name: str, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
@@ -155,10 +151,9 @@ MIN_SPLIT_COUNT = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class UnitTable:
-    """All that is known about words.
+    """All that is known about words: unit u is called `names[u]` and met `counts[u]` times.
 
-    Unit u is called `names[u]`, it says `weights[u]` about the categories, most about `category[u]` (-1: nothing), and
-    is met `counts[u]` times.
+    It says `weights[u]` about the categories, most about `category[u]` (-1: nothing).
     """
 
     names: pl.Series
@@ -170,11 +165,9 @@ class UnitTable:
 
     @classmethod
     def build(cls, *, frequencies: pl.DataFrame, recommendations: pl.DataFrame, categories: pl.DataFrame) -> UnitTable:
-        """Make the table of the three tables, as they were read.
-
-        Differs: a unit is what stands in the table of categories, not what a tagger calls a noun or an adjective. The
-        package's own table holds nouns, adjectives and known units of several words.
-        """
+        """Make the table of the three tables, as they were read."""
+        # Differs: a unit is what stands in the table of categories, not what a tagger calls a noun or an adjective. The
+        # package's own table holds nouns, adjectives and known units of several words.
         names = categories["unit"].unique(maintain_order=True)
         names = names.filter(~names.is_in(list(ENGLISH)))
         entries = _entries(names, frequencies=frequencies, recommendations=recommendations)
@@ -182,15 +175,12 @@ class UnitTable:
         counts = np.zeros(len(names), np.int64)
         has_unit = vocabulary.unit >= 0
         counts[vocabulary.unit[has_unit]] = vocabulary.counts[has_unit]
-        weights = _weights(names, categories=categories)
-        return cls(
-            names=names,
-            weights=weights,
-            category=np.where(weights.max(axis=1, initial=0) > 0, weights.argmax(axis=1), -1).astype(np.int8),
-            counts=counts,
-            vocabulary=vocabulary,
-            nearby=nearby_words(entries, vocabulary=vocabulary),
-        )
+        rows = categories.join(pl.DataFrame({"unit": names}).with_row_index("place"), on="unit")
+        weights = np.zeros((len(names), len(CATEGORIES)), np.float32)
+        weights[rows["place"].to_numpy(), rows["category"].to_numpy()] = rows["weight"].to_numpy()
+        own = np.where(weights.max(axis=1, initial=0) > 0, weights.argmax(axis=1), -1).astype(np.int8)
+        nearby = nearby_words(entries, vocabulary=vocabulary)
+        return cls(names=names, weights=weights, category=own, counts=counts, vocabulary=vocabulary, nearby=nearby)
 
     def find(self, queries: pl.Series, *, reads_corrected: bool = True) -> Units:
         """Return the units of queries; see `match_units`."""
@@ -245,14 +235,6 @@ def _vocabulary(
     return Vocabulary(keys, values, hashes, unit, longest, meant, counts)
 
 
-def _weights(names: pl.Series, *, categories: pl.DataFrame) -> Float32s:
-    places = pl.DataFrame({"unit": names}).with_row_index("place")
-    rows = categories.join(places, on="unit", how="inner")
-    weights = np.zeros((len(names), len(CATEGORIES)), np.float32)
-    weights[rows["place"].to_numpy(), rows["category"].to_numpy()] = rows["weight"].to_numpy()
-    return weights
-
-
 _SHAPE_SCALE = np.float32(32)
 
 
@@ -265,12 +247,9 @@ class Kind(StrEnum):
 
 def _read_table(*paths: str | Path | None) -> UnitTable:
     """Read frequencies, recommendations and categories; None is the package's own."""
-    frequencies, recommendations, categories = paths
-    return UnitTable.build(
-        frequencies=read_frequencies(frequencies),
-        recommendations=read_recommendations(recommendations),
-        categories=read_categories(categories),
-    )
+    frequencies, recommendations = read_frequencies(paths[0]), read_recommendations(paths[1])
+    categories = read_categories(paths[2])
+    return UnitTable.build(frequencies=frequencies, recommendations=recommendations, categories=categories)
 
 
 @cache
@@ -288,9 +267,8 @@ class Classification:
     @property
     def names(self) -> pl.Series:
         """The categories by name; `Unclassified` for none."""
-        return pl.Series("category", [*CATEGORIES, UNCLASSIFIED]).gather(
-            np.where(self.category < 0, len(CATEGORIES), self.category)
-        )
+        place = np.where(self.category < 0, len(CATEGORIES), self.category)
+        return pl.Series("category", [*CATEGORIES, UNCLASSIFIED]).gather(place)
 
     def __repr__(self) -> str:
         # Privacy: units are words of queries, so they stay out of it.
@@ -330,11 +308,9 @@ class Classifier:
         return cls(kind=kind) if paths == (None, None, None) else cls(kind=kind, table=_read_table(*paths))
 
     def classify(self, queries: pl.Series) -> Classification:
-        """Return the category and the main unit of each query.
-
-        Differs: the paper takes the rarest unit alone; here all of a query's units are weighed, and units of several
-        words are also found among corrected ones. `kind="paper"` is the paper's way.
-        """
+        """Return the category and the main unit of each query."""
+        # Differs: the paper takes the rarest unit alone; here all of a query's units are weighed, and units of several
+        # words are also found among corrected ones. `kind="paper"` is the paper's way.
         units = self.table.find(queries, reads_corrected=self.kind == Kind.EVIDENCE)
         if self.kind == Kind.EVIDENCE:
             category, main = _unit_kernels.weigh_all(units, self.table.weights, shapes())

@@ -59,8 +59,8 @@ def urls(text: str) -> Iterator[Found]:
     """
     if "//" in text or ":/" in text:
         for match in _WITH_SCHEME.finditer(text):
-            host, path = _split(match.group(1))
-            if not (_is_known(host) and path in _FRONT_PAGES):
+            host = re.split("[/?#]", match[1], maxsplit=1)[0]
+            if not (_is_known(host) and match[1].removeprefix(host) in _FRONT_PAGES):
                 yield Found.of(match, IdentifierKind.URL, "url")
     for match in _HOST.finditer(text):
         host, path = match.group(1), match.group(2) or ""
@@ -72,9 +72,8 @@ def ips(text: str) -> Iterator[Found]:
     """Find IP addresses; four numbers after the name of a program are its version."""
     if text.count(".") >= 3:
         for match in _IPV4.finditer(text):
-            if not match.group().startswith("0.") and not _VERSIONED.search(
-                text, max(0, match.start() - 14), match.start()
-            ):
+            start = match.start()
+            if not match[0].startswith("0.") and not _VERSIONED.search(text, max(0, start - 14), start):
                 yield Found.of(match, IdentifierKind.IP, "ip v4")
     if text.count(":") >= 2:
         for match in _IPV6.finditer(text):
@@ -96,11 +95,6 @@ def _is_ipv6(text: str) -> bool:
     except AddressValueError:
         return False
     return True
-
-
-def _split(rest: str) -> tuple[str, str]:
-    at = re.search(r"[/?#]", rest)
-    return (rest, "") if at is None else (rest[: at.start()], rest[at.start() :])
 
 
 @cache

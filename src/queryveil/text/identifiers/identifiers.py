@@ -101,10 +101,9 @@ def remove_identifiers(queries: pl.Series) -> Cleaned:
     changed_rows, changed, kinds = [], [], []
     rules = Counter[str]()
     for row, group, query in zip(rows.tolist(), flags[rows].tolist(), asked, strict=True):
-        found = seen.get(query)
-        if found is None:
-            found = seen[query] = _find(query, group)
-        if found:
+        if query not in seen:
+            seen[query] = _find(query, group)
+        if found := seen[query]:
             changed_rows.append(row)
             changed.append(_without(query, found))
             kinds.append([each.kind.value for each in found])
@@ -176,9 +175,6 @@ def _find_folded(text: str, groups: int) -> list[Found]:
 
 
 def _without(query: str, found: list[Found]) -> str:
-    parts, at = [], 0
-    for each in found:
-        parts.append(query[at : each.start])
-        at = each.end
-    parts.append(query[at:])
-    return _LEFT_OVER.sub("", " ".join(" ".join(parts).split()))
+    for each in reversed(found):
+        query = f"{query[: each.start]} {query[each.end :]}"
+    return _LEFT_OVER.sub("", " ".join(query.split()))

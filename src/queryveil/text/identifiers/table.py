@@ -33,8 +33,7 @@ SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
 class Table:
     """Everything the rules look up.
 
-    `states` has the two letters of a state by its name and by themselves, `phrase_starts` the first two words of
-    each phrase.
+    `states` has the two letters of a state by its name and by themselves, `phrase_starts` what phrases begin with.
     """
 
     tokens: dict[str, int]
