@@ -1,7 +1,4 @@
-"""Synthetic query logs of any size with known secrets, for demos, tests and benchmarks.
-
-`synthesize` is also exported as `queryveil.synth`, after the command.
-"""
+"""Synthetic query logs of any size with known secrets, for demos, tests and benchmarks."""
 
 from queryveil.synthesis.logs import Secret, Synthetic, synthesize, write_synthetic
 from queryveil.synthesis.shapes import ALTAVISTA, AOL, WEB, Shape

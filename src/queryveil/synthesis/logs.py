@@ -59,12 +59,10 @@ class Planting(NamedTuple):
 
 
 def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, others: Int64s) -> Planting:
-    """Draw the queries of the planted people, and those of others for the same names and towns.
-
-    Names and towns come from ranges that no other query draws from; nobody else asks for a name and its town.
-    """
+    """Draw the queries of the planted people, and those of others for the same names and towns."""
     n = len(victims)
     index = np.arange(n)
+    # From ranges that no other query draws from; nobody else asks for a name and its town.
     names, towns = vocabulary.start("secret_name") + index, vocabulary.start("secret_town") + index
     illnesses, given = vocabulary.draw(rng, "illness", n), vocabulary.draw(rng, "given", n)
     none = np.full(n, NONE)
@@ -129,8 +127,6 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     Without `users` the log has its shape's own number (web 1,000, altavista 367,803, aol 650,000), bots included. Rows
     are in order of user and time. The same arguments give the same log.
 
-    Examples
-    --------
     >>> synthesize(users=10, seed=7)
     Synthetic(log=QueryLog(n_rows=101, n_users=10, columns=['user', 'query', 'time', 'rank', 'url']), n_secrets=3)
     """

@@ -139,16 +139,14 @@ def ranks(cumulative: Floats, uniform: Floats) -> Int64s:
 
 
 def history_lengths(rng: np.random.Generator, *, users: int, mean: float, most: int, power: float) -> Int64s:
-    """Draw how many rows each user has: heavy-tailed, with the given mean and largest value.
-
-    The uniform numbers are spread evenly, so the sum hardly depends on the seed.
-    """
+    """Draw how many rows each user has: heavy-tailed, with the given mean and largest value."""
     low, high = 0.0, 200.0
     for _ in range(60):
         offset = (low + high) / 2
         cumulative = mandelbrot(most, power=power, offset=offset)
         expected = most - cumulative[:-1].sum()
         low, high = (offset, high) if expected < mean else (low, offset)
+    # Spread evenly, so that the sum hardly depends on the seed.
     even = (rng.permutation(users) + 0.5) / users
     return ranks(cumulative, even) + 1
 

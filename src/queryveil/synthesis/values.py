@@ -17,12 +17,10 @@ TERMS_PER_GIANT = 3000
 def term_values(log: QueryLog, *, seed: int) -> pl.DataFrame:
     """Make up bid, clicks and impressions for about half of a log's terms.
 
-    The Pearson correlations resemble those of Burghardt et al., table 3: clicks and impressions 0.40,
-    revenue (bid times clicks) and bid 0.58, impressions and users 0.15, all others near zero. They settle
-    at about 20,000 terms. As there, a few giant bids make up most of the revenue.
+    The Pearson correlations resemble those of Burghardt et al., table 3: clicks and impressions 0.40, revenue (bid
+    times clicks) and bid 0.58, impressions and users 0.15, all others near zero. They settle at about 20,000 terms. As
+    there, a few giant bids make up most of the revenue.
 
-    Examples
-    --------
     >>> log = QueryLog.from_frame({"user": ["1", "2"], "query": ["jaguar price", "jaguar"]})
     >>> term_values(log, seed=7).columns
     ['term', 'bid', 'clicks', 'impressions']
