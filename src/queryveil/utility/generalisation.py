@@ -18,20 +18,11 @@ GROUP = "generalisation"
 
 
 def generalisation(pair: Pair, *, taxonomy: Taxonomy) -> Measures:
-    """Measure a release of transactions as its method counts them: items that the taxonomy does not know are left out.
-
-    Whether each item of an original transaction counts once is in the manifest.
-    """
+    """Measure a release of transactions as its method counts them, without items that the taxonomy does not know."""
     released, parameters = pair.release.transactions, pair.release.manifest.parameters
     before = _known(pair.bags, taxonomy=taxonomy, distinct=bool(parameters.get("distinct")))
-    return Measures(
-        scores=(
-            ggd(released, original=before, taxonomy=taxonomy),
-            ncp(released, original=before, taxonomy=taxonomy),
-            average_length(released),
-            average_level(released, taxonomy=taxonomy),
-        )
-    )
+    lost = (measured(released, original=before, taxonomy=taxonomy) for measured in (ggd, ncp))
+    return Measures(scores=(*lost, average_length(released), average_level(released, taxonomy=taxonomy)))
 
 
 def ggd(released: Transactions, *, original: Transactions, taxonomy: Taxonomy) -> Score:

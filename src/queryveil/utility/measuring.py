@@ -131,14 +131,12 @@ _MADE_UP = (
 
 
 def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
-    """Measure noisy counts, or rows made up from them: of each query at most as much is kept as was there.
-
-    Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
-    """
+    """Measure noisy counts, or rows made up from them: of each query at most as much is kept as was there."""
     if not isinstance(pair.original, QueryLog):
         raise BadInput("counts of queries are measured by the log that they were made from; give that")
     progress.step("measuring what is kept")
     asked, before, after = _query_counts(pair)
+    # Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
     was, left = before > 0, np.minimum(before, after)
     n_terms, n_kept = kept.count_terms(asked, before), kept.count_terms(asked, left)
     terms = kept.TermCounts(vocabulary=asked.vocabulary, before=n_terms, after=n_kept)
@@ -173,14 +171,12 @@ def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
 
 
 def _counted(pair: Pair) -> tuple[Int64s, Int64s]:
-    """Return a released row of each query with its count; those of made-up rows are how many there are.
-
-    Rows can be made up without end, so where there are more than in the log, counts are scaled down.
-    """
+    """Return a released row of each query with its count; those of made-up rows are how many there are."""
     data = pair.release.data
     if isinstance(data, Tallies):
         return np.arange(data.frame.height), data.frame["count"].to_numpy()
     log, n_rows = pair.release.log, pair.log.n_rows
+    # Rows can be made up without end, so where there are more than in the log, counts are scaled down.
     scale = min(1.0, n_rows / max(1, log.n_rows))
     by_query = log.frame.select("query").with_row_index("row").group_by("query")
     counted = by_query.agg(pl.col("row").first().cast(pl.Int64), count=(pl.len() * scale).round().cast(pl.Int64))

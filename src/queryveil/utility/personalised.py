@@ -66,9 +66,7 @@ def similarities(
         if profile < 0:
             continue
         if profile != last:
-            if last >= 0:
-                for j in range(profile_ptr[last], profile_ptr[last + 1]):
-                    unpacked[profile_tokens[j]] = 0.0
+            unpacked[:] = 0.0
             for j in range(profile_ptr[profile], profile_ptr[profile + 1]):
                 unpacked[profile_tokens[j]] += profile_weights[j]
             last = profile
@@ -146,10 +144,7 @@ class PersonalisedSearch:
         return len(np.unique(self._asking))
 
     def measure(self, groups: Groups, *, membership: pl.DataFrame) -> SearchPrecision:
-        """Rank by the profiles of groups; `membership` has the columns user and group.
-
-        A user in no group searches without a profile.
-        """
+        """Rank by the profiles of groups, for users in none without; `membership` has the columns user and group."""
         rows = groups.frame.select("group").with_row_index("row")
         members = membership.select("user", "group").join(rows, on="group", how="left")
         joined = self._users.to_frame().join(members, on="user", how="left", maintain_order="left")

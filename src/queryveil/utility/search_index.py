@@ -106,9 +106,8 @@ def _json_lines(path: Path) -> Iterator[_Document]:
             raise BadFile(path.name, f"line {number} is not UTF-8; convert the file") from None
         except (msgspec.MsgspecError, RecursionError):
             # Privacy: the cause may quote the line, so it is dropped.
-            raise BadFile(
-                path.name, f"line {number} is not a JSON object with a text; it needs text, id and title are optional"
-            ) from None
+            reason = f"line {number} is not a JSON object with a text; it needs text, id and title are optional"
+            raise BadFile(path.name, reason) from None
         yield document
 
 
