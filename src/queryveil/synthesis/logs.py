@@ -19,7 +19,7 @@ from queryveil.formats import layout_for, write_log
 from queryveil.progress import step
 from queryveil.rng import generator
 from queryveil.synthesis.sessions import N_TOPICS, NAVIGATE, NONE, Rows, draw_rows, draw_times
-from queryveil.synthesis.shapes import Shape, history_lengths, mandelbrot, ranks, shape_named
+from queryveil.synthesis.shapes import SHAPES, Shape, history_lengths, mandelbrot, ranks
 from queryveil.synthesis.values import term_values
 from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabulary, invent
 
@@ -130,7 +130,9 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     >>> synthesize(users=10, seed=7)
     Synthetic(log=QueryLog(n_rows=101, n_users=10, columns=['user', 'query', 'time', 'rank', 'url']), n_secrets=3)
     """
-    shape = like if isinstance(like, Shape) else shape_named(like)
+    shape = like if isinstance(like, Shape) else SHAPES.get(like)
+    if shape is None:
+        raise BadParameter("like", like, allowed="web, altavista or aol")
     users = shape.users if users is None else users
     if users < 1:
         raise BadParameter("users", users, allowed="1 or more")

@@ -108,8 +108,7 @@ def _rare_words(
 
 def _neighbour(vocabulary: Vocabulary, word: Int64s, *, distance: int) -> Int64s:
     first = vocabulary.start("tail")
-    words: Int64s = first + np.minimum((word - first) ^ distance, vocabulary.size("tail") - 1)
-    return words
+    return np.asarray(first + np.minimum((word - first) ^ distance, vocabulary.size("tail") - 1), np.int64)
 
 
 def _tail_words(rng: np.random.Generator, vocabulary: Vocabulary, subtopic: Int64s) -> Int64s:
@@ -239,8 +238,7 @@ def draw_times(rng: np.random.Generator, *, shape: Shape, rows: Rows, lengths: I
     inside = passed - passed[at][sitting]
     lasts = np.bincount(sitting, weights=gap).astype(np.int64) + PAUSE
     start = _place(rng, shape=shape, owner=user[at], lasts=lasts)
-    times: Int64s = start[sitting] + inside
-    return times
+    return np.asarray(start[sitting] + inside, np.int64)
 
 
 def _place(rng: np.random.Generator, *, shape: Shape, owner: Int64s, lasts: Int64s) -> Int64s:
@@ -255,5 +253,4 @@ def _place(rng: np.random.Generator, *, shape: Shape, owner: Int64s, lasts: Int6
     start = np.maximum.accumulate(wish - before + apart) - apart + before
     last = np.searchsorted(owner, owner, side="right") - 1
     remaining = before[last] + lasts[last] - before
-    placed: Int64s = np.minimum(start, span - remaining)
-    return placed
+    return np.asarray(np.minimum(start, span - remaining), np.int64)

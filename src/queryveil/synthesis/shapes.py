@@ -6,7 +6,6 @@ from datetime import datetime
 import numpy as np
 
 from queryveil.data import Floats, Int64s
-from queryveil.errors import BadParameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +15,7 @@ class Shape:
     At other sizes rows and term occurrences grow with the users, lists of names, towns, sites and rare words more
     slowly (`growth` is the power), as they do in real logs.
 
-    >>> shape_named("altavista").users
+    >>> ALTAVISTA.users
     367803
     """
 
@@ -111,14 +110,7 @@ AOL = Shape(
     users_per_bot=20_000,
 )
 
-_SHAPES = {shape.name: shape for shape in (WEB, ALTAVISTA, AOL)}
-
-
-def shape_named(name: str) -> Shape:
-    """Return the shape of that name: web, altavista or aol."""
-    if name not in _SHAPES:
-        raise BadParameter("like", name, allowed="web, altavista or aol")
-    return _SHAPES[name]
+SHAPES = {shape.name: shape for shape in (WEB, ALTAVISTA, AOL)}
 
 
 def mandelbrot(n: int, *, power: float, offset: float) -> Floats:
