@@ -38,14 +38,10 @@ CATEGORIES: Final = (
 UNCLASSIFIED: Final = "Unclassified"
 """What a query without a category is called where a name is needed."""
 
-_FREQUENCIES: Final = {"unit": pl.String, "count": pl.Int64}
-_RECOMMENDATIONS: Final = {"misspelt": pl.String, "correct": pl.String}
-_CATEGORIES: Final = {"unit": pl.String, "category": pl.String, "weight": pl.Float32}
-
 
 def read_frequencies(path: str | Path | None = None) -> pl.DataFrame:
     """Read how often units are met; a unit that stands there twice counts both times."""
-    frame = _read(path, default="frequencies.parquet", columns=_FREQUENCIES)
+    frame = _read(path, "frequencies.parquet", unit=pl.String, count=pl.Int64)
     if (frame["count"] < 0).any():
         raise BadFile(_name(path), "a count is below 0; counts are numbers of references")
     return frame.group_by("unit", maintain_order=True).agg(pl.col("count").sum())
@@ -53,14 +49,14 @@ def read_frequencies(path: str | Path | None = None) -> pl.DataFrame:
 
 def read_recommendations(path: str | Path | None = None) -> pl.DataFrame:
     """Read what misspelt words were meant to be; of two corrections the first counts."""
-    frame = _read(path, default="recommendations.csv", columns=_RECOMMENDATIONS)
+    frame = _read(path, "recommendations.csv", misspelt=pl.String, correct=pl.String)
     frame = frame.filter(pl.col("misspelt") != pl.col("correct"))
     return frame.unique("misspelt", keep="first", maintain_order=True)
 
 
 def read_categories(path: str | Path | None = None) -> pl.DataFrame:
     """Read what units are about; categories are written as in `CATEGORIES`, in any case, `_` for a blank."""
-    frame = _read(path, default="categories.parquet", columns=_CATEGORIES)
+    frame = _read(path, "categories.parquet", unit=pl.String, category=pl.String, weight=pl.Float32)
     names = pl.Series([name.lower() for name in CATEGORIES])
     written = frame["category"].str.to_lowercase().str.replace_all("_", " ").str.strip_chars(" ")
     if not written.is_in(names.to_list()).all():
@@ -76,7 +72,7 @@ def _name(path: str | Path | None) -> str:
     return Path(path).name if path is not None else "the table in the package"
 
 
-def _read(path: str | Path | None, *, default: str, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+def _read(path: str | Path | None, default: str, **columns: type[pl.DataType]) -> pl.DataFrame:
     """Read the columns of a file in their types, texts as terms in lower case; rows without a text are left out."""
     if path is None:
         with resources.as_file(resources.files("queryveil.text") / "data" / default) as file:
@@ -123,9 +119,7 @@ def byte_words(texts: pl.Series) -> ByteWords:
     texts = texts.cast(pl.String).fill_null("")
     is_plain = texts.str.len_bytes() == texts.str.len_chars()
     if not is_plain.all():
-        frame = pl.DataFrame({"text": texts, "is_plain": is_plain})
-        normal = frame.filter(~pl.col("is_plain"))["text"]
-        texts = frame["text"].scatter((~is_plain).arg_true(), normalize(normal))
+        texts = texts.scatter((~is_plain).arg_true(), normalize(texts.filter(~is_plain)))
     data, ptr = text_bytes(texts)
     return find_words(LOWER_BYTES[data[ptr[0] : ptr[-1]]], ptr - ptr[0], IS_WORD_BYTE)
 
@@ -323,5 +317,4 @@ class Classifier:
 def shapes() -> Float32s:
     """Read what runs of letters say about the words that are in no table."""
     with (resources.files("queryveil.text") / "data" / "shapes.npz").open("rb") as file, np.load(file) as table:
-        odds: Float32s = table["shapes"].astype(np.float32) / _SHAPE_SCALE
-    return odds
+        return np.asarray(table["shapes"].astype(np.float32) / _SHAPE_SCALE, np.float32)

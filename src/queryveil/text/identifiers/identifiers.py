@@ -93,7 +93,7 @@ def remove_identifiers(queries: pl.Series) -> Cleaned:
     >>> cleaned.queries.to_list(), cleaned.counts, cleaned.n_emptied
     (['plumber', '', 'red shoes'], {'place': 1, 'ssn': 1}, 1)
     """
-    queries = queries if queries.dtype == pl.String else queries.cast(pl.String)
+    queries = queries.cast(pl.String)
     flags = screen(queries)
     rows = np.flatnonzero(flags)
     asked = queries.gather(rows).to_list()
