@@ -17,16 +17,14 @@ _CUT = f"ids are new in each window, so {_ESTIMATED}"
 
 
 def category_profiles(pair: Pair) -> Measures:
-    """Measure how many profiles are unchanged, and how far the others moved.
-
-    Where identities are estimated, a released user who may be any of n people is a part of each of their profiles.
-    """
+    """Measure how many profiles are unchanged, and how far the others moved."""
     if not pair.n_users:
         return Measures(notes=("profiles are left out: the log has no users",))
     category = Classifier().classify(pair.queries).category
     before = _count(pair.original_rows, category, n_owners=pair.n_users)
     after = _count(pair.released_rows, category, n_owners=pair.n_candidates)
-    # With windows a person is several released users, and all of them together make up the profile.
+    # A released user who may be any of n people is a part of each of their profiles. With windows a person is several
+    # released users, and all of them together make up the profile.
     is_cut = pair.release.manifest.parameters.get("window") is not None
     released, there = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
     same = there * (np.abs(before - released) < 1e-6).all(axis=1)
@@ -72,16 +70,8 @@ def jensen_shannon(one: Int64s | Floats, other: Int64s | Floats) -> Floats:
     >>> jensen_shannon(np.array([[2, 2], [1, 0]]), np.array([[5, 5], [0, 3]])).tolist()
     [0.0, 1.0]
     """
-    p, q = _shares(one), _shares(other)
-    middle = (p + q) / 2
-    divergence = (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
-    return np.asarray(np.sqrt(np.clip(divergence, 0.0, 1.0)), np.float64)
-
-
-def _shares(counts: Int64s | Floats) -> Floats:
-    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300), np.float64)
-
-
-def _relative_entropy(p: Floats, middle: Floats) -> Floats:
-    ratio = np.divide(p, middle, out=np.ones_like(p), where=p > 0)
-    return np.asarray((p * np.log2(ratio)).sum(axis=1), np.float64)
+    shares = [counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300) for counts in (one, other)]
+    middle = (shares[0] + shares[1]) / 2
+    ratios = [np.divide(p, middle, out=np.ones_like(p), where=p > 0) for p in shares]
+    one_entropy, other_entropy = ((p * np.log2(ratio)).sum(axis=1) for p, ratio in zip(shares, ratios, strict=True))
+    return np.asarray(np.sqrt(np.clip((one_entropy + other_entropy) / 2, 0.0, 1.0)), np.float64)

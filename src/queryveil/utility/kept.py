@@ -123,7 +123,11 @@ def kept_of_transactions(pair: Pair, *, terms: TermCounts) -> Measures:
 def kept_of_groups(pair: Pair) -> Measures:
     """Measure groups: the share of people and of their terms that the profiles of groups cover."""
     bags, groups = pair.bags, pair.release.groups
-    pairs = _pairs(bags, is_profiles=isinstance(pair.original, Profiles))
+    pairs = bags.frame.select("id", term="items").explode("term", empty_as_null=False)
+    if isinstance(pair.original, Profiles):
+        codes, texts = encode(pairs["term"])
+        pairs = pairs.with_columns(term=normalise(texts).gather(codes)).filter(pl.col("term") != "")
+    pairs = pairs.unique()
     mine, theirs = pairs["term"].unique(), groups.frame["terms"].explode(empty_as_null=False).unique()
     n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())
     return Measures(
@@ -166,15 +170,6 @@ def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, t
     found = nodes.join(names.unique("name", keep="first", maintain_order=True), on="name")
     left += float(((1.0 - found["loss"]) * found["n"]).sum())
     return min(1.0, share(left, whole)), ()
-
-
-def _pairs(bags: Transactions, *, is_profiles: bool) -> pl.DataFrame:
-    """Return each person's different terms."""
-    terms = bags.frame.select("id", term="items").explode("term", empty_as_null=False)
-    if is_profiles:
-        codes, texts = encode(terms["term"])
-        terms = terms.with_columns(term=normalise(texts).gather(codes)).filter(pl.col("term") != "")
-    return terms.unique()
 
 
 _VALUES = {

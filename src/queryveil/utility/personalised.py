@@ -152,12 +152,10 @@ class PersonalisedSearch:
             raise BadInput("membership must name each user once, with a group that there is")
         group_of = joined["row"].cast(pl.Int64).fill_null(-1).to_numpy()
         order = self._order(groups.frame, group_of[self._asking])
-        return SearchPrecision(
-            without_profile=self._precision(self._is_relevant),
-            group_profile=self._precision(np.take_along_axis(self._is_relevant, order, axis=1)),
-            n_queries=self.n_queries,
-            n_users=self.n_users,
-        )
+        rankings = (self._is_relevant, np.take_along_axis(self._is_relevant, order, axis=1))
+        alone, by_group = (float(average_precision(r, n_relevant=N_RELEVANT, at=AT).mean()) for r in rankings)
+        n_queries, n_users = self.n_queries, self.n_users
+        return SearchPrecision(without_profile=alone, group_profile=by_group, n_queries=n_queries, n_users=n_users)
 
     def _order(self, profiles: pl.DataFrame, profile_of: Int64s) -> Int64s:
         index = self._index
@@ -166,10 +164,6 @@ class PersonalisedSearch:
         alike = similarities(self._found, profile_of, *documents, tokens, weights, index.n_tokens)
         # Rounded, since sums that should be equal may differ in the last bits.
         return np.argsort(-alike.round(9), axis=1, kind="stable")
-
-    @staticmethod
-    def _precision(relevant: Bools) -> float:
-        return float(average_precision(relevant, n_relevant=N_RELEVANT, at=AT).mean())
 
     def __repr__(self) -> str:
         return f"PersonalisedSearch(n_queries={self.n_queries}, n_users={self.n_users}, index={self._index!r})"
@@ -202,22 +196,16 @@ def _ask(profiles: Profiles, *, index: SearchIndex, per_user: int, rng: np.rando
         drawn = [known[i] for i in rng.permutation(len(known))]
         n_asked = 0
         while drawn and n_asked < per_user:
-            documents, drawn = _one_query(drawn, index=index)
-            if len(documents) == N_RESULTS:
-                asking.append(row)
-                found.append(documents)
-                n_asked += 1
+            # Terms are put into a query until it finds enough.
+            for n_terms in range(1, 1 + min(MOST_TERMS, len(drawn))):
+                documents = index.search(drawn[:n_terms], limit=N_RESULTS)
+                if len(documents) == N_RESULTS:
+                    asking.append(row)
+                    found.append(documents)
+                    n_asked += 1
+                    break
+            drawn = drawn[n_terms:]
     return np.array(asking, np.int64), np.array(found, np.int32).reshape(-1, N_RESULTS)
-
-
-def _one_query(drawn: list[str], *, index: SearchIndex) -> tuple[Int32s, list[str]]:
-    """Put terms into a query until it finds enough; return what it finds, and the terms that are left."""
-    documents = np.empty(0, np.int32)
-    for n_terms in range(1, 1 + min(MOST_TERMS, len(drawn))):
-        documents = index.search(drawn[:n_terms], limit=N_RESULTS)
-        if len(documents) == N_RESULTS:
-            return documents, drawn[n_terms:]
-    return documents, drawn[MOST_TERMS:]
 
 
 def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Rows[np.int32], Floats]:
@@ -242,7 +230,7 @@ def group_search(pair: Pair, *, membership: pl.DataFrame | None) -> Measures:
     """Measure how much of the order of a user's search results the group's profile keeps."""
     if membership is None:
         return note("personalised search is left out: who is in which group is needed: add --membership FILE")
-    profiles = _own_profiles(pair, weights=str(pair.release.manifest.parameters.get("weights")))
+    profiles = _own_profiles(pair)
     drawn = generator(_SEED).permutation(profiles.n_users)[:MOST_USERS]
     some = profiles.with_frame(profiles.frame[np.sort(drawn)])
     try:
@@ -252,7 +240,7 @@ def group_search(pair: Pair, *, membership: pl.DataFrame | None) -> Measures:
     return Measures(scores=(found.score,))
 
 
-def _own_profiles(pair: Pair, *, weights: str) -> Profiles:
+def _own_profiles(pair: Pair) -> Profiles:
     """Return people's own profiles: as they are, or a log's terms that the taxonomy knows, without stop words."""
     if isinstance(pair.original, Profiles):
         return pair.original
@@ -264,14 +252,7 @@ def _own_profiles(pair: Pair, *, weights: str) -> Profiles:
     if taxonomy is not None and len(words):
         is_term &= taxonomy.find_all(words) >= 0
     counted = counted.filter(pl.col("items").is_in(words.filter(is_term).implode()))
-    counted = counted.with_columns(weight=pl.Series(_weights(counted, weights)))
-    profiles = counted.group_by("user", maintain_order=True).agg(terms="items", weights="weight")
-    return Profiles(frame=profiles)
-
-
-def _weights(counted: pl.DataFrame, weights: str) -> Floats:
-    n = counted["n"].to_numpy().astype(np.float64)
-    if weights == "tfidf":
-        rarity = counted.select(1 + (pl.col("user").n_unique() / pl.len().over("items")).log())
-        return np.asarray(n * rarity.to_series().to_numpy(), np.float64)
-    return n if weights == "count" else np.ones(len(n))
+    n, rarity = pl.col("n").cast(pl.Float64), 1 + (pl.col("user").n_unique() / pl.len().over("items")).log()
+    weights = {"tfidf": n * rarity, "count": n}.get(str(pair.release.manifest.parameters.get("weights")), pl.lit(1.0))
+    profiles = counted.with_columns(weight=weights).group_by("user", maintain_order=True)
+    return Profiles(frame=profiles.agg(terms="items", weights="weight"))

@@ -26,9 +26,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Corpus:
-    """Documents.
-
-    - `ids`, `titles`, `texts`: an id, a title that may be empty, and a text for each.
+    """Documents: `ids`, `titles` (which may be empty) and `texts`.
 
     >>> read_corpus()
     Corpus(n_documents=2943)
@@ -149,9 +147,8 @@ class SearchIndex:
         self._analyzer = _analyzer()
         self.vocabulary: dict[str, int] = {}
         tallies = [Counter(self._split(text)) for text in texts]
-        self.doc_tokens = Rows.from_lists(
-            [[self.vocabulary.setdefault(token, len(self.vocabulary)) for token in tally] for tally in tallies]
-        )
+        numbers = [[self.vocabulary.setdefault(token, len(self.vocabulary)) for token in tally] for tally in tallies]
+        self.doc_tokens = Rows.from_lists(numbers)
         counts = np.array([n for tally in tallies for n in tally.values()], np.float64)
         self.weights = _unit_weights(self.doc_tokens, counts, n_tokens=len(self.vocabulary))
         self._index_texts(texts)

@@ -41,7 +41,7 @@ def suggestions(pair: Pair) -> Measures:
     asked = original.group_by("query").agg(pl.col("user").n_unique())
     looked_at = np.zeros(len(pair.queries), np.bool_)
     looked_at[asked.filter(pl.col("user") >= LEAST_USERS)["query"].to_numpy()] = True
-    place = _places(pair.queries) if order is Order.NEXT else None
+    place = pair.queries.rank("ordinal").to_numpy() if order is Order.NEXT else None
     before, after = (_most_frequent(frame, order, looked_at, place) for frame in (original, released))
     n_queries = before["query"].n_unique()
     if not n_queries:
@@ -61,15 +61,8 @@ def _same(before: pl.DataFrame, after: pl.DataFrame) -> float:
     return float(both.select((pl.col("shared") / pl.max_horizontal("n_before", "n_after")).sum()).item())
 
 
-def _places(queries: pl.Series) -> Int64s:
-    """Number the queries in the order of their texts."""
-    places = np.empty(len(queries), np.int64)
-    places[queries.arg_sort().to_numpy()] = np.arange(len(queries))
-    return places
-
-
 def _most_frequent(frame: pl.DataFrame, order: Order, looked_at: Bools, place: Int64s | None) -> pl.DataFrame:
-    """Return the most frequent follow-ups of each query that is looked at: columns query and next."""
+    """Return the most frequent follow-ups of each query that is looked at; `place` sorts queries by their texts."""
     pairs = _pairs_together(frame, order, looked_at) if place is None else _next_pairs(frame, place)
     pairs = pairs.filter(pl.Series(looked_at[pairs["query"].to_numpy()]))
     counted = pairs.unique().group_by("query", "next").agg(pl.len().alias("n"))
