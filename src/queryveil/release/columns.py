@@ -180,10 +180,8 @@ class ColumnPolicy:
         return out.with_columns(self.time.truncate(out["time"])) if "time" in out.columns else out
 
     def released_ids(self, users: pl.Series) -> pl.Series:
-        """Return the id of each row's user: a pseudonym under the key, or the user's own.
-
-        Fresh ids come later, from whoever has seen all users: here they are still the users' own.
-        """
+        """Return the id of each row's user: a pseudonym under the key, or the user's own."""
+        # Fresh ids come later, from whoever has seen all users: here they are still the users' own.
         if self.key is None:
             return users
         distinct = users.unique(maintain_order=True)
@@ -227,10 +225,8 @@ def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
 
 
 def people_of_windows(ids: pl.Series, *, people: pl.DataFrame, windows: range, key: bytes) -> pl.Series:
-    """Return the pseudonym whose id in some window each id is; ids of nobody stay.
-
-    `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
-    """
+    """Return the pseudonym whose id in some window each id is; ids of nobody stay."""
+    # `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
     distinct, found = set(ids), dict[str, str]()
     pseudonyms = people.select("user").unique()
     for users in (people.unique(), *(pseudonyms.with_columns(window=pl.lit(n)) for n in windows)):
