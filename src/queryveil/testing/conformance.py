@@ -100,22 +100,24 @@ def _changed(method: Any, **settings: Any) -> Any:
     return replace(method, **settings)
 
 
-def _with_kept_ids(method: Any) -> Any:
-    return _changed(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
+def _with_kept_ids(method: Any, log: QueryLog) -> Release | None:
+    """Return a release in which users keep their ids; None for a method that changes them from window to window."""
+    if getattr(method, "window", None) is not None:
+        return None
+    release: Release = _changed(method, columns=replace(method.columns, ids=Ids.KEEP, key=None)).anonymize(log)
+    return release
 
 
 def _no_user_is_invented(method: Any, log: QueryLog) -> None:
-    if getattr(method, "window", None) is not None:
-        return
-    release = _with_kept_ids(method).anonymize(log)
-    assert set(release.data.frame["user"]) <= set(log.frame["user"])
+    release = _with_kept_ids(method, log)
+    assert release is None or set(release.data.frame["user"]) <= set(log.frame["user"])
 
 
 def _no_term_is_invented(method: Any, log: QueryLog) -> None:
-    if getattr(method, "window", None) is not None:
+    release = _with_kept_ids(method, log)
+    if release is None:
         return
-    release = _with_kept_ids(method).anonymize(log)
-    before, after = _terms_by_user(log), _terms_by_user(release.data)
+    before, after = _terms_by_user(log), _terms_by_user(release.log)
     changed = release.manifest.changed
     if changed.get("rows_added") or changed.get("queries_exchanged"):
         # Rows may be added or changed where the manifest says so, but only to such as others really have.
