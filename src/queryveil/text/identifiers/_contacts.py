@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
@@ -68,8 +69,10 @@ def urls(text: str) -> Iterator[Found]:
             yield Found.of(match, IdentifierKind.URL, "url with a path" if path else "host")
 
 
-def ips(text: str) -> Iterator[Found]:
-    """Find IP addresses; four numbers after the name of a program are its version."""
+def machines(text: str) -> Iterator[Found]:
+    """Find addresses of network cards and IP addresses; four numbers after the name of a program are its version."""
+    for match in _MAC.finditer(text):
+        yield Found.of(match, IdentifierKind.DEVICE, "mac address")
     if text.count(".") >= 3:
         for match in _IPV4.finditer(text):
             start = match.start()
@@ -79,22 +82,9 @@ def ips(text: str) -> Iterator[Found]:
         for match in _IPV6.finditer(text):
             # Two short words with a double colon between them are code.
             is_long = match.group().count(":") >= 3 or re.search("[0-9a-f]{4}", match.group())
-            if is_long and _is_ipv6(match.group()):
-                yield Found.of(match, IdentifierKind.IP, "ip v6")
-
-
-def macs(text: str) -> Iterator[Found]:
-    """Find the hardware addresses of network cards."""
-    for match in _MAC.finditer(text):
-        yield Found.of(match, IdentifierKind.DEVICE, "mac address")
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        IPv6Address(text)
-    except AddressValueError:
-        return False
-    return True
+            with suppress(AddressValueError):
+                if is_long and IPv6Address(match[0]):
+                    yield Found.of(match, IdentifierKind.IP, "ip v6")
 
 
 @cache

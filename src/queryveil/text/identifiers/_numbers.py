@@ -168,10 +168,8 @@ def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _ABROAD.finditer(text):
         if _is_possible("+" + match.group().lstrip("+0 "), region=None):
             yield *match.span(), "number with a country's code"
-    for match in _AMERICAN.finditer(text):
-        yield *match.span(), "american number"
-    for match in _PHONE_RUN.finditer(text):
-        yield *match.span(), "ten digits"
+    for pattern, rule in ((_AMERICAN, "american number"), (_PHONE_RUN, "ten digits")):
+        yield from ((*match.span(), rule) for match in pattern.finditer(text))
     for match in _NATIONAL.finditer(text):
         number = match.group()
         is_run = len(number) in (10, 11) and number.isdigit()
@@ -234,8 +232,9 @@ def dates(text: str) -> Iterator[Found]:
         for match in pattern.finditer(text):
             if not _is_known(match.group()):
                 yield Found.of(match, IdentifierKind.DATE, rule)
-    for match in _ISO.finditer(text):
-        yield Found.of(match, IdentifierKind.DATE, "year, month, day")
+    for pattern, rule in ((_ISO, "year, month, day"), (_COMPACT, "eight digits of a date")):
+        for match in pattern.finditer(text):
+            yield Found.of(match, IdentifierKind.DATE, rule)
     for match in _NUMBERS.finditer(text):
         first, second, year = int(match[1]), int(match[3]), match[4]
         fits = 1 <= min(first, second) <= 12 and 1 <= max(first, second) <= 31
@@ -244,8 +243,6 @@ def dates(text: str) -> Iterator[Found]:
         is_other = (match[2] == "." and len(year) == 2) or match[1] == match[3] == year
         if fits and not is_other and (first, second, year[-2:]) != (9, 11, "01"):
             yield Found.of(match, IdentifierKind.DATE, "numbers of a date")
-    for match in _COMPACT.finditer(text):
-        yield Found.of(match, IdentifierKind.DATE, "eight digits of a date")
     for match in _LIFE.finditer(text):
         yield Found.of(match, IdentifierKind.DATE, "month of a life", group=1)
 

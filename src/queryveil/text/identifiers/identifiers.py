@@ -48,7 +48,7 @@ def _classes() -> tuple[UInt64s, Int32s]:
     return place_hashes(words.hashes, np.array(classes, np.int32))
 
 
-_CONTACT_RULES = (_contacts.emails, _contacts.urls, _contacts.macs, _contacts.ips)
+_CONTACT_RULES = (_contacts.emails, _contacts.urls, _contacts.machines)
 _NUMBER_RULES = (_contacts.numbers_after_cues, checked_numbers, dates, _places.streets, phones)
 _RULES_FOR_FEW_DIGITS = (_contacts.numbers_after_cues, dates, _places.streets)
 _DIGIT = re.compile(r"\d")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +68,11 @@ def identifier_table() -> Table:
     phrases = frozenset(" ".join(phrase.split()) for phrase in listed).union(_lines(columns["things"]))
     known_sites = sites.pop("known").split()
     states = [entry.split() for entry in places.pop("state").split(",")]
-    _add_by_hand(tokens, by_hand["tokens"], states=states)
+    for name, (lost, gained) in _BY_HAND.items():
+        for word in by_hand["tokens"][name].split():
+            tokens[word] = tokens.get(word, 0) & ~lost | gained
+    for word in chain.from_iterable(state[-2:] for state in states):
+        tokens[word] = tokens.get(word, 0) | _kernels.STATE_END
     in_states = (frozenset(line.split()) for line in _lines(columns["states"]))
     return Table(
         tokens=tokens,
@@ -102,16 +107,6 @@ _BY_HAND = {
     "cue": (0, _kernels.CUE),
 }
 """The lists written by hand, in the order in which they count: the classes that their words lose and get."""
-
-
-def _add_by_hand(tokens: dict[str, int], by_hand: dict[str, str], *, states: list[list[str]]) -> None:
-    """Add and correct classes."""
-    for name, (lost, gained) in _BY_HAND.items():
-        for word in by_hand[name].split():
-            tokens[word] = tokens.get(word, 0) & ~lost | gained
-    for state in states:
-        for word in state[-2:]:
-            tokens[word] = tokens.get(word, 0) | _kernels.STATE_END
 
 
 class IdentifierKind(StrEnum):
