@@ -76,25 +76,15 @@ def table(columns: Sequence[str], *, rows: Iterable[Sequence[Cell]], caption: st
     cells = [[escape(written(cell)) for cell in row] for row in rows]
     # Styles stand in the tags: a notebook has none of ours and puts all cells to the right.
     sides = ["right" if i and _is_figures([row[i] for row in cells]) else "left" for i in range(len(columns))]
-    lines = ['<table class="qv">']
-    if caption:
-        lines.append(f"<caption>{escape(caption)}</caption>")
     headings = zip(columns, sides, strict=True)
     head = "".join(f'<th scope="col" style="text-align:{side}">{escape(name)}</th>' for name, side in headings)
-    lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
-    for row in cells:
-        places = enumerate(zip(row, sides, strict=True))
-        lines.append(f"<tr>{''.join(_cell(text, side, is_head=not i) for i, (text, side) in places)}</tr>")
-    return Html("\n".join([*lines, "</tbody>", "</table>"]))
+    return _framed(cells, sides, caption=caption, head=f"<thead><tr>{head}</tr></thead>")
 
 
 def facts(pairs: Iterable[tuple[str, Cell]], *, caption: str = "") -> Html:
     """Return a table of two columns without headings above them: what it is, and its value."""
-    lines = ['<table class="qv">', f"<caption>{escape(caption)}</caption>" if caption else "", "<tbody>"]
-    for name, value in pairs:
-        head, cell = _cell(escape(name), "left", is_head=True), _cell(escape(written(value)), "left", is_head=False)
-        lines.append(f"<tr>{head}{cell}</tr>")
-    return Html("\n".join(line for line in [*lines, "</tbody>", "</table>"] if line))
+    cells = [[escape(name), escape(written(value))] for name, value in pairs]
+    return _framed(cells, ["left", "left"], caption=caption, head="")
 
 
 def written(cell: Cell) -> str:
@@ -104,9 +94,13 @@ def written(cell: Cell) -> str:
     return cell if isinstance(cell, str) else number(cell)
 
 
-def _cell(text: Html, side: str, *, is_head: bool) -> str:
-    tag, scope = ("th", ' scope="row"') if is_head else ("td", "")
-    return f'<{tag}{scope} style="text-align:{side}">{text}</{tag}>'
+def _framed(cells: list[list[Html]], sides: list[str], *, caption: str, head: str) -> Html:
+    lines = ['<table class="qv">', f"<caption>{escape(caption)}</caption>" if caption else "", head, "<tbody>"]
+    for heading, *figures in ([*zip(row, sides, strict=True)] for row in cells):
+        first = f'<th scope="row" style="text-align:{heading[1]}">{heading[0]}</th>'
+        others = "".join(f'<td style="text-align:{side}">{text}</td>' for text, side in figures)
+        lines.append(f"<tr>{first}{others}</tr>")
+    return Html("\n".join(filter(None, [*lines, "</tbody>", "</table>"])))
 
 
 def _is_figures(texts: list[Html]) -> bool:
