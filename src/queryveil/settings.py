@@ -203,8 +203,4 @@ def is_utf8(name: str) -> bool:
     >>> is_utf8("spring"), is_utf8(b"\xff".decode(errors="surrogateescape"))
     (True, False)
     """
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)

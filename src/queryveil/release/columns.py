@@ -156,8 +156,6 @@ class ColumnPolicy:
     def n_alone(self, released: pl.DataFrame) -> int | None:
         """Return how many released users have a set of times that nobody else has; None if the promise covers them.
 
-        Rows without a time do not count.
-
         >>> from datetime import datetime
         >>> days = [datetime(2026, 3, 4), datetime(2026, 3, 5)]
         >>> released = pl.DataFrame({"user": ["1", "2", "3", "3"], "time": [days[0], days[0], *days]})
@@ -191,11 +189,9 @@ class ColumnPolicy:
     def apply(
         self, frame: pl.DataFrame, owners: Int32s, *, rng: np.random.Generator, protected: tuple[str, ...] = ()
     ) -> pl.DataFrame:
-        """Return the released columns with users renamed and rows shuffled, and no text of other rows.
-
-        `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller
-        has made the user column distinct for each owner.
-        """
+        """Return the released columns with users renamed and rows shuffled, and no text of other rows."""
+        # `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller has
+        # made the user column distinct for each owner.
         out = self.released_columns(frame, protected=protected)
         if self.ids is Ids.FRESH:
             present, place = np.unique(owners, return_inverse=True)

@@ -46,13 +46,10 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planting(NamedTuple):
-    """Planted people and rows.
-
-    - secrets: the numbers of the names, towns and illnesses
-    - user, place, cells: whose row it is, its place among the rows of its user, and its three words
-    """
+    """Planted people, and rows: whose each is, its place among the rows of its user, and its three words."""
 
     secrets: tuple[Int64s, Int64s, Int64s]
+    """The numbers of their names, towns and illnesses."""
     user: Int64s
     place: Int64s
     cells: Int64s

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bools, Floats, Int64s, QueryLog
+from queryveil.data import Bools, Floats, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.rng import generator
 
@@ -28,7 +28,7 @@ def term_values(log: QueryLog, *, seed: int) -> pl.DataFrame:
     if seed < 0:
         raise BadParameter("seed", seed, allowed="0 or more")
     rng = generator(seed)
-    terms = _listed(rng, _user_counts(log))
+    terms = _listed(rng, log)
     n, users = terms.height, terms["users"].to_numpy().astype(np.float64)
     shown = rng.lognormal(np.log(300), 2.2, n).clip(max=5e6)
     has_clicks = rng.random(n) < WITH_CLICKS
@@ -53,15 +53,12 @@ def term_values(log: QueryLog, *, seed: int) -> pl.DataFrame:
     ).sort("term")
 
 
-def _user_counts(log: QueryLog) -> pl.DataFrame:
+def _listed(rng: np.random.Generator, log: QueryLog) -> pl.DataFrame:
+    """Return about half of a log's terms with the number of their users, frequent ones more often than rare ones."""
     words = pl.col("query").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+")
     asked = log.frame.lazy().select("user", term=words).explode("term").drop_nulls().unique()
-    return asked.group_by("term").agg(users=pl.len()).sort("term").collect()
-
-
-def _listed(rng: np.random.Generator, counts: pl.DataFrame) -> pl.DataFrame:
-    noise = rng.random(counts.height)
-    order: Int64s = np.argsort(-(np.log(counts["users"].to_numpy()) + noise), kind="stable")
+    counts = asked.group_by("term").agg(users=pl.len()).sort("term").collect()
+    order = np.argsort(-(np.log(counts["users"].to_numpy()) + rng.random(counts.height)), kind="stable")
     return counts[np.sort(order[: max(1, round(LISTED * len(order)))])] if len(order) else counts
 
 

@@ -51,11 +51,8 @@ def similarities(
     profile_weights: Floats,
     n_tokens: int,
 ) -> Floats:
-    """Return the products of the documents of each search (a row of `found`) with the profile it is for.
-
-    Documents and profiles are rows of tokens, with a weight beside each token. A profile of -1 is none: all products
-    are 0. Consecutive searches for one profile share its unpacking.
-    """
+    """Return the products of the documents of each search (a row of `found`) with the profile it is for, 0 for -1."""
+    # Both are rows of tokens, with a weight beside each token; searches for one profile share its unpacking.
     (doc_ptr, doc_tokens), (profile_ptr, profile_tokens) = documents, profiles
     n_searches, n_found = found.shape
     products = np.zeros((n_searches, n_found))
