@@ -26,23 +26,15 @@ _MIN_PART = 3
 
 
 class Vocabulary(NamedTuple):
-    """Entries, which are words and units of several words, by hash.
-
-    keys, values   the table that finds an entry's place
-    hashes         of each entry
-    unit           the unit that an entry is, -1 for a word that is none, -2 for a stop word
-    longest        how many words the longest unit that begins with this word has
-    meant          the entry that is recommended instead, -1 for none
-    counts         how often it is referred to
-    """
+    """Entries, which are words and units of several words: their hashes, and the table that finds their places."""
 
     keys: UInt64s
     values: Int32s
     hashes: UInt64s
-    unit: Int32s
-    longest: Int32s
-    meant: Int32s
-    counts: Int64s
+    unit: Int32s  # that an entry is, -1 for a word that is none, -2 for a stop word
+    longest: Int32s  # how many words the longest unit that begins with this word has
+    meant: Int32s  # the entry that is recommended instead, -1 for none
+    counts: Int64s  # how often it is referred to
 
 
 class Nearby(NamedTuple):
@@ -166,17 +158,12 @@ def find_singular(data: Bytes, start: int, end: int, vocabulary: Vocabulary) -> 
     n = end - start
     if n <= 3 or data[end - 1] != _LETTER_S or data[end - 2] == _LETTER_S:
         return NOT_FOUND
-    known = NOT_FOUND
-    has_e = data[end - 2] == _LETTER_E
-    for form in range(3):
-        if form == 0:
-            entry = _find_ending(data, start, end - 1, 0, vocabulary)
-        elif form == 1 and has_e:
-            entry = _find_ending(data, start, end - 2, 0, vocabulary)
-        elif form == 2 and has_e and data[end - 3] == _LETTER_I and n > 4:
-            entry = _find_ending(data, start, end - 3, _LETTER_Y, vocabulary)
-        else:
-            break
+    known, n_endings = NOT_FOUND, 1
+    if data[end - 2] == _LETTER_E:
+        n_endings = 3 if data[end - 3] == _LETTER_I and n > 4 else 2
+    for length in range(1, n_endings + 1):
+        # Without s, without es, with y in place of ies.
+        entry = _find_ending(data, start, end - length, _LETTER_Y if length == 3 else 0, vocabulary)
         if entry != NOT_FOUND and vocabulary.unit[entry] >= 0:
             return entry
         if known == NOT_FOUND:

@@ -35,8 +35,7 @@ CATEGORIES: Final = (
     "Arts", "Business", "Computers", "Games", "Health", "Home", "Kids and Teens", "News", "Recreation", "Reference",
     "Regional", "Science", "Shopping", "Society", "Sports", "World",
 )  # fmt: skip
-UNCLASSIFIED: Final = "Unclassified"
-"""What a query without a category is called where a name is needed."""
+UNCLASSIFIED: Final = "Unclassified"  # what a query without a category is called where a name is needed
 
 
 def read_frequencies(path: str | Path | None = None) -> pl.DataFrame:
@@ -125,8 +124,7 @@ def byte_words(texts: pl.Series) -> ByteWords:
 
 
 SHORTEST = 4
-N_WORDS = 30_000
-"""So many of the most frequent units are what a word can be corrected to: rare ones attract names."""
+N_WORDS = 30_000  # so many of the most frequent units are what a word can be corrected to: rare ones attract names
 
 
 def nearby_words(entries: pl.Series, *, vocabulary: Vocabulary) -> Nearby:
@@ -145,15 +143,12 @@ MIN_SPLIT_COUNT = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class UnitTable:
-    """All that is known about words: unit u is called `names[u]` and met `counts[u]` times.
-
-    It says `weights[u]` about the categories, most about `category[u]` (-1: nothing).
-    """
+    """All that is known about words."""
 
     names: pl.Series
-    weights: Float32s
-    category: Int8s
-    counts: Int64s
+    weights: Float32s  # what each unit says about the categories
+    category: Int8s  # what it says most about, -1 for nothing
+    counts: Int64s  # how often it is met
     vocabulary: Vocabulary
     nearby: Nearby
 

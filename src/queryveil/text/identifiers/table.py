@@ -24,23 +24,19 @@ cities, states  names of American cities as lines, and on the same line the stat
 counties        names of American counties, without the word county
 things          things that are called like people
 """
-WORDS = "identifier_words.toml"
-"""Written by hand."""
+WORDS = "identifier_words.toml"  # written by hand
 _NAMES = _kernels.FIRST | _kernels.FIRST_WORD | _kernels.SURNAME | _kernels.SURNAME_WORD | _kernels.COMMON_SURNAME
 SITE_ENDINGS = ("com", "org", "net", "gov", "edu", "co.uk", "ca", "de", "fr")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Table:
-    """Everything the rules look up.
-
-    `states` has the two letters of a state by its name and by themselves, `phrase_starts` what phrases begin with.
-    """
+    """Everything the rules look up."""
 
     tokens: dict[str, int]
     cities: dict[str, frozenset[str]]
     counties: frozenset[str]
-    states: dict[str, str]
+    states: dict[str, str]  # the two letters of each, by its name and by themselves
     doubtful_states: frozenset[str]
     no_street: frozenset[str]
     zip_cues: frozenset[str]
@@ -49,7 +45,7 @@ class Table:
     goods: frozenset[str]
     before: frozenset[str]
     phrases: frozenset[str]
-    phrase_starts: frozenset[str]
+    phrase_starts: frozenset[str]  # the first two words of each phrase
     sites: frozenset[str]
     services: frozenset[str]
     endings: frozenset[str]
@@ -155,8 +151,7 @@ _SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _SHORT = 4
 _BLANKS = dict.fromkeys((*range(32), 127), " ")
-GONE = "\0"
-"""Stands for every letter that a rule has taken."""
+GONE = "\0"  # stands for every letter that a rule has taken
 
 
 def fold_text(query: str) -> str:
