@@ -20,7 +20,7 @@ def test_products_are_those_of_whole_matrices_and_no_profile_gives_none(seed: in
     documents, profiles = (rng.random((n, 5)) * (rng.random((n, 5)) < 0.5) for n in (4, 3))
     found = rng.integers(0, 4, (n_searches, 3)).astype(np.int32)
     profile_of = rng.integers(-1, 3, n_searches)
-    products = similarities(found, profile_of, *packed(documents), *packed(profiles), 5)
+    products = similarities(found, profile_of, packed(documents), packed(profiles), 5)
     expected = (documents[found] * profiles[profile_of][:, None]).sum(axis=2)
     expected[profile_of < 0] = 0
     np.testing.assert_allclose(products, expected)

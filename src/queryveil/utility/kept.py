@@ -80,9 +80,7 @@ _ABOUT = {
 
 def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> Measures:
     """Measure a released log."""
-    before, after = pair.n_asked
-    n_queries = int((before > 0).sum())
-    n_kept = int(((before > 0) & (after > 0)).sum())
+    before, after = (counts > 0 for counts in pair.n_asked)
     users, n_rows = _users_kept(pair, identity), pair.log.n_rows
     size, notes = _log_size(terms, taxonomy=pair.known_taxonomy)
     if users is None:
@@ -92,7 +90,7 @@ def kept_of_log(pair: Pair, *, terms: TermCounts, identity: Identity | None) -> 
             kept_score("rows_kept", share(min(n_real_rows(pair.release), n_rows), n_rows)),
             *([] if users is None else [kept_score("users_kept", users)]),
             kept_score("terms_kept", terms_kept(terms)),
-            kept_score("queries_kept", share(n_kept, n_queries)),
+            kept_score("queries_kept", share(int((before & after).sum()), int(before.sum()))),
             kept_score("log_size_kept", size),
         ),
         notes=notes,

@@ -10,7 +10,7 @@ from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_log
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.pairing import Identity, Original, Pair, share_numbers
+from queryveil.pairing import Original, Pair, share_numbers
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, tokenize
@@ -77,7 +77,12 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     progress.step("measuring what is kept")
     terms = kept.TermCounts.of(pair)
     progress.step("telling who is who")
-    identity, why_not = _identity(pair)
+    identity, why_not = None, "items of transactions are no queries, and have no categories"
+    if not pair.log.terms_are_items:
+        try:
+            identity = pair.identity
+        except BadInput as error:
+            why_not = str(error)
     found = kept.kept_of_log(pair, terms=terms, identity=identity)
     found += kept.advertising(terms, values=values)
     progress.step("measuring search")
@@ -87,16 +92,6 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     if pair.release.manifest.method == "token_hash":
         found += note("terms are hashed: measured is what can be read, and the counts of hashes are still there")
     return found + _loss(pair.release)
-
-
-def _identity(pair: Pair) -> tuple[Identity | None, str]:
-    """Return who is who, or None and why nobody can tell."""
-    if pair.log.terms_are_items:
-        return None, "items of transactions are no queries, and have no categories"
-    try:
-        return pair.identity, ""
-    except BadInput as error:
-        return None, str(error)
 
 
 def _loss(release: Release) -> Measures:

@@ -41,19 +41,16 @@ def average_precision(relevant: Bools, *, n_relevant: int, at: int) -> Floats:
     return np.asarray((precision * first).sum(axis=1) / max(1, min(at, n_relevant)), np.float64)
 
 
+Vectors = tuple[Rows[np.int32], Floats]
+"""Rows of tokens, and the weight of each token there."""
+
+
 @njit(cache=True, nogil=True)
-def similarities(
-    found: Int32s,
-    profile_of: Int64s,
-    documents: Rows[np.int32],
-    doc_weights: Floats,
-    profiles: Rows[np.int32],
-    profile_weights: Floats,
-    n_tokens: int,
-) -> Floats:
+def similarities(found: Int32s, profile_of: Int64s, documents: Vectors, profiles: Vectors, n_tokens: int) -> Floats:
     """Return the products of the documents of each search (a row of `found`) with the profile it is for, 0 for -1."""
-    # Both are rows of tokens, with a weight beside each token; searches for one profile share its unpacking.
-    (doc_ptr, doc_tokens), (profile_ptr, profile_tokens) = documents, profiles
+    # Searches for one profile share its unpacking.
+    (doc_ptr, doc_tokens), doc_weights = documents
+    (profile_ptr, profile_tokens), profile_weights = profiles
     n_searches, n_found = found.shape
     products = np.zeros((n_searches, n_found))
     unpacked = np.zeros(n_tokens)
@@ -79,8 +76,7 @@ def similarities(
 N_RESULTS = 100
 N_RELEVANT = 30
 AT = 10
-MOST_TERMS = 6
-"""A query of so many terms that still finds too little is given up, and others are drawn."""
+MOST_TERMS = 6  # a query of so many terms that still finds too little is given up, and others are drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +151,8 @@ class PersonalisedSearch:
         return SearchPrecision(without_profile=alone, group_profile=by_group, n_queries=n_queries, n_users=n_users)
 
     def _order(self, profiles: pl.DataFrame, profile_of: Int64s) -> Int64s:
-        index = self._index
-        tokens, weights = _vectors(profiles, index=index)
-        documents = index.doc_tokens, index.weights
-        alike = similarities(self._found, profile_of, *documents, tokens, weights, index.n_tokens)
+        index, vectors = self._index, _vectors(profiles, index=self._index)
+        alike = similarities(self._found, profile_of, (index.doc_tokens, index.weights), vectors, index.n_tokens)
         # Rounded, since sums that should be equal may differ in the last bits.
         return np.argsort(-alike.round(9), axis=1, kind="stable")
 
@@ -205,7 +199,7 @@ def _ask(profiles: Profiles, *, index: SearchIndex, per_user: int, rng: np.rando
     return np.array(asking, np.int64), np.array(found, np.int32).reshape(-1, N_RESULTS)
 
 
-def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Rows[np.int32], Floats]:
+def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> Vectors:
     """Return profiles over the index's tokens, scaled to length 1; the tokens of a phrase all get its weight."""
     entries = profiles.with_row_index("owner").explode("terms", "weights", empty_as_null=False)
     terms = entries["terms"].unique()
@@ -218,8 +212,7 @@ def _vectors(profiles: pl.DataFrame, *, index: SearchIndex) -> tuple[Rows[np.int
     return Rows.from_entries(owner, summed["token"].to_numpy(), n_rows=profiles.height), scaled.to_numpy()
 
 
-MOST_USERS = 500
-"""Users whose searches are tried, drawn at random if there are more."""
+MOST_USERS = 500  # users whose searches are tried, drawn at random if there are more
 _SEED = 0
 
 

@@ -18,8 +18,7 @@ from queryveil.data.rows import Rows
 from queryveil.errors import BadFile, MissingExtra
 from queryveil.progress import step
 
-PACKAGED = "glosses.jsonl.gz"
-"""Glosses of WordNet by topic, in queryveil/utility/data; made by tools/build_corpus.py."""
+PACKAGED = "glosses.jsonl.gz"  # glosses of WordNet by topic, in queryveil/utility/data; made by tools/build_corpus.py
 
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 

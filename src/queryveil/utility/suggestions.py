@@ -15,10 +15,8 @@ from queryveil.pairing import Pair
 from queryveil.release import TimeDetail
 from queryveil.utility.score import Measures, kept, note
 
-LEAST_USERS = 3
-"""Users who must have asked a query for it to be looked at."""
-LEAST_FOLLOWERS = 2
-"""Users who must have asked one query after the other for that to be a suggestion."""
+LEAST_USERS = 3  # users who must have asked a query for it to be looked at
+LEAST_FOLLOWERS = 2  # users who must have asked one query after the other for that to be a suggestion
 MOST_QUERIES = 100
 """Somebody with more different queries at a time is taken for a program and left out: every pair would count."""
 _SESSION_MINUTES = 30
