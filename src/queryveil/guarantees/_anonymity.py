@@ -5,8 +5,7 @@ from typing import ClassVar
 from queryveil.errors import BadParameter
 from queryveil.guarantees._promise import MOST, ONE_RELEASE, Promise, check_k, others, parse_window
 
-_LEAST_P = 1e-9
-"""It needs a thousand million users."""
+_LEAST_P = 1e-9  # it needs a thousand million users
 _USERS_ARE_IDS = "User ids are counted, not people: one person with several ids counts as several."
 
 
@@ -38,9 +37,9 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 
     def __post_init__(self) -> None:
         check_k(self.k)
-        if self.time_unit is not None and (self.window is not None or self.m is None):
-            raise BadParameter("time_unit", self.time_unit, allowed="left out with windows and for whole histories")
         if self.time_unit is not None:
+            if self.window is not None or self.m is None:
+                raise BadParameter("time_unit", self.time_unit, allowed="left out with windows and for whole histories")
             parse_window(self.time_unit, name="time_unit")
         if self.m is not None and not (isinstance(self.m, int) and 1 <= self.m <= MOST):
             raise BadParameter("m", self.m, allowed="1 or more, or none for whole histories")

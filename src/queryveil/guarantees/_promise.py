@@ -9,12 +9,10 @@ import msgspec
 from queryveil.errors import BadParameter
 from queryveil.settings import is_number
 
-MOST = 2**31 - 1
-"""The most users that can be counted."""
+MOST = 2**31 - 1  # the most users that can be counted
 ONE_RELEASE = "A second release about the same people may undo this one."
 _MOST_EPSILON = 100
-_MOST_PICTURED = 10**12
-"""Nobody can picture 1 in more than this."""
+_MOST_PICTURED = 10**12  # nobody can picture 1 in more than this
 _WINDOW_DIGITS = 6
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -22,16 +20,11 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
     """The base of all guarantees: frozen values that are compared, printed and written to a manifest."""
 
-    released: ClassVar[str] = "log"
-    """What kind of data it is about."""
-    is_noisy: ClassVar[bool] = False
-    """Whether the release is noisy, and does not tell how large the log was."""
-    is_of_profiles: ClassVar[bool] = False
-    """Whether the original may be profiles instead of a log."""
-    needs_original: ClassVar[bool] = False
-    """Whether it can be checked beside the original only."""
-    promises_nothing: ClassVar[bool] = False
-    """Whether there is nothing to check."""
+    released: ClassVar[str] = "log"  # what kind of data it is about
+    is_noisy: ClassVar[bool] = False  # whether the release is noisy, and does not tell how large the log was
+    is_of_profiles: ClassVar[bool] = False  # whether the original may be profiles instead of a log
+    needs_original: ClassVar[bool] = False  # whether it can be checked beside the original only
+    promises_nothing: ClassVar[bool] = False  # whether there is nothing to check
 
     def title(self) -> str:
         """Return the name of the promise with its parameters, as the field calls it; a sentence may begin with it."""

@@ -19,8 +19,7 @@ from queryveil.errors import BadParameter
 from queryveil.formats.read import parse_choice
 from queryveil.guarantees import parse_window
 
-MIN_KEY_BYTES = 16
-"""The least length of a secret key."""
+MIN_KEY_BYTES = 16  # the least length of a secret key
 _ID_LENGTH = 32
 
 

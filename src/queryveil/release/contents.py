@@ -30,8 +30,7 @@ class Contents:
     - `others`: what the manifest does not list: the kind of each by its path in the folder.
     - `shapes`: the columns of each data file as they stand there.
     - `absent`: the columns that the manifest names and a data file does not have, by their role.
-    - `manifest`: the bytes of the manifest.
-    - `signature`: the signature of the manifest; None where there is none.
+    - `manifest`, `signature`: the bytes of the manifest, and its signature; None where there is none.
     """
 
     others: Mapping[str, str] = field(default_factory=dict)

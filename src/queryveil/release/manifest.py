@@ -17,8 +17,7 @@ from queryveil.release.columns import ColumnReport
 from queryveil.version import __version__
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
-"""Of the manifest."""
+FORMAT_VERSION = 1  # of the manifest
 SEEDED_NOISE = "made with a seed: whoever knows it can take the noise away"
 """The warning of noisy counts that can be made again."""
 _version = cache(version)

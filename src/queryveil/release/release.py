@@ -165,18 +165,12 @@ def read_release(folder: str | Path) -> Release:
         signature = opened.read(SIGNATURE) if others.get(SIGNATURE) == "file" else None
     of_data = files if clicks is None else [*files, clicks]
     shapes = {file.name: formats.shape_of(file, format=manifest.data.format) for file in of_data}
-    absent = _absent(manifest.data, {file.name: shapes[file.name] for file in files})
+    # A log without rows may lack columns.
+    columns = [shapes[file.name].columns for file in files if manifest.data.kind == "log" and shapes[file.name].columns]
+    absent = tuple(role for role, name in manifest.data.names.items() if any(name not in each for each in columns))
     data = _read_data(files, manifest.data, clicks=clicks, absent=absent)
     contents = Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature)
     return Release(data=data, manifest=manifest, folder=path, contents=contents)
-
-
-def _absent(data: DataFile, shapes: Mapping[str, formats.Shape]) -> tuple[str, ...]:
-    """Return the roles whose columns the manifest names and a file does not have; a log without rows may lack them."""
-    columns = [shape.columns for shape in shapes.values() if shape.columns]
-    if data.kind != "log" or not columns:
-        return ()
-    return tuple(role for role, name in data.names.items() if any(name not in each for each in columns))
 
 
 def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) -> tuple[DataFile, DataFile | None]:
