@@ -23,8 +23,7 @@ from queryveil.synthesis.shapes import SHAPES, Shape, history_lengths, mandelbro
 from queryveil.synthesis.values import term_values
 from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabulary, invent
 
-N_OTHERS = 12
-"""How many other users at least ask for the name, and how many others for the town."""
+N_OTHERS = 12  # how many other users at least ask for the name, and how many others for the town
 VICTIM_ROWS = 7
 _ENDINGS = pl.Series([".com", ".org", ".com", ".com"])
 
@@ -48,8 +47,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
 class Planting(NamedTuple):
     """Planted people, and rows: whose each is, its place among the rows of its user, and its three words."""
 
-    secrets: tuple[Int64s, Int64s, Int64s]
-    """The numbers of their names, towns and illnesses."""
+    secrets: tuple[Int64s, Int64s, Int64s]  # the numbers of their names, towns and illnesses
     user: Int64s
     place: Int64s
     cells: Int64s
@@ -102,8 +100,7 @@ def draw_clicks(rng: np.random.Generator, *, vocabulary: Vocabulary, rows: Rows)
     return pl.Series(rank).set(hidden, None), urls.gather(pl.Series(site).set(hidden, None))
 
 
-CHUNK_ROWS = 1_000_000
-"""Users are made in chunks of about so many rows; the log depends on it, so it is no setting."""
+CHUNK_ROWS = 1_000_000  # users are made in chunks of about so many rows; the log depends on it, so it is no setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

@@ -27,8 +27,7 @@ class Needs(NamedTuple):
     left: Int64s
     core: Int64s
     stop: Int64s
-    width: Int64s
-    """How many modifiers the first query has."""
+    width: Int64s  # how many modifiers the first query has
     rare: Bools
     flipped: Bools
     n_novel: int
@@ -210,10 +209,8 @@ def _mistype(rng: np.random.Generator, *, vocabulary: Vocabulary, cells: list[In
         column[at] = vocabulary.start("variants") + column[at] * N_VARIANTS + rng.integers(0, N_VARIANTS, len(at))
 
 
-PAUSE = 31 * 60
-"""Seconds of rest that end a sitting; a session in the sense of the methods ends after 30 minutes."""
-SITTING_ROWS = 60
-"""A person's sitting never has more rows, so none looks like a bot."""
+PAUSE = 31 * 60  # seconds of rest that end a sitting; a session in the sense of the methods ends after 30 minutes
+SITTING_ROWS = 60  # a person's sitting never has more rows, so none looks like a bot
 
 _HOURS = np.cumsum([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 6, 4]) / 110
 """The chances of the hours of a day, summed up."""

@@ -22,40 +22,25 @@ class Shape:
     name: str
     users: int
     rows_per_user: float
-    max_rows: int
-    """No user has more; the longest histories come from here."""
-    tail: float
-    """Steepness of the number of rows a user has: larger means fewer long histories."""
+    max_rows: int  # no user has more; the longest histories come from here
+    tail: float  # steepness of the number of rows a user has: larger means fewer long histories
     start: datetime
     days: int
     has_clicks: bool = True
-    clicked: float = 0.54
-    """Share of the rows with a rank and a URL."""
-    new_need: float = 0.32
-    """Chance that a row starts something new."""
-    revisit: float = 0.2
-    """Chance that something new is something the user asked before."""
-    repeat: float = 0.5
-    """Chance that a row repeats the one before: the next page, or one more click."""
-    rare: float = 0.5
-    """Chance that a topical need of many rows is about a word from the tail."""
-    deep: int = 5
-    """How many rows are many; with fewer rows that chance is lower in proportion."""
-    phrase: float = 0.6
-    """Chance that a rare word comes with its neighbour."""
-    rare_modifiers: float = 0.2
-    """Chance that a modifier of a rare word is rare too."""
-    novel: float = 0.4
-    """Chance that such a word is one that nobody else uses."""
-    kinds: tuple[float, float, float] = (0.16, 0.08, 0.08)
-    """Chances of navigational, name and local needs; the rest are topical."""
-    modifiers: float = 0.5
-    """Chance that a query about a rare word, a person or a place starts with one."""
+    clicked: float = 0.54  # share of the rows with a rank and a URL
+    new_need: float = 0.32  # chance that a row starts something new
+    revisit: float = 0.2  # chance that something new is something the user asked before
+    repeat: float = 0.5  # chance that a row repeats the one before: the next page, or one more click
+    rare: float = 0.5  # chance that a topical need of many rows is about a word from the tail
+    deep: int = 5  # how many rows are many; with fewer rows that chance is lower in proportion
+    phrase: float = 0.6  # chance that a rare word comes with its neighbour
+    rare_modifiers: float = 0.2  # chance that a modifier of a rare word is rare too
+    novel: float = 0.4  # chance that such a word is one that nobody else uses
+    kinds: tuple[float, float, float] = (0.16, 0.08, 0.08)  # navigational, name and local needs; the rest are topical
+    modifiers: float = 0.5  # chance that a query about a rare word, a person or a place starts with one
     stop_words: float = 0.4
-    misspelled: float = 0.02
-    """Chance that an English word is mistyped."""
-    tail_words: int = 40
-    """Rare words of each of the 80 subtopics."""
+    misspelled: float = 0.02  # chance that an English word is mistyped
+    tail_words: int = 40  # rare words of each of the 80 subtopics
     tail_power: float = 1.0
     tail_offset: float = 4.0
     surnames: int = 150

@@ -7,10 +7,8 @@ from queryveil.data import Bools, Floats, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.rng import generator
 
-LISTED = 0.47
-"""Share of the terms that are in the table (117,916 of 251,115 in the paper), frequent ones first."""
-WITH_CLICKS = 0.55
-"""Share of the listed terms that have an estimate of the clicks; the others have null."""
+LISTED = 0.47  # share of the terms that are in the table (117,916 of 251,115 in the paper), frequent ones first
+WITH_CLICKS = 0.55  # share of the listed terms that have an estimate of the clicks; the others have null
 TERMS_PER_GIANT = 3000
 
 
