@@ -170,7 +170,7 @@ def sort_in_place(values: Int32s | Int64s) -> None:
 
 
 @njit(cache=True, nogil=True)
-def order_of(keys: Int64s | UInt64s) -> Int64s:
+def order_of(keys: Int32s | Int64s | UInt64s) -> Int64s:
     """Return the places of the keys from the smallest to the largest, equal ones in their order: a merge sort."""
     n = len(keys)
     order = np.arange(n)

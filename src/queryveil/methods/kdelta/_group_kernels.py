@@ -20,27 +20,8 @@ def multiple(n_rows: int, step: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def spread(owner: int, held: Holdings, dense: Int64s) -> int:
-    """Write the counts of an owner into `dense`; return their sum."""
-    (ptr, cells), counts, _ = held
-    step = 0
-    for i in range(ptr[owner], ptr[owner + 1]):
-        dense[cells[i]] = counts[i]
-        step += counts[i]
-    return step
-
-
-@njit(cache=True, nogil=True)
-def clear(owner: int, held: Holdings, dense: Int64s) -> None:
-    """Undo `spread`."""
-    ptr, cells = held.owner_cells
-    for i in range(ptr[owner], ptr[owner + 1]):
-        dense[cells[i]] = 0
-
-
-@njit(cache=True, nogil=True)
 def edits(user: int, step: int, held: Holdings, n_rows: Int64s, dense: Int64s) -> int:
-    """Return the rows to add to and to suppress of a user, in `exact`, towards the centroid in `dense`."""
+    """Return the rows to add to and to suppress of a user, towards the centroid of `step` rows in `dense`."""
     ptr, cells = held.owner_cells
     times = multiple(n_rows[user], step)
     shared = 0
@@ -62,9 +43,9 @@ def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) ->
     filling the cells by what they add, most first, keeps most; several sums are tried.
     """
     n_groups, n_entries = len(members.ptr) - 1, len(held.counts)
-    out_ptr = np.zeros(n_groups + 1, np.int64)
-    costs = np.empty(n_groups, np.int64)
+    out_ptr, costs = np.zeros(n_groups + 1, np.int64), np.empty(n_groups, np.int64)
     out_cells, out_counts = np.empty(n_entries, np.int32), np.empty(n_entries, np.int64)
+    dense = np.zeros(held.n_cells, np.int64)
     for g in range(n_groups):
         mine = members.values[members.ptr[g] : members.ptr[g + 1]]
         rows = n_rows[mine]
@@ -74,34 +55,29 @@ def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) ->
             found = _fill(total, rows, owner, cell, count)
             if found[0] < 0:
                 continue
-            cost = _cost(found, rows, owner, cell, count)
+            cost, step = 0, found.sum()
+            dense[cell[found > 0]] = found[found > 0]
+            for user in mine:
+                cost += edits(user, step, held, n_rows, dense)
+            dense[cell] = 0
             if best_cost < 0 or cost < best_cost:
                 best, best_cost = found, cost
-        n_out = out_ptr[g]
-        for i in range(len(cell)):
-            if best[i] > 0:
-                out_cells[n_out], out_counts[n_out] = cell[i], best[i]
-                n_out += 1
-        out_ptr[g + 1], costs[g] = n_out, best_cost
+        first = out_ptr[g]
+        out_ptr[g + 1], costs[g] = first + (best > 0).sum(), best_cost
+        out_cells[first : out_ptr[g + 1]], out_counts[first : out_ptr[g + 1]] = cell[best > 0], best[best > 0]
     n_out = out_ptr[n_groups]
     return Holdings(Rows(out_ptr, out_cells[:n_out].copy()), out_counts[:n_out].copy(), held.n_cells), costs
 
 
 @njit(cache=True, nogil=True)
-def _entries(mine: Int64s, held: Holdings) -> tuple[Int64s, Int64s, Int64s]:
+def _entries(mine: Int64s, held: Holdings) -> tuple[Int64s, Int32s, Int64s]:
     """Return who of the group has how many rows in which cell, by cell."""
-    ptr, cells = held.owner_cells
-    n = 0
-    for user in mine:
-        n += ptr[user + 1] - ptr[user]
-    owner, cell, count = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    n = 0
-    for i in range(len(mine)):
-        for j in range(ptr[mine[i]], ptr[mine[i] + 1]):
-            owner[n], cell[n], count[n] = i, cells[j], held.counts[j]
-            n += 1
-    order = order_of(cell)
-    return owner[order], cell[order], count[order]
+    (ptr, cells), counts, _ = held
+    lengths = ptr[mine + 1] - ptr[mine]
+    owner = np.repeat(np.arange(len(mine)), lengths)
+    entry = np.arange(len(owner)) + np.repeat(ptr[mine + 1] - np.cumsum(lengths), lengths)
+    order = order_of(cells[entry])
+    return owner[order], cells[entry][order], counts[entry][order]
 
 
 @njit(cache=True, nogil=True)
@@ -120,7 +96,7 @@ def _totals(rows: Int64s) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def _fill(total: int, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) -> Int64s:
+def _fill(total: int, rows: Int64s, owner: Int64s, cell: Int32s, count: Int64s) -> Int64s:
     """Return the counts of the centroid of this sum that keeps most rows, over their greatest common divisor.
 
     They stand beside the first entry of each cell. A sum that has no use for all of its rows gives -1 there.
@@ -160,21 +136,6 @@ def _fill(total: int, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) 
     return chosen // divisor
 
 
-@njit(cache=True, nogil=True)
-def _cost(chosen: Int64s, rows: Int64s, owner: Int64s, cell: Int64s, count: Int64s) -> int:
-    """Return the rows to add to and to suppress of the group's users for a centroid."""
-    step = chosen.sum()
-    cost = 0
-    for i in range(len(rows)):
-        cost += rows[i] + multiple(rows[i], step) * step
-    of_cell = 0
-    for i in range(len(cell)):
-        if i == 0 or cell[i] != cell[i - 1]:
-            of_cell = chosen[i]
-        cost -= 2 * min(count[i], multiple(rows[owner[i]], step) * of_cell)
-    return int(cost)
-
-
 _N_TRIED = 4
 """Groups that each user is tried in."""
 
@@ -188,25 +149,28 @@ def swap_users(
     By `order` each user is tried in the groups whose centroids would cost it least, in the stead of each member.
     """
     (ptr, cells), counts, n_cells = held
+    (centroid_ptr, centroid_cells), centroid_counts, _ = centroids
     member_ptr, members = group_members
     n_groups = len(member_ptr) - 1
     # The groups whose centroid has each cell, and its count there.
-    post_ptr, posts = group(centroids.owner_cells.values, n_cells)
-    post_group = np.repeat(np.arange(n_groups), np.diff(centroids.owner_cells.ptr))[posts]
-    post_count = centroids.counts[posts]
+    post_ptr, posts = group(centroid_cells, n_cells)
+    post_group = np.repeat(np.arange(n_groups), np.diff(centroid_ptr))[posts]
+    post_count = centroid_counts[posts]
     place_of = np.empty(len(group_of), np.int64)
     place_of[members] = np.arange(len(members))
     step = np.empty(n_groups, np.int64)
     overlap = np.zeros(n_groups, np.int64)
     touched = np.empty(n_groups, np.int64)
-    tried, tried_cost = np.empty(_N_TRIED, np.int64), np.empty(_N_TRIED, np.int64)
+    costs = np.empty(n_groups, np.int64)
     dense = np.zeros(n_cells, np.int64)
     now = np.zeros(len(group_of), np.int64)
     for g in range(n_groups):
-        step[g] = spread(g, centroids, dense)
+        mine = slice(centroid_ptr[g], centroid_ptr[g + 1])
+        step[g] = centroid_counts[mine].sum()
+        dense[centroid_cells[mine]] = centroid_counts[mine]
         for user in members[member_ptr[g] : member_ptr[g + 1]]:
             now[user] = edits(user, step[g], held, n_rows, dense)
-        clear(g, centroids, dense)
+        dense[centroid_cells[mine]] = 0
 
     saved = 0
     for user in order:
@@ -221,35 +185,29 @@ def swap_users(
                     touched[n_touched] = there
                     n_touched += 1
                 overlap[there] += min(counts[i], multiple(n_rows[user], step[there]) * post_count[j])
-        n_best = 0
+        n_cheaper = 0
         for i in range(n_touched):
             there = touched[i]
             cost = n_rows[user] + multiple(n_rows[user], step[there]) * step[there] - 2 * overlap[there]
             overlap[there] = 0
-            if cost >= now[user] or there == home:
-                continue
-            place = n_best
-            while place > 0 and tried_cost[place - 1] > cost:
-                place -= 1
-            if place < _N_TRIED:
-                n_best = min(n_best + 1, _N_TRIED)
-                for m in range(n_best - 1, place, -1):
-                    tried[m], tried_cost[m] = tried[m - 1], tried_cost[m - 1]
-                tried[place], tried_cost[place] = there, cost
-        if n_best == 0:
+            if cost < now[user]:
+                touched[n_cheaper], costs[n_cheaper] = there, cost
+                n_cheaper += 1
+        if n_cheaper == 0:
             continue
-        spread(home, centroids, dense)
+        mine = slice(centroid_ptr[home], centroid_ptr[home + 1])
+        dense[centroid_cells[mine]] = centroid_counts[mine]
         best, best_saved, best_cost, best_users = -1, 0, 0, 0
-        for i in range(n_best):
-            there = tried[i]
+        for i in order_of(costs[:n_cheaper])[:_N_TRIED]:
+            there = touched[i]
             for other in members[member_ptr[there] : member_ptr[there + 1]]:
-                gain = now[user] - tried_cost[i] + now[other]
+                gain = now[user] - costs[i] + now[other]
                 if gain <= best_saved:
                     continue
                 cost = edits(other, step[home], held, n_rows, dense)
                 if gain - cost > best_saved:
-                    best, best_saved, best_cost, best_users = other, gain - cost, cost, tried_cost[i]
-        clear(home, centroids, dense)
+                    best, best_saved, best_cost, best_users = other, gain - cost, cost, costs[i]
+        dense[centroid_cells[mine]] = 0
         if best >= 0:
             there = group_of[best]
             group_of[user], group_of[best] = there, home
