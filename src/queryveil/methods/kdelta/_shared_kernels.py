@@ -43,16 +43,14 @@ def gather_sharing(order: Int64s, held: Holdings, cell_entries: Rows[np.int64], 
         group_of[seed] = n_groups
         n_taken = 1
         common, least = cells[ptr[seed] : ptr[seed + 1]].copy(), counts[ptr[seed] : ptr[seed + 1]].copy()
-        n_common = len(common)
         while n_taken < k:
-            n_common = _only_shared(common, least, n_common, k - n_taken, n_groups, free)
-            best = _most_sharing(common, least, n_common, counts, free, overlap, touched)
+            n_left, best = _most_sharing(common, least, k - n_taken, n_groups, counts, free, overlap, touched)
             if best < 0:
                 break
             group_of[best] = n_groups
             taken[n_taken] = best
             n_taken += 1
-            n_common = _lower(common, least, n_common, cells[ptr[best] : ptr[best + 1]], counts[ptr[best] :])
+            common, least = _lower(common[:n_left], least, cells[ptr[best] : ptr[best + 1]], counts[ptr[best] :])
         if n_taken == k:
             n_groups += 1
         else:
@@ -61,61 +59,57 @@ def gather_sharing(order: Int64s, held: Holdings, cell_entries: Rows[np.int64], 
 
 
 @njit(cache=True, nogil=True)
-def _only_shared(common: Int32s, least: Int64s, n_common: int, n_needed: int, n_groups: int, free: _Free) -> int:
-    """Keep the cells that enough free users have; a cell with fewer cannot stay in common. Returns how many stay."""
+def _most_sharing(
+    common: Int32s, least: Int64s, n_needed: int, n_groups: int, counts: Int64s, free: _Free, overlap: Int64s,
+    touched: Int64s,
+) -> tuple[int, int]:  # fmt: skip
+    """Keep the cells that enough free users have; a cell with fewer cannot stay in common.
+
+    Returns how many stay, and the free user who shares most rows with them, -1 if nobody shares any.
+    """
     entry_user, group_of, post_ptr, post_end, posts = free
-    n_left = 0
-    for i in range(n_common):
-        n_free, end = 0, post_ptr[common[i]]
-        for j in range(post_ptr[common[i]], post_end[common[i]]):
+    n_left, n_touched = 0, 0
+    for i in range(len(common)):
+        cell, most = common[i], least[i]
+        n_free, end = 0, post_ptr[cell]
+        for j in range(post_ptr[cell], post_end[cell]):
             group = group_of[entry_user[posts[j]]]
             n_free += group < 0
             # The group that is growing may yet fall apart; whoever is in another never comes back.
             if group < 0 or group == n_groups:
                 posts[end] = posts[j]
                 end += 1
-        post_end[common[i]] = end
-        if n_free >= n_needed:
-            common[n_left], least[n_left] = common[i], least[i]
-            n_left += 1
-    return n_left
-
-
-@njit(cache=True, nogil=True)
-def _most_sharing(
-    common: Int32s, least: Int64s, n_common: int, counts: Int64s, free: _Free, overlap: Int64s, touched: Int64s
-) -> int:
-    """Return the free user who shares most rows with the cells in common, -1 if nobody shares any."""
-    entry_user, group_of, post_ptr, post_end, posts = free
-    n_touched = 0
-    for i in range(n_common):
-        for j in range(post_ptr[common[i]], post_end[common[i]]):
-            user = entry_user[posts[j]]
+        post_end[cell] = end
+        if n_free < n_needed:
+            continue
+        common[n_left], least[n_left] = cell, most
+        n_left += 1
+        for entry in posts[post_ptr[cell] : end]:
+            user = entry_user[entry]
             if group_of[user] < 0:
                 if overlap[user] == 0:
                     touched[n_touched] = user
                     n_touched += 1
-                overlap[user] += min(least[i], counts[posts[j]])
+                overlap[user] += min(most, counts[entry])
     best = -1
-    for i in range(n_touched):
-        user = touched[i]
+    for user in touched[:n_touched]:
         if best < 0 or overlap[user] > overlap[best] or (overlap[user] == overlap[best] and user < best):
             best = user
     overlap[touched[:n_touched]] = 0
-    return best
+    return n_left, best
 
 
 @njit(cache=True, nogil=True)
-def _lower(common: Int32s, least: Int64s, n_common: int, theirs: Int32s, their_counts: Int64s) -> int:
-    """Lower the counts in common to those of one more user, both by ascending cell; return the number of cells left."""
+def _lower(common: Int32s, least: Int64s, theirs: Int32s, their_counts: Int64s) -> tuple[Int32s, Int64s]:
+    """Return the cells in common with one more user and the lower counts, in the same arrays; all cells ascend."""
     n_left, j = 0, 0
-    for i in range(n_common):
+    for i in range(len(common)):
         while j < len(theirs) and theirs[j] < common[i]:
             j += 1
         if j < len(theirs) and theirs[j] == common[i]:
             common[n_left], least[n_left] = common[i], min(least[i], their_counts[j])
             n_left += 1
-    return n_left
+    return common[:n_left], least[:n_left]
 
 
 @njit(cache=True, nogil=True)
@@ -156,7 +150,7 @@ def _times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) ->
         if i == ptr[user + 1] or cells[i] != profile[j]:
             return 0
         times = min(times, int(held.counts[i] // amount[j]))
-    return times if len(profile) else 0
+    return times
 
 
 @njit(cache=True, nogil=True)
@@ -186,17 +180,15 @@ def choose_profiles(group_members: Rows[np.int64], held: Holdings) -> Holdings:
     have most of once, or one cell alone. A group without a cell in common has an empty profile.
     """
     member_ptr, members = group_members
-    ptr, n_cells = held.owner_cells.ptr, held.n_cells
-    n_groups = len(member_ptr) - 1
+    ptr, n_groups = held.owner_cells.ptr, len(member_ptr) - 1
     out_ptr = np.zeros(n_groups + 1, np.int64)
     firsts = members[member_ptr[:-1]]
     longest = (ptr[firsts + 1] - ptr[firsts]).sum()
     out, amount = np.empty(longest, np.int32), np.empty(longest, np.int64)
-    n_sharing, place = np.zeros(n_cells, np.int64), np.empty(n_cells, np.int64)
     n = 0
     for group in range(n_groups):
         mine = members[member_ptr[group] : member_ptr[group + 1]]
-        shared, table = _table(mine, held, n_sharing, place)
+        shared, table = _table(mine, held)
         if len(shared):
             profile = _best_profile(table)
             for j in range(len(shared)):
@@ -204,32 +196,22 @@ def choose_profiles(group_members: Rows[np.int64], held: Holdings) -> Holdings:
                     out[n], amount[n] = shared[j], profile[j]
                     n += 1
         out_ptr[group + 1] = n
-    return Holdings(Rows(out_ptr, out[:n].copy()), amount[:n].copy(), n_cells)
+    return Holdings(Rows(out_ptr, out[:n].copy()), amount[:n].copy(), held.n_cells)
 
 
 @njit(cache=True, nogil=True)
-def _table(mine: Int64s, held: Holdings, n_sharing: Int64s, place: Int64s) -> tuple[Int32s, Int64s]:
+def _table(mine: Int64s, held: Holdings) -> tuple[Int32s, Int64s]:
     """Return the cells that all members have, ascending, and each member's counts there."""
     (ptr, cells), counts, _ = held
-    for user in mine:
-        for i in range(ptr[user], ptr[user + 1]):
-            n_sharing[cells[i]] += 1
-    shared = cells[ptr[mine[0]] : ptr[mine[0] + 1]].copy()
-    n_shared = 0
-    for i in range(len(shared)):
-        if n_sharing[shared[i]] == len(mine):
-            place[shared[i]] = n_shared
-            shared[n_shared] = shared[i]
-            n_shared += 1
-    table = np.empty((len(mine), n_shared), np.int64)
+    own = slice(ptr[mine[0]], ptr[mine[0] + 1])
+    shared, least = cells[own].copy(), counts[own].copy()
+    for user in mine[1:]:
+        shared, least = _lower(shared, least, cells[ptr[user] : ptr[user + 1]], counts[ptr[user] :])
+    table = np.empty((len(mine), len(shared)), np.int64)
     for m in range(len(mine)):
-        for i in range(ptr[mine[m]], ptr[mine[m] + 1]):
-            if n_sharing[cells[i]] == len(mine):
-                table[m, place[cells[i]]] = counts[i]
-    for user in mine:
-        for i in range(ptr[user], ptr[user + 1]):
-            n_sharing[cells[i]] = 0
-    return shared[:n_shared], table
+        own = slice(ptr[mine[m]], ptr[mine[m] + 1])
+        table[m] = counts[own][np.searchsorted(cells[own], shared)]
+    return shared, table
 
 
 @njit(cache=True, nogil=True)
