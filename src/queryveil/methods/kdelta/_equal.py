@@ -116,17 +116,15 @@ def _profiles(holdings: Holdings, group_of: Int32s, n_groups: int) -> Holdings:
     return _shared_kernels.choose_profiles(Rows(ptr, grouped[members]), holdings)
 
 
-def places_in_group(
-    user: Int32s, cell: Int32s, group_of: Int32s, *, times: Int64s, n_cells: int, rng: np.random.Generator
-) -> Int64s:
+def places_in_group(user: Int32s, cell: Int32s, group_of: Int32s, *, n_cells: int, rng: np.random.Generator) -> Int64s:
     """Return the place of each row in its user's group: every member has the same number of rows in each, as shares.
 
-    A group has some places in each cell, and a user each of them `times` over. Which row takes which is drawn.
+    A group has some places in each cell, and a user each of them equally often. Which row takes which is drawn.
     """
-    have = hold(user, cell, n_owners=len(times), n_cells=n_cells)
+    have = hold(user, cell, n_owners=len(group_of), n_cells=n_cells)
     rows = _shuffled(user, cell, have, rng=rng)
     place = np.empty(len(user), np.int64)
-    place[rows.values] = rows.place_in_row % np.repeat(have.counts // times[have.entry_owner], have.counts)
+    place[rows.values] = rows.place_in_row % np.repeat(have.in_lowest_terms, have.counts)
     pair = group_of[user].astype(np.int64) * n_cells + cell
     places: Int64s = np.unique(pair * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1]
     return places
@@ -193,10 +191,9 @@ class Table:
         if self.n_users < k:
             raise TooFewUsers(self.n_users, needed=k, way_out="a smaller k, or leaving out fewer rare queries")
 
-    def hold(self, rows: Int64s | None = None) -> Holdings:
+    def hold(self, rows: Int64s | slice = slice(None)) -> Holdings:
         """Count the rows of each user in each cell: all of them, or some."""
-        user, cell = (self.user, self.cell) if rows is None else (self.user[rows], self.cell[rows])
-        return hold(user, cell, n_owners=self.n_users, n_cells=self.n_cells)
+        return hold(self.user[rows], self.cell[rows], n_owners=self.n_users, n_cells=self.n_cells)
 
 
 def nothing(cluster: Int32s) -> Outcome:
@@ -234,8 +231,7 @@ def equal_by_edits(table: Table, settings: KdeltaSettings, *, same_days: bool, r
     before, cell = table.query[rows.source], table.cell[rows.source]
     place_of = rows.source
     if same_texts or same_days:
-        times = want.n_rows // grouping.centroids.n_rows[grouping.group_of]
-        place_of = places_in_group(rows.user, cell, grouping.group_of, times=times, n_cells=table.n_cells, rng=rng)
+        place_of = places_in_group(rows.user, cell, grouping.group_of, n_cells=table.n_cells, rng=rng)
     if same_texts:
         part = np.arange(len(table.cluster))
         query = shared_texts(before, cell, place_of, table=table, rng=rng)
@@ -295,10 +291,7 @@ def equal_by_suppression(
     own = ReleasedRows(user=table.user[rows], source=rows, time_source=rows)
     day_source = rows
     if same_days:
-        have = table.hold(rows)
-        times = np.ones(table.n_users, np.int64)
-        times[users] = np.gcd.reduceat(have.counts, have.owner_cells.ptr[users])
-        place_of = places_in_group(own.user, table.cell[rows], group_of, times=times, n_cells=table.n_cells, rng=rng)
+        place_of = places_in_group(own.user, table.cell[rows], group_of, n_cells=table.n_cells, rng=rng)
         day_source = shared_days(rows, place_of, rng=rng)
     return Outcome(
         rows=own,

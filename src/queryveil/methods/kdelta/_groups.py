@@ -138,8 +138,7 @@ def _nearest(user: int, holdings: Holdings, centroids: Holdings) -> int:
 def users_as_centroids(holdings: Holdings, users: Int64s) -> Holdings:
     """Return the counts of some users, each over their greatest common divisor."""
     chosen = multiply(holdings, users, np.ones(len(users), np.int64))
-    divisor = np.gcd.reduceat(chosen.counts, chosen.owner_cells.ptr[:-1])
-    return chosen._replace(counts=chosen.counts // divisor[chosen.entry_owner])
+    return chosen._replace(counts=chosen.in_lowest_terms)
 
 
 def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator) -> Grouping:

@@ -69,6 +69,13 @@ class Holdings(NamedTuple):
         """The owner of each entry."""
         return self.owner_cells.row_of_entry
 
+    @property
+    def in_lowest_terms(self) -> Int64s:
+        """The counts, those of each owner over their greatest common divisor."""
+        lengths = self.owner_cells.lengths[self.owner_cells.lengths > 0]
+        divisors: Int64s = np.gcd.reduceat(self.counts, pointers(lengths)[:-1])
+        return self.counts // np.repeat(divisors, lengths)
+
 
 def read_objects(frame: pl.DataFrame) -> Objects:
     """Number the users, queries and URLs of the rows that have a query."""
