@@ -45,26 +45,22 @@ def grow_clusters(sets: Sets, order: Int64s) -> Int32s:
     cluster_of = np.full(n_sets, -1, np.int32)
     is_seeds = np.full(len(sets.url_sets.ptr) - 1, -1, np.int64)
     seen = np.full(n_sets, -1, np.int64)
-    found, keys = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
-    taken = np.empty(n_sets, np.int64)
+    found, keys, taken = np.empty(n_sets, np.int64), np.empty(n_sets, np.int64), np.empty(n_sets, np.int64)
     n_clusters = 0
     for seed in order:
         if cluster_of[seed] >= 0:
             continue
         cluster_of[seed] = n_clusters
-        for i in range(ptr[seed], ptr[seed + 1]):
-            is_seeds[urls[i]] = seed
+        is_seeds[urls[ptr[seed] : ptr[seed + 1]]] = seed
         seen[seed] = seed
         n_found = _near(seed, sets, cluster_of, rank, is_seeds, seen, found, keys)
         n_taken = 0
         for place in order_of(keys[:n_found]):
             other = found[place]
-            fits = True
-            for i in range(n_taken):
-                if not _alike(taken[i], other, ptr, urls, sets.similarity):
-                    fits = False
+            for member in taken[:n_taken]:
+                if not _alike(member, other, ptr, urls, sets.similarity):
                     break
-            if fits:
+            else:
                 taken[n_taken] = other
                 n_taken += 1
                 cluster_of[other] = n_clusters
@@ -150,13 +146,13 @@ def cluster_queries(
         out[clicked] = np.unique(within[clicked], return_inverse=True)[1]
     else:
         set_of, first = _equal_sets(urls, within[clicked])
-        cluster_of_set = _cluster_sets(
-            urls.take(first),
-            within=within[clicked][first],
-            n_rows=np.bincount(set_of, weights=n_rows[clicked], minlength=len(first)).astype(np.int64),
-            similarity=1 - delta,
-        )
-        out[clicked] = cluster_of_set[set_of]
+        of_set = urls.take(first)
+        owner = of_set.row_of_entry.astype(np.int32)
+        posts = owner[np.lexsort((owner, of_set.lengths[owner], of_set.values))]
+        url_sets = Rows(pointers(np.bincount(of_set.values)), posts)
+        sets = Sets(of_set, within[clicked][first], url_sets, sizes=of_set.lengths[posts], similarity=1 - delta)
+        most_rows_first = np.argsort(-np.bincount(set_of, weights=n_rows[clicked]), kind="stable")
+        out[clicked] = grow_clusters(sets, most_rows_first)[set_of]
     alone = np.flatnonzero((n_rows > 0) & (out < 0))
     out[alone] = np.arange(len(alone)) + out.max(initial=-1) + 1
     return out
@@ -185,14 +181,6 @@ def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
     for i, where in enumerate(within.tolist()):
         set_of[i] = number.setdefault((where, urls.values[bounds[i] : bounds[i + 1]].tobytes()), len(number))
     return set_of, np.unique(set_of, return_index=True)[1]
-
-
-def _cluster_sets(urls: Rows[np.int32], *, within: Int32s, n_rows: Int64s, similarity: float) -> Int32s:
-    owner = urls.row_of_entry.astype(np.int32)
-    posts = owner[np.lexsort((owner, urls.lengths[owner], urls.values))]
-    url_sets = Rows(pointers(np.bincount(urls.values)), posts)
-    sets = Sets(urls, within, url_sets, sizes=urls.lengths[posts], similarity=similarity)
-    return grow_clusters(sets, np.argsort(-n_rows, kind="stable"))
 
 
 _MAX_ROUNDS = 20
