@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from queryveil.data.frames import Bools, Int32s, Int64s, UInt64s
+from queryveil.data.frames import Bools, Floats, Int32s, Int64s, UInt64s
 from queryveil.kernels import njit
 
 T = TypeVar("T", bound=np.generic)
@@ -190,3 +190,21 @@ def order_of(keys: Int32s | Int64s | UInt64s) -> Int64s:
         order, other = other, order
         width *= 2
     return order
+
+
+@njit(cache=True, nogil=True)
+def insert_best(item: int, value: float, best: NDArray[Any], best_value: Floats, n_best: int, rank: Int64s) -> int:
+    """Put an item among the best if it is one of them, by falling value, then rising rank; return how many they are."""
+    place = n_best
+    while place > 0:
+        other = best_value[place - 1]
+        if other > value or (other == value and rank[best[place - 1]] < rank[item]):
+            break
+        place -= 1
+    if place == len(best):
+        return n_best
+    n_best = min(n_best + 1, len(best))
+    for i in range(n_best - 1, place, -1):
+        best[i], best_value[i] = best[i - 1], best_value[i - 1]
+    best[place], best_value[place] = item, value
+    return n_best

@@ -7,7 +7,7 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s
-from queryveil.data.rows import Rows, group
+from queryveil.data.rows import Rows, group, insert_best
 from queryveil.kernels import njit
 from queryveil.methods.kdelta._group_kernels import choose_centroids, swap_users
 from queryveil.methods.kdelta._objects import Holdings, hold
@@ -62,7 +62,7 @@ def form_groups(
         n_best = 0
         for i in range(n_touched):
             user = touched[i]
-            n_best = _insert(user, overlap[user] / n_rows[user], best, best_value, n_best, rank)
+            n_best = insert_best(user, overlap[user] / n_rows[user], best, best_value, n_best, rank)
             overlap[user] = 0
         for i in range(n_best):
             group_of[best[i]] = n_groups
@@ -75,24 +75,6 @@ def form_groups(
             place += 1
         n_groups += 1
     return group_of, seeds
-
-
-@njit(cache=True, nogil=True)
-def _insert(user: int, value: float, best: Int64s, best_value: Floats, n_best: int, rank: Int64s) -> int:
-    """Keep the best: by falling value, then by rising rank."""
-    place = n_best
-    while place > 0:
-        other = best_value[place - 1]
-        if other > value or (other == value and rank[best[place - 1]] < rank[user]):
-            break
-        place -= 1
-    if place == len(best):
-        return n_best
-    n_best = min(n_best + 1, len(best))
-    for i in range(n_best - 1, place, -1):
-        best[i], best_value[i] = best[i - 1], best_value[i - 1]
-    best[place], best_value[place] = user, value
-    return n_best
 
 
 _NEARLY = 1e-9

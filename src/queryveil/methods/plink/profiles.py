@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, Profiles, QueryLog
-from queryveil.data.rows import Rows
+from queryveil.data.rows import Rows, insert_best
 from queryveil.errors import BadParameter
 from queryveil.kernels import njit
 from queryveil.methods.bots import without_bots
@@ -59,9 +60,6 @@ class TermProfiles:
         weights = self.user_terms.to_series(self.weights)
         return Profiles(frame=pl.DataFrame({"user": self.users, "terms": terms, "weights": weights}))
 
-    def __repr__(self) -> str:
-        return f"TermProfiles(n_users={self.n_users}, n_terms={len(self.vocabulary)}, n_entries={len(self.terms)})"
-
 
 def profiles_of(
     data: QueryLog | Profiles, taxonomy: Taxonomy, *, weights: Weights, bot_threshold: int | None
@@ -100,22 +98,18 @@ def _weigh(histories: Histories, weights: Weights) -> Floats:
 
 def _given(profiles: Profiles) -> TermProfiles:
     # Privacy: HIV and hiv would be two terms, each held by half of those who have it.
-    frame = profiles.frame
-    codes, vocabulary = encode_normalised(frame["terms"].explode(empty_as_null=False))
-    terms = codes.astype(np.int64)
-    weights = frame["weights"].explode(empty_as_null=False).to_numpy().astype(np.float64)
-    is_text = (vocabulary != "").to_numpy()[terms] if len(vocabulary) else np.zeros(0, np.bool_)
-    owner = np.repeat(np.arange(frame.height), frame["terms"].list.len().to_numpy())
-    entries, place = np.unique((owner * max(1, len(vocabulary)) + terms)[is_text], return_inverse=True)
-    heaviest = np.zeros(len(entries))
-    np.maximum.at(heaviest, place, weights[is_text])
-    of_user, term = np.divmod(entries, max(1, len(vocabulary)))
-    user_terms = Rows.from_entries(of_user, term.astype(np.int32), n_rows=frame.height)
+    lists = profiles.frame.select(owner=pl.int_range(pl.len()), term="terms", weight="weights")
+    entries = lists.explode("term", "weight", empty_as_null=False).cast({"weight": pl.Float64})
+    codes, vocabulary = encode_normalised(entries["term"])
+    entries = entries.with_columns(term=codes).filter(vocabulary.gather(codes) != "")
+    heaviest = entries.group_by("owner", "term").max().sort("owner", "term")
+    owner, term, weights = (heaviest[name].to_numpy() for name in heaviest.columns)
+    user_terms = Rows.from_entries(owner, term, n_rows=lists.height)
     removed = {
         "bad_rows_skipped": profiles.reading.n_bad_rows_skipped,
-        "terms_written_in_two_ways": len(terms) - len(entries),
+        "terms_written_in_two_ways": len(codes) - heaviest.height,
     }
-    return _with_terms(frame["user"], user_terms, heaviest, vocabulary=vocabulary, removed=removed)
+    return _with_terms(profiles.frame["user"], user_terms, weights, vocabulary=vocabulary, removed=removed)
 
 
 def _with_terms(
@@ -195,7 +189,7 @@ def companions(user_terms: Rows[np.int32], holders: Rows[np.int32], most: int) -
     """
     n_terms = len(holders.ptr) - 1
     found = np.full((n_terms, most), -1, np.int32)
-    best = np.zeros(most)
+    best, rank = np.empty(most), np.arange(n_terms)
     both, met = np.zeros(n_terms, np.int64), np.empty(n_terms, np.int32)
     for term in range(n_terms):
         n_met = 0
@@ -205,67 +199,37 @@ def companions(user_terms: Rows[np.int32], holders: Rows[np.int32], most: int) -
                     met[n_met] = other
                     n_met += 1
                 both[other] += 1
-        best[:] = 0
+        own, n_best = found[term], 0
         for other in met[:n_met]:
             if other != term and both[other] > 1:
                 worth = both[other] ** 2 / (holders.ptr[other + 1] - holders.ptr[other])
-                place = most
-                while place > 0 and (
-                    worth > best[place - 1] or (worth == best[place - 1] and other < found[term, place - 1])
-                ):
-                    place -= 1
-                for i in range(most - 1, place, -1):
-                    best[i], found[term, i] = best[i - 1], found[term, i - 1]
-                if place < most:
-                    best[place], found[term, place] = worth, other
+                n_best = insert_best(other, worth, own, best, n_best, rank)
             both[other] = 0
     return found
 
 
 @njit(cache=True, nogil=True)
-def augment(
-    user_terms: Rows[np.int32],
-    chosen: Int32s,
-    weights: Floats,
-    parent: Int32s,
-    n_steps: int,
-    n_nodes: int,
-    beside: Int32s,
+def largest_weights(
+    ptr: Int64s, reached: NDArray[np.int32], weights: Floats, n_nodes: int
 ) -> tuple[Rows[np.int32], Floats]:
-    """Return every profile as nodes with weights: those of its terms, those up to `n_steps` above, and companions.
-
-    Where several terms reach a node the largest weight counts. Nodes without a place in `parent` have nothing above.
-    `beside` has the companions of each term, which are nodes of their own behind the others.
-    """
-    ptr, terms = user_terms
-    n_beside = beside.shape[1]
+    """Return the nodes that the terms of each profile reach, -1 for none, as they first come, with largest weights."""
     out_ptr = np.zeros(len(ptr), np.int64)
-    out = np.empty(len(chosen) * (n_steps + 1 + n_beside), np.int32)
+    out = np.empty(reached.size, np.int32)
     out_weights = np.empty(len(out))
-    weight = np.zeros(n_nodes + len(beside))
+    weight = np.zeros(n_nodes)
     n = 0
     for user in range(len(ptr) - 1):
         for i in range(ptr[user], ptr[user + 1]):
-            node = chosen[i]
-            for _ in range(n_steps + 1):
-                if weight[node] == 0:
-                    out[n] = node
-                    n += 1
-                weight[node] = max(weight[node], weights[i])
-                node = parent[node] if node < len(parent) else np.int32(-1)
-                if node < 0:
-                    break
-            for j in range(n_beside):
-                if beside[terms[i], j] >= 0:
-                    node = np.int32(n_nodes + beside[terms[i], j])
+            for node in reached[i]:
+                if node >= 0:
                     if weight[node] == 0:
                         out[n] = node
                         n += 1
                     weight[node] = max(weight[node], weights[i])
         out_ptr[user + 1] = n
-        for i in range(out_ptr[user], n):
-            out_weights[i] = weight[out[i]]
-            weight[out[i]] = 0
+        own = out[out_ptr[user] : n]
+        out_weights[out_ptr[user] : n] = weight[own]
+        weight[own] = 0
     return Rows(out_ptr, out[:n].copy()), out_weights[:n].copy()
 
 
@@ -297,9 +261,6 @@ class Vectors:
         dense[mine.row_of_entry, self.user_nodes.values[mine.values]] = self.weights[mine.values]
         return float(dense[0] @ dense[1] / np.linalg.norm(dense[0]) / np.linalg.norm(dense[1]))
 
-    def __repr__(self) -> str:
-        return f"Vectors(n_users={self.user_nodes.n_rows}, n_nodes={self.n_nodes})"
-
 
 def specificity(taxonomy: Taxonomy) -> Floats:
     """How specific each node is, from 0 for the root to 1 for a leaf: 1 - log(leaves under it) / log(all leaves).
@@ -322,11 +283,17 @@ def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None, n_co
     settings_of(PlinkSettings)["a"].check(a)
     progress.step("comparing meanings")
     weights = _scaled(profiles.weights)
-    nodes = synsets(profiles, taxonomy)
-    n_nodes = int(nodes.max(initial=taxonomy.n_nodes - 1)) + 1
+    reached = [synsets(profiles, taxonomy)]
+    # Terms that the taxonomy does not know have nothing above them, and nor has -1, the last place.
+    n_nodes = int(reached[0].max(initial=taxonomy.n_nodes - 1)) + 1
+    parent = np.append(taxonomy.parent, np.full(n_nodes + 1 - taxonomy.n_nodes, -1, np.int32))
+    for _ in range(a):
+        reached.append(parent[reached[-1]])
+    # Companions are nodes of their own behind the others.
     holders = profiles.user_terms.transpose(len(profiles.vocabulary))
-    beside = companions(profiles.user_terms, holders, n_companions)
-    return _compact(*augment(profiles.user_terms, nodes, weights, taxonomy.parent, a, n_nodes, beside))
+    beside = companions(profiles.user_terms, holders, n_companions)[profiles.terms]
+    nodes = np.column_stack([*reached, np.where(beside >= 0, n_nodes + beside, -1).astype(np.int32)])
+    return _compact(*largest_weights(profiles.user_terms.ptr, nodes, weights, n_nodes + len(profiles.vocabulary)))
 
 
 def synsets(profiles: TermProfiles, taxonomy: Taxonomy) -> Int32s:
@@ -367,8 +334,7 @@ def _scaled(weights: Floats) -> Floats:
 
 
 def _compact(user_nodes: Rows[np.int32], weights: Floats) -> Vectors:
-    ptr, nodes = user_nodes
-    used = np.flatnonzero(np.bincount(nodes)) if len(nodes) else nodes[:0]
-    number = np.zeros(int(nodes.max(initial=-1)) + 1, np.int32)
-    number[used] = np.arange(len(used))
-    return Vectors(user_nodes=Rows(ptr, number[nodes]), weights=weights, n_nodes=len(used))
+    is_used = np.bincount(user_nodes.values) > 0
+    number = (np.cumsum(is_used) - 1).astype(np.int32)
+    user_nodes = Rows(user_nodes.ptr, number[user_nodes.values])
+    return Vectors(user_nodes=user_nodes, weights=weights, n_nodes=int(is_used.sum()))
