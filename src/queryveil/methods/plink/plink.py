@@ -199,9 +199,7 @@ def shared_terms(profiles: TermProfiles, group_of: Int32s) -> Shared:
     """Collect the terms of the members of each group."""
     by_text = profiles.vocabulary.arg_sort().to_numpy().astype(np.int64)
     n_terms = max(1, len(by_text))
-    rank = np.empty(len(by_text), np.int64)
-    rank[by_text] = np.arange(len(by_text))
-    keys = group_of[profiles.entry_user].astype(np.int64) * n_terms + rank[profiles.terms]
+    keys = group_of[profiles.entry_user].astype(np.int64) * n_terms + np.argsort(by_text)[profiles.terms]
     found, place, holders = np.unique(keys, return_inverse=True, return_counts=True)
     return Shared(
         place=place.astype(np.int64),
