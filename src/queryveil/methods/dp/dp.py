@@ -206,19 +206,15 @@ def take_largest(row_ptr: Int64s, keys: UInt64s, most: int) -> Bools:
             continue
         n_best = 0
         for place in range(begin, end):
-            key = keys[place]
-            if n_best == most:
-                if key <= keys[best[most - 1]]:
-                    continue
-                n_best -= 1
             slot = n_best
-            while slot > 0 and keys[best[slot - 1]] < key:
-                best[slot] = best[slot - 1]
+            while slot > 0 and keys[best[slot - 1]] < keys[place]:
                 slot -= 1
-            best[slot] = place
-            n_best += 1
-        for slot in range(most):
-            taken[best[slot]] = True
+            if slot < most:
+                n_best = min(n_best + 1, most)
+                for i in range(n_best - 1, slot, -1):
+                    best[i] = best[i - 1]
+                best[slot] = place
+        taken[best] = True
     return taken
 
 
