@@ -10,6 +10,7 @@ where D(m, e) is what m shifted pairs of bare noise give away at e. The largest 
 the threshold nor the noise has to do with a half of delta: either may take nearly all of it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -74,12 +75,10 @@ def release_chance(noise: Noise, counts: Int64s) -> Floats:
 
 def half_count(noise: Noise) -> float:
     """The count that leaves with the chance 1/2, with a fraction from its neighbours: the smaller, the better."""
-    low, high = 0, 2 * noise.threshold + ceil(noise.scale)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if release_chance(noise, np.array([middle]))[0] >= 0.5 else (middle, high)
-    below, above = release_chance(noise, np.array([low, high]))
-    return float(low + (0.5 - below) / (above - below))
+    counts = range(2 * noise.threshold + ceil(noise.scale))
+    first = bisect_left(counts, 0.5, lo=1, key=lambda count: release_chance(noise, np.array([count]))[0])
+    below, above = release_chance(noise, np.array([first - 1, first]))
+    return float(first - 1 + (0.5 - below) / (above - below))
 
 
 def top_chance(scale: float, top: int, shift: float) -> float:
@@ -219,11 +218,8 @@ def _truncated_geometric(laplace: Noise) -> Noise:
     top = max(1, floor(scale * log((-expm1(-1 / scale) / share + a) / (1 + a))) - 1)
     while top_chance(scale, top, 0.0) > share:
         top += 1
-    low, high = 0, SHIFTS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if top_chance(scale, top, middle / SHIFTS) <= share else (low, middle)
-    return replace(laplace, mechanism="truncated-geometric", threshold=top + 1, top=top, shift=low)
+    shift = bisect_right(range(SHIFTS), share, lo=1, key=lambda parts: top_chance(scale, top, parts / SHIFTS)) - 1
+    return replace(laplace, mechanism="truncated-geometric", threshold=top + 1, top=top, shift=shift)
 
 
 def _gaussian(laplace: Noise) -> Noise:
@@ -297,7 +293,7 @@ def plans_for(settings: DpSettings) -> tuple[Noise, ...]:
     if clicks:
         _check_clicks(clicks, whole=whole, first=1.0 if settings.rounds == 1 else FIRST_ROUND)
     rounds = [for_queries] if settings.rounds == 1 else list(_split(for_queries, FIRST_ROUND))
-    parts: list[tuple[tuple[float, float], int, What]] = [(part, settings.max_queries, "queries") for part in rounds]
+    parts = [(part, settings.max_queries, "queries") for part in rounds]
     if clicks:
         parts.append((for_clicks, settings.max_clicks, "clicks"))
     return tuple(
@@ -316,14 +312,13 @@ def _check_clicks(clicks: float, *, whole: tuple[float, float], first: float) ->
 
 
 def _split(budget: tuple[float, float], share: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    epsilons, deltas = (_parts(whole, share) for whole in budget)
-    return (epsilons[0], deltas[0]), (epsilons[1], deltas[1])
+    """Return two parts of a budget whose exact sum is not above it."""
+    first = budget[0] * share, budget[1] * share
+    return first, (_rest(budget[0], first[0]), _rest(budget[1], first[1]))
 
 
-def _parts(whole: float, share: float) -> tuple[float, float]:
-    """Return two floats whose exact sum is not above the whole."""
-    first = whole * share
+def _rest(whole: float, first: float) -> float:
     rest = whole - first
     while Fraction(first) + Fraction(rest) > Fraction(whole):
         rest = nextafter(rest, 0.0)
-    return first, rest
+    return rest
