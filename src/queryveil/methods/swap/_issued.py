@@ -49,18 +49,13 @@ def hash_texts(data: Bytes, ptr: np.ndarray, fold: Bytes, key: UInt64s) -> UInt6
             if letter == 0:
                 is_gap = bool(n > 0)
                 continue
-            if is_gap:
-                is_gap = False
-                word |= _BLANK << ((n & np.uint64(7)) << np.uint64(3))
+            for is_letter in range(not is_gap, 2):
+                word |= (letter if is_letter else _BLANK) << ((n & np.uint64(7)) << np.uint64(3))
                 n += _ONE
                 if n & np.uint64(7) == 0:
                     state = _mix(state ^ word, key[1])
                     word = np.uint64(0)
-            word |= letter << ((n & np.uint64(7)) << np.uint64(3))
-            n += _ONE
-            if n & np.uint64(7) == 0:
-                state = _mix(state ^ word, key[1])
-                word = np.uint64(0)
+            is_gap = False
         state = _mix(state ^ word, key[1])
         out[text] = _mix(state ^ n, key[1])
     return out
