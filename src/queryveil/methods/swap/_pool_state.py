@@ -182,12 +182,10 @@ class HeldRows:
         self.columns = events.columns
         queries = pl.DataFrame([*(column for column in events if column.name != "user"), moments.alias("_came")])
         self.users = pl.concat([self.users, pl.DataFrame([events["user"], moments])], rechunk=True)
-        if not self.queries.height:
-            self.queries = queries.rechunk()
-        else:
-            same = self.queries.schema == queries.schema
-            how: Any = "vertical" if same else "diagonal_relaxed"
-            self.queries = pl.concat([self.queries, queries], how=how, rechunk=True)
+        if self.queries.height:
+            how: Any = "vertical" if self.queries.schema == queries.schema else "diagonal_relaxed"
+            queries = pl.concat([self.queries, queries], how=how)
+        self.queries = queries.rechunk()
         return first
 
     def take(self, query_row: Int64s, user_row: Int64s) -> pl.DataFrame:

@@ -64,11 +64,9 @@ def prepare(frame: pl.DataFrame, *, classifier: Classifier, unclassified: str = 
     texts, rows = _without(cleaned.queries, rows, _has_text(cleaned.queries))
     n_emptied = frame.height - n_empty - len(rows)
     found = classifier.classify(texts).category
-    n_dropped = 0
-    if unclassified == "drop":
-        texts, rows = _without(texts, rows, found >= 0)
-        n_dropped = int((found < 0).sum())
-        found = found[found >= 0]
+    stays = (found >= 0) | (unclassified != "drop")
+    texts, rows = _without(texts, rows, stays)
+    found = found[stays]
     category = np.where(found < 0, len(CATEGORIES), found).astype(np.int8)
     kept = frame if len(rows) == frame.height else frame[pl.Series(rows)]
     counts = np.bincount(category, minlength=len(CATEGORY_NAMES)).tolist()
@@ -77,7 +75,7 @@ def prepare(frame: pl.DataFrame, *, classifier: Classifier, unclassified: str = 
         rows=rows,
         n_empty=n_empty,
         n_emptied=n_emptied,
-        n_unclassified_dropped=n_dropped,
+        n_unclassified_dropped=int((~stays).sum()),
         identifiers=cleaned.counts,
         by_rule=cleaned.by_rule,
         category_counts={name: n for name, n in zip(CATEGORY_NAMES, counts, strict=True) if n},
@@ -99,11 +97,9 @@ def increments(released: pl.DataFrame) -> pl.DataFrame:
     >>> increments(released).rows()
     [('a', 'Sports', 2)]
     """
-    counts = released.group_by("user", "category", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("n"))
+    counts = released.group_by("user", "category", maintain_order=True).agg(n=pl.len().cast(pl.Int64))
     names = pl.Series(CATEGORY_NAMES, dtype=pl.String)
-    return counts.with_columns(category=names.gather(counts["category"].cast(pl.UInt32))).select(
-        "user", "category", "n"
-    )
+    return counts.with_columns(category=names.gather(counts["category"].cast(pl.UInt32)))
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:
