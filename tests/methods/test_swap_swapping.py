@@ -6,14 +6,13 @@ from collections import Counter
 
 import numpy as np
 
-from queryveil.data import UInt64s
+from queryveil.data import Int64s, UInt64s
 from queryveil.methods.swap import _pool_kernels
 from queryveil.methods.swap._issued import empty_filter, pair_hashes, put
 from queryveil.methods.swap._pool_kernels import (
     NEEDED,
     SIZE,
     Arrivals,
-    Given,
     Rules,
     Waiting,
     join_all,
@@ -28,8 +27,8 @@ def numbers(n: int, *, seed: int = 0) -> UInt64s:
     return np.random.default_rng(seed).integers(0, 2**64, n, dtype=np.uint64)
 
 
-def room(n: int) -> Given:
-    return Given(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64))
+def room(n: int) -> Int64s:
+    return np.zeros((3, n), np.int64)
 
 
 def pool_of(users: list[int], texts: list[int], *, issuers: list[int] | None = None) -> Waiting:

@@ -12,22 +12,27 @@ from queryveil.methods.swap import _pool_kernels
 
 
 @given(
-    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=150),
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=150),
     spread=st.sampled_from([1, 2**32, 2**33, 2**60]),
 )
 def test_the_table_of_waiting_users_counts_as_a_counter_does(steps: list[tuple[bool, int]], spread: int) -> None:
     """Hashes that fall on the same slot, and leave gaps among others, are the hard case."""
-    keys, counts = np.zeros((2, 8), np.uint64), np.zeros((2, 8), np.int32)
-    known = Counter[int]()
-    for comes, number in steps:
-        key = np.uint64(number * spread % 2**64)
-        if comes:
-            assert _pool_kernels.count_in(keys, counts, 1, key) == (known[int(key)] == 0)
-            known[int(key)] += 1
-        elif known[int(key)]:
-            known[int(key)] -= 1
-            assert _pool_kernels.count_out(keys, counts, 1, key) == (known[int(key)] == 0)
-    assert {int(k): int(n) for k, n in zip(keys[1], counts[1], strict=True) if n} == dict(+known)
+    waiting = _pool_kernels.no_one_waiting(2, capacity=8, needed=2)
+    there: list[int] = []
+    for row, (comes, number) in enumerate(steps):
+        key = number * spread % 2**64
+        if comes and len(there) < waiting.capacity:
+            _pool_kernels.join(waiting, 1, row, row, np.uint64(key), np.uint64(0), np.uint64(key))
+            there.append(key)
+        elif key in there:
+            place = there.index(key)
+            _pool_kernels.leave(waiting, 1, place, place)
+            there[place] = there[-1]
+            there.pop()
+        assert waiting.totals[1, _pool_kernels.USERS] == waiting.totals[1, _pool_kernels.ISSUERS] == len(set(there))
+    for table in (2, 3):
+        counts = zip(waiting.keys[table], waiting.counts[table], strict=True)
+        assert {int(k): int(n) for k, n in counts if n} == Counter(there)
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), max_size=80))

@@ -88,16 +88,7 @@ def slot_of(keys: UInt64s, counts: Int32s | Int64s, table: int, key: np.uint64) 
 
 
 @njit(cache=True, nogil=True)
-def count_in(keys: UInt64s, counts: Int32s, table: int, key: np.uint64) -> int:
-    """Count a key once more; give 1 if it is new."""
-    slot = slot_of(keys, counts, table, key)
-    keys[table, slot] = key
-    counts[table, slot] += 1
-    return 1 if counts[table, slot] == 1 else 0
-
-
-@njit(cache=True, nogil=True)
-def count_out(keys: UInt64s, counts: Int32s, table: int, key: np.uint64) -> int:
+def _count_out(keys: UInt64s, counts: Int32s, table: int, key: np.uint64) -> int:
     """Count a key that is there once less; give 1 if that was the last."""
     slot = slot_of(keys, counts, table, key)
     counts[table, slot] -= 1
@@ -152,7 +143,10 @@ def _join_queue(waiting: Waiting, pool: int, which: int, row: int, person: np.ui
     queue, place = 2 * pool + which, waiting.totals[pool, SIZE]
     waiting.row[queue, place], waiting.person[queue, place] = row, person
     _chain_last(waiting.chain, queue, place)
-    waiting.totals[pool, USERS + which] += count_in(waiting.keys, waiting.counts, queue, person)
+    slot = slot_of(waiting.keys, waiting.counts, queue, person)
+    waiting.keys[queue, slot] = person
+    waiting.counts[queue, slot] += 1
+    waiting.totals[pool, USERS + which] += waiting.counts[queue, slot] == 1
 
 
 @njit(cache=True, nogil=True)
@@ -168,7 +162,7 @@ def leave(waiting: Waiting, pool: int, query: int, user: int) -> None:
 def _leave_queue(waiting: Waiting, pool: int, which: int, place: int) -> None:
     queue, last = 2 * pool + which, waiting.totals[pool, SIZE]
     gone = waiting.person[queue, place]
-    waiting.totals[pool, USERS + which] -= count_out(waiting.keys, waiting.counts, queue, gone)
+    waiting.totals[pool, USERS + which] -= _count_out(waiting.keys, waiting.counts, queue, gone)
     _unchain(waiting.chain, queue, place, last)
     waiting.row[queue, place] = waiting.row[queue, last]
     waiting.person[queue, place] = waiting.person[queue, last]
@@ -177,8 +171,8 @@ def _leave_queue(waiting: Waiting, pool: int, which: int, place: int) -> None:
 @njit(cache=True, nogil=True)
 def drop_oldest(waiting: Waiting, pool: int) -> None:
     """Take the oldest user and the oldest query out of a pool."""
-    oldest = waiting.chain[2 * pool : 2 * pool + 2, -1, _NEWER]
-    leave(waiting, pool, int(oldest[QUERY]), int(oldest[USER]))
+    user, query = waiting.chain[2 * pool : 2 * pool + 2, -1, _NEWER]
+    leave(waiting, pool, query, user)
 
 
 @njit(cache=True, nogil=True)
@@ -227,14 +221,6 @@ class Rules(NamedTuple):
     growth: float
     max_pool: int
     shrinks: bool
-
-
-class Given(NamedTuple):
-    """What was released: the row of the query, that of the user it is given to, the arrival that set it free."""
-
-    query_row: Int64s
-    user_row: Int64s
-    arrival: Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -289,14 +275,17 @@ def draw(waiting: Waiting, pool: int, old: UInt64s, new: UInt64s, numbers: UInt6
 @njit(cache=True, nogil=True)
 def _release_one(
     waiting: Waiting, pool: int, arrival: int, old: UInt64s, new: UInt64s, numbers: UInt64s, n_taken: int,
-    given: Given, n_given: int,
+    given: Int64s, n_given: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Let a pair leave, if one is found; give how many pairs were released and how many numbers taken by now."""
+    """Let a pair leave, if one is found; give how many pairs were released and how many numbers taken by now.
+
+    `given` has of each pair the row of the query, that of the user it is given to, the arrival that set it free.
+    """
     query, user, n = draw(waiting, pool, old, new, numbers, n_taken)
     if query >= 0:
-        given.query_row[n_given] = waiting.row[2 * pool + QUERY, query]
-        given.user_row[n_given] = waiting.row[2 * pool + USER, user]
-        given.arrival[n_given] = arrival
+        given[0, n_given] = waiting.row[2 * pool + QUERY, query]
+        given[1, n_given] = waiting.row[2 * pool + USER, user]
+        given[2, n_given] = arrival
         n_given += 1
         leave(waiting, pool, query, user)
     return n_given, n_taken + n
@@ -305,7 +294,7 @@ def _release_one(
 @njit(cache=True, nogil=True)
 def swap(
     arrivals: Arrivals, first: int, waiting: Waiting, rules: Rules, old: UInt64s, new: UInt64s,
-    numbers: UInt64s, given: Given, n_given: int,
+    numbers: UInt64s, given: Int64s, n_given: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Let events arrive, from the one numbered `first` on, and release a pair at each, or two where pools shrink.
 
@@ -361,17 +350,14 @@ def drop_older(waiting: Waiting, first_user_row: int, first_query_row: int) -> i
 @njit(cache=True, nogil=True)
 def oldest_rows(waiting: Waiting, pool: int) -> tuple[int, int]:
     """Return the rows of the user and the query that have waited longest in a pool that is not empty."""
-    user, query = 2 * pool + USER, 2 * pool + QUERY
-    return (
-        waiting.row[user, waiting.chain[user, -1, _NEWER]],
-        waiting.row[query, waiting.chain[query, -1, _NEWER]],
-    )
+    user, query = waiting.chain[2 * pool : 2 * pool + 2, -1, _NEWER]
+    return waiting.row[2 * pool + USER, user], waiting.row[2 * pool + QUERY, query]
 
 
 @njit(cache=True, nogil=True)
 def release_rest(
     pool: int, waiting: Waiting, rules: Rules, old: UInt64s, new: UInt64s,
-    numbers: UInt64s, given: Given, n_given: int,
+    numbers: UInt64s, given: Int64s, n_given: int,
 ) -> tuple[bool, int, int]:  # fmt: skip
     """Release from a pool while it holds k events of enough users; k is as asked for, not as grown.
 

@@ -121,14 +121,12 @@ class Pools:
     @property
     def waiting(self) -> Int64s:
         """How many events wait in each pool."""
-        sizes: Int64s = self._waiting.totals[:, SIZE].copy()
-        return sizes
+        return np.array(self._waiting.totals[:, SIZE])
 
     @property
     def k_now(self) -> Int64s:
         """How many events each pool must hold by now."""
-        needed: Int64s = self._waiting.totals[:, NEEDED].copy()
-        return needed
+        return np.array(self._waiting.totals[:, NEEDED])
 
     @property
     def largest_k(self) -> int:
@@ -179,7 +177,7 @@ class Pools:
         first_user, first_query = self._held.append(events, now=now)
         given, n_suppressed = self._let_arrive(_pool_kernels.Arrivals(pool, users, texts, first_user, first_query))
         return Swapped(
-            released=_with_arrival(self._take(given), comes[given.arrival]),
+            released=_with_arrival(self._take(given), comes[given[2]]),
             n_suppressed=n_suppressed + n_expired,
             n_repeated=n_repeated,
             n_rare=n_rare,
@@ -187,8 +185,8 @@ class Pools:
             issued=issued.astype("<u8", copy=False).tobytes(),
         )
 
-    def _take(self, given: _pool_kernels.Given) -> pl.DataFrame:
-        released = self._held.take(given.query_row, given.user_row)
+    def _take(self, given: Int64s) -> pl.DataFrame:
+        released = self._held.take(given[0], given[1])
         self._held.forget(self._waiting)
         return released
 
@@ -200,7 +198,7 @@ class Pools:
 
     def drain(self) -> Swapped:
         """Release what may still leave when nothing more arrives, one after the other; `arrival` is 0."""
-        given, n_given = _room_for(int(self.waiting.sum())), 0
+        given, n_given = np.zeros((3, self.waiting.sum()), np.int64), 0
         for pool in range(N_POOLS):
             is_done = False
             while not is_done:
@@ -209,8 +207,8 @@ class Pools:
                     pool, self._waiting, self._rules, self._issued.older, self._issued.newest, numbers, given, n_given,
                 )  # fmt: skip
                 self._numbers.take(n_taken)
-        given = _first(given, n_given)
-        return Swapped(released=_with_arrival(self._take(given), given.arrival), generation=self._issued.generation)
+        given = given[:, :n_given]
+        return Swapped(released=_with_arrival(self._take(given), given[2]), generation=self._issued.generation)
 
     def clear(self) -> int:
         """Suppress all that waits, and give how many events that are."""
@@ -269,9 +267,9 @@ class Pools:
             self._askers.restore(generation, np.ascontiguousarray(texts[texts > 0]))
             yield generation, np.ascontiguousarray(pairs).tobytes()
 
-    def _let_arrive(self, arrivals: _pool_kernels.Arrivals) -> tuple[_pool_kernels.Given, int]:
+    def _let_arrive(self, arrivals: _pool_kernels.Arrivals) -> tuple[Int64s, int]:
         n, n_turns = len(arrivals.pool), 2 if self.settings.shrink else 1
-        given, at, n_given, n_suppressed = _room_for(n_turns * n), 0, 0, 0
+        given, at, n_given, n_suppressed = np.zeros((3, n_turns * n), np.int64), 0, 0, 0
         while at < n:
             if self._waiting.totals[arrivals.pool[at], SIZE] == self._waiting.capacity:
                 self._waiting = with_more_room(self._waiting)
@@ -282,7 +280,7 @@ class Pools:
             )  # fmt: skip
             self._numbers.take(n_taken)
             n_suppressed += n_dropped
-        return _first(given, n_given), n_suppressed
+        return given[:, :n_given], n_suppressed
 
 
 def _checked(events: pl.DataFrame) -> Int8s:
@@ -296,14 +294,6 @@ def _checked(events: pl.DataFrame) -> Int8s:
     if len(pool) and not (pool.dtype.kind in "iu" and pool.min() >= 0 and pool.max() < N_POOLS):
         raise BadInput(f"the category column of the events must have numbers from 0 to {N_POOLS - 1}")
     return pool.astype(np.int8)
-
-
-def _room_for(n: int) -> _pool_kernels.Given:
-    return _pool_kernels.Given(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64))
-
-
-def _first(given: _pool_kernels.Given, n: int) -> _pool_kernels.Given:
-    return _pool_kernels.Given(*(each[:n] for each in given))
 
 
 def _with_arrival(released: pl.DataFrame, arrival: Int64s) -> pl.DataFrame:
