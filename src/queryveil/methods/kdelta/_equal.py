@@ -225,11 +225,10 @@ def equal_by_edits(table: Table, settings: KdeltaSettings, *, same_days: bool, r
         grouping, want, edits = as_paper, counts(as_paper), papers
     progress.step("adding and suppressing rows")
     stay = np.flatnonzero(kept_rows(table.user, table.cell, have, want, rng=rng))
-    own = ReleasedRows(user=table.user[stay], source=stay, time_source=stay)
+    own = table.user[stay], stay, stay
     added = added_rows(table.user, table.cell, have, want, one_by_one=rounded, rng=rng)
     rows = ReleasedRows(*(np.concatenate([mine, new]) for mine, new in zip(own, added, strict=True)))
     before, cell = table.query[rows.source], table.cell[rows.source]
-    place_of = rows.source
     if same_texts or same_days:
         place_of = places_in_group(rows.user, cell, grouping.group_of, n_cells=table.n_cells, rng=rng)
     if same_texts:
@@ -240,16 +239,12 @@ def equal_by_edits(table: Table, settings: KdeltaSettings, *, same_days: bool, r
         repair = Repair(table.cluster, delta=settings.delta)
         query = repair.exchange(before, table.url[rows.source], cell, rng=rng)
         part = repair.part
-    measures = _measures(grouping.group_of, edits, n_users=table.n_users) | {
-        "additions_paper_centroids": papers.n_added,
-        "suppressions_paper_centroids": papers.n_suppressed,
-    }
+    measures = _measures(grouping.group_of, edits, n_users=table.n_users)
+    measures["additions_paper_centroids"], measures["suppressions_paper_centroids"] = papers
     if rounded or settings.max_distance:
         left = _groups.distances_left(want, grouping)
-        measures |= {
-            "largest_distance_left": round(float(left.max()), 6),
-            "mean_distance_left": round(float(left.mean()), 6),
-        }
+        measures["largest_distance_left"] = round(float(left.max()), 6)
+        measures["mean_distance_left"] = round(float(left.mean()), 6)
     return Outcome(
         rows=rows,
         query=query,
@@ -287,19 +282,17 @@ def equal_by_suppression(
     if not len(rows):
         raise TooFewUsers(0, needed=k, way_out="a smaller k, or additions: too few users share a query and a URL")
     edits = Edits(n_added=0, n_suppressed=len(table.user) - len(rows))
-    users = np.unique(table.user[rows])
-    own = ReleasedRows(user=table.user[rows], source=rows, time_source=rows)
-    day_source = rows
+    user, day_source = table.user[rows], rows
     if same_days:
-        place_of = places_in_group(own.user, table.cell[rows], group_of, n_cells=table.n_cells, rng=rng)
+        place_of = places_in_group(user, table.cell[rows], group_of, n_cells=table.n_cells, rng=rng)
         day_source = shared_days(rows, place_of, rng=rng)
     return Outcome(
-        rows=own,
+        rows=ReleasedRows(user=user, source=rows, time_source=rows),
         query=table.query[rows],
         day_source=day_source,
         part=repair.part,
         edits=edits,
-        measures=_measures(group_of[users], edits, n_users=table.n_users),
+        measures=_measures(group_of[np.unique(user)], edits, n_users=table.n_users),
     )
 
 
