@@ -15,8 +15,8 @@ from tests.support.plain_kdelta import exact_counts, plain_groups, rounded_count
 from queryveil.data.rows import Rows, group
 from queryveil.methods.kdelta import _groups
 from queryveil.methods.kdelta._equal import share_groups, shared_counts
-from queryveil.methods.kdelta._group_kernels import swap_users
-from queryveil.methods.kdelta._groups import Grouping, cheapest_centroids, form, improve, users_as_centroids
+from queryveil.methods.kdelta._group_kernels import choose_centroids, swap_users
+from queryveil.methods.kdelta._groups import Grouping, form, improve, users_as_centroids
 from queryveil.methods.kdelta._objects import Holdings, hold
 
 Users = list[Counter[int]]
@@ -146,14 +146,15 @@ def test_chosen_centroids_cost_what_they_say(counts: Users, k: int) -> None:
         return
     have = held(counts)
     papers = form(have, k=k)
-    found, cost = cheapest_centroids(have, group(papers.group_of, papers.centroids.n_owners))
+    found, cost = choose_centroids(group(papers.group_of, papers.centroids.n_owners), have, have.n_rows)
     chosen = centroids(Grouping(group_of=papers.group_of, centroids=found))
     assert all(gcd(*centroid.values()) == 1 for centroid in chosen)
     assert cost == sum(edits_towards(counts, mine, chosen[g]) for g, mine in enumerate(members(papers)))
 
 
 def cost_of_one_group(counts: Users) -> int:
-    return cheapest_centroids(held(counts), Rows(np.array([0, len(counts)]), np.arange(len(counts))))[1]
+    have = held(counts)
+    return choose_centroids(Rows(np.array([0, len(counts)]), np.arange(len(counts))), have, have.n_rows)[1]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4).map(Counter), min_size=2, max_size=4))

@@ -35,15 +35,15 @@ _N_TOTALS = 12
 
 
 @njit(cache=True, nogil=True)
-def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) -> tuple[Holdings, Int64s]:
-    """Return each group's centroid, and the rows to add and to suppress for it.
+def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) -> tuple[Holdings, int]:
+    """Return each group's centroid, and the number of rows to add and to suppress for all of them.
 
     Every user gets the multiple of the centroid that comes nearest to its rows. For a given sum of the centroid these
     multiples are known, and what another row in a cell adds to what users can keep becomes less with each one. So
     filling the cells by what they add, most first, keeps most; several sums are tried.
     """
     n_groups, n_entries = len(members.ptr) - 1, len(held.counts)
-    out_ptr, costs = np.zeros(n_groups + 1, np.int64), np.empty(n_groups, np.int64)
+    out_ptr, cost_of_all = np.zeros(n_groups + 1, np.int64), 0
     out_cells, out_counts = np.empty(n_entries, np.int32), np.empty(n_entries, np.int64)
     dense = np.zeros(held.n_cells, np.int64)
     for g in range(n_groups):
@@ -62,11 +62,12 @@ def choose_centroids(members: Rows[np.int64], held: Holdings, n_rows: Int64s) ->
             dense[cell] = 0
             if best_cost < 0 or cost < best_cost:
                 best, best_cost = found, cost
+        cost_of_all += best_cost
         first = out_ptr[g]
-        out_ptr[g + 1], costs[g] = first + (best > 0).sum(), best_cost
+        out_ptr[g + 1] = first + (best > 0).sum()
         out_cells[first : out_ptr[g + 1]], out_counts[first : out_ptr[g + 1]] = cell[best > 0], best[best > 0]
     n_out = out_ptr[n_groups]
-    return Holdings(Rows(out_ptr, out_cells[:n_out].copy()), out_counts[:n_out].copy(), held.n_cells), costs
+    return Holdings(Rows(out_ptr, out_cells[:n_out].copy()), out_counts[:n_out].copy(), held.n_cells), cost_of_all
 
 
 @njit(cache=True, nogil=True)

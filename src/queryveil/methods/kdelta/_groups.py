@@ -128,21 +128,15 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
     # Differs: the paper's centroid is a user. Ours are the counts that cost a group least, which may be no user's.
     group_of = grouping.group_of.copy()
     members = group(group_of, grouping.centroids.n_owners)
-    best, cost = cheapest_centroids(holdings, members)
+    best, cost = choose_centroids(members, holdings, holdings.n_rows)
     for n_round in range(_MAX_ROUNDS):
         progress.step("swapping users", n_round / _MAX_ROUNDS)
         before, order = cost, rng.permutation(holdings.n_owners)
         swap_users(order, group_of, members, holdings, holdings.n_rows, best)
-        best, cost = cheapest_centroids(holdings, members)
+        best, cost = choose_centroids(members, holdings, holdings.n_rows)
         if before - cost <= _LEAST_PROGRESS * before:
             break
     return Grouping(group_of=group_of, centroids=best)
-
-
-def cheapest_centroids(holdings: Holdings, members: Rows[np.int64]) -> tuple[Holdings, int]:
-    """Return the centroids for which the groups need fewest edits, and how many."""
-    centroids, costs = choose_centroids(members, holdings, holdings.n_rows)
-    return centroids, int(costs.sum())
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
