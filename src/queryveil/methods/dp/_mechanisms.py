@@ -128,13 +128,10 @@ def _reach(delta: float) -> float:
 
 
 def keeps(divergence: Divergence, *, appears: float, max_items: int, epsilon: float, delta: float) -> bool:
-    """Return whether no number of appearing counts spends more than delta.
-
-    Many numbers are judged at once where that is enough: more counts that grow give away more, and so do more that
-    appear.
-    """
+    """Return whether no number of appearing counts spends more than delta; many are judged at once where possible."""
 
     def holds(fewest: int, most: int) -> bool:
+        # More counts that grow give away more, and so do more that appear.
         loss_least, loss_most = fewest * log1p(-appears), most * log1p(-appears)
         seen = -expm1(loss_most) + exp(loss_most) * divergence(max_items - fewest, epsilon - loss_least)
         if max(seen, divergence(max_items - fewest, epsilon + loss_most)) <= delta:

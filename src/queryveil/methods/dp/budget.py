@@ -201,10 +201,9 @@ def _lock(handle: int, path: Path, *, writable: bool) -> None:
 
 
 def _is_at(path: Path, handle: int) -> bool:
-    try:
+    with suppress(OSError):
         return os.path.samestat(path.stat(), os.fstat(handle))
-    except OSError:
-        return False
+    return False
 
 
 def _read(handle: int, *, name: str) -> Ledger | None:

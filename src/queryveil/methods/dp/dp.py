@@ -1,7 +1,4 @@
-"""Differentially private queries with counts, and what was clicked for them.
-
-The contribution of each person is bounded: at most so many queries or clicks, once each.
-"""
+"""Differentially private queries with counts, and clicks: each person counts for a limited number, once each."""
 
 from __future__ import annotations
 

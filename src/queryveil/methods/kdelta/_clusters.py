@@ -201,10 +201,7 @@ class Repair:
         self._n_rounds = 0
 
     def split_off(self, query: Int32s, url: Int32s, cell: Int32s) -> Bools:
-        """Cluster the queries of these rows again; give the rows that are outside the winning part of their cell.
-
-        The rows are all that there are of their clusters.
-        """
+        """Cluster the queries of these rows, all of their clusters; return those outside of their cell's winning part."""
         if self.delta >= 1 or not len(query):
             return np.zeros(len(query), np.bool_)
         n_queries = len(self.cluster)

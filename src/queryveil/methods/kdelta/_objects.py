@@ -40,10 +40,7 @@ class Objects:
 
 
 class Holdings(NamedTuple):
-    """How many rows each user has in each cell, or how many the centroid of each group has.
-
-    `owner_cells` are the cells of each user or group, ascending, and `counts` the numbers of rows in them.
-    """
+    """How many rows each user, or centroid of a group, has in each cell: `counts` beside its cells, which ascend."""
 
     owner_cells: Rows[np.int32]
     counts: Int64s

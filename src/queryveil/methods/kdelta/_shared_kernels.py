@@ -116,10 +116,7 @@ def _lower(common: Int32s, least: Int64s, theirs: Int32s, their_counts: Int64s) 
 def gather_by_cell(
     group_of: Int32s, n_groups: int, user_cells: Rows[np.int32], cell_users: Rows[np.int64], k: int
 ) -> int:
-    """Put users without a group together by the cell that most of them have, in place; return the number of groups.
-
-    A cell that fewer than k of them have makes no group.
-    """
+    """Put users without a group together by the cell that most, k or more, of them have; return how many groups."""
     ptr, cells = user_cells
     post_ptr, posts = cell_users
     n_free = np.zeros(len(post_ptr) - 1, np.int64)
@@ -155,10 +152,7 @@ def _times_within(user: int, held: Holdings, profile: Int32s, amount: Int64s) ->
 
 @njit(cache=True, nogil=True)
 def join_fitting(users: Int64s, group_of: Int32s, held: Holdings, profiles: Holdings, by_first: Rows[np.int64]) -> None:
-    """Put each of the users into the group of whose profile it keeps most, in place, if it has one whole.
-
-    `by_first` are the groups by the first cell of their profile.
-    """
+    """Put each user into the group of whose profile it keeps most, if any; `by_first`: groups by their first cell."""
     ptr, cells = held.owner_cells
     (profile_ptr, profile), amount, _ = profiles
     for user in users:

@@ -208,9 +208,7 @@ def may_share(n_members: int, *, p: float) -> int:
 
 
 def members_needed(n_users: int, *, p: float, strict: bool) -> int:
-    """The least number of members of a group: 1/p, or, if groups are strict, up to twice as many where that helps.
-
-    It helps where more of the members may share a term: one of three is fewer than two of five.
+    """The least number of members of a group: 1/p, or, if groups are strict, up to twice as many where more may share.
 
     >>> members_needed(100, p=0.4, strict=False), members_needed(100, p=0.4, strict=True)
     (3, 5)

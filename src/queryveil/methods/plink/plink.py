@@ -26,10 +26,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Grouping:
-    """A release of groups, and what must not leave: who is in which group, and the profiles that were grouped.
-
-    `membership` has the columns user and group.
-    """
+    """A release of groups, and what must not leave: the `membership` (user, group) and the profiles, as grouped."""
 
     release: Release
     membership: pl.DataFrame

@@ -24,14 +24,7 @@ from queryveil.text.tokens import ENGLISH, encode, encode_normalised
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TermProfiles:
-    """The profiles that have a term, and what was left out to get there.
-
-    - users: the ids of the users
-    - user_terms: the terms of each user
-    - weights: the weight of each of them, beside `user_terms.values`
-    - vocabulary: the texts of the terms
-    - removed: how much was left out, by reason
-    """
+    """The profiles that have a term, `weights` beside the values of `user_terms`, and how much was left out and why."""
 
     users: pl.Series
     user_terms: Rows[np.int32]
@@ -173,11 +166,8 @@ def choose_senses(
 
 
 COMPANIONS = 3
-"""So many companions of each term are compared, too, when groups are strict.
-
-Whoever knows some terms of a member tells by other logs which of the group's terms go with them. They hide among those
-of people who are as likely to have them, though by other words.
-"""
+"""So many companions of each term are compared, too, when groups are strict: whoever knows terms of a member and what
+goes with them elsewhere finds several members who are as likely to have that, though by other words."""
 
 
 @njit(cache=True, nogil=True)
@@ -239,10 +229,7 @@ _SMALLEST = 1e-100
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Vectors:
-    """Augmented profiles: the nodes of each user with `weights` beside them.
-
-    Nodes are numbered from 0 to `n_nodes` - 1 and are no longer those of the taxonomy.
-    """
+    """Augmented profiles: `weights` stand beside the nodes of each user, numbered otherwise than in the taxonomy."""
 
     user_nodes: Rows[np.int32]
     weights: Floats
@@ -274,10 +261,7 @@ def specificity(taxonomy: Taxonomy) -> Floats:
 
 
 def augmented(profiles: TermProfiles, taxonomy: Taxonomy, *, a: int | None, n_companions: int = 0) -> Vectors:
-    """Replace terms by what they mean and add what lies up to `a` steps above; `None` leaves the terms as they are.
-
-    `n_companions` terms that go most with each term in these profiles are added beside it.
-    """
+    """Replace terms by what they mean and add what lies up to `a` steps above and so many companions; None: neither."""
     if a is None:
         return _compact(profiles.user_terms, _scaled(profiles.weights))
     settings_of(PlinkSettings)["a"].check(a)
