@@ -201,7 +201,7 @@ class Repair:
         self._n_rounds = 0
 
     def split_off(self, query: Int32s, url: Int32s, cell: Int32s) -> Bools:
-        """Cluster the queries of these rows, all of their clusters; return those outside of their cell's winning part."""
+        """Cluster the queries of all rows of some clusters; return which are outside the winning part of their cell."""
         if self.delta >= 1 or not len(query):
             return np.zeros(len(query), np.bool_)
         n_queries = len(self.cluster)
