@@ -114,7 +114,7 @@ def growth(*, k: int = 10) -> None:
         started = time.perf_counter()
         pools = add_all(events, PoolSettings(k=k, remembered=n))
         took = time.perf_counter() - started
-        bits = pools._issued.n_bytes * 8 / n
+        bits = (pools._issued.older.nbytes + pools._issued.newest.nbytes) * 8 / n
         rows.append((n, f"{took / n * 1e6:.2f} µs", f"{bits:.1f}", int(pools.waiting.sum()), int(pools.k_now.max())))
     print_table(["events", "an event", "bits a pair", "waiting", "largest k"], rows, title=f"k={k}, l={k}")
     print()

@@ -98,7 +98,7 @@ def test_the_memory_of_pairs_stays_the_same_size() -> None:
     for start in range(0, 500_000, 25_000):
         data = pl.DataFrame({"user": ["a"] * 25_000, "query": pl.int_range(start, start + 25_000, eager=True)})
         pools.add(data.cast(pl.String).with_columns(category=pl.lit(0, dtype=pl.Int8)))
-        sizes.append(pools._issued.n_bytes)
+        sizes.append(pools._issued.older.nbytes + pools._issued.newest.nbytes)
     assert set(sizes[2:]) == {2 * sizes[0]}
     assert sizes[-1] <= 2 * 50_000 * 12 / 8 + 128
 

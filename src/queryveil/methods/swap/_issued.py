@@ -173,11 +173,6 @@ class IssuedPairs:
             if len(blocks):
                 put(blocks, np.frombuffer(data, "<u8").astype(np.uint64, copy=False))
 
-    @property
-    def n_bytes(self) -> int:
-        """How much memory it takes."""
-        return self.older.nbytes + self.newest.nbytes
-
 
 def hash_users(users: pl.Series, *, key: UInt64s) -> UInt64s:
     """Return a keyed hash of each user."""
