@@ -257,11 +257,9 @@ def _scale(epsilon: float, max_items: int) -> float:
 
 
 def _share(noise: Noise) -> float:
-    """Return how much of delta one count may spend.
-
-    A count that appears must not give away more by staying out than one that grows does, 1/scale; this matters only
-    where delta is not far below epsilon.
-    """
+    """Return how much of delta one count may spend."""
+    # A count that appears must not give away more by staying out than one that grows does, 1/scale; this matters only
+    # where delta is not far below epsilon.
     return min(-expm1(log1p(-noise.delta) / noise.max_items), -expm1(-1 / noise.scale)) * _CARE
 
 

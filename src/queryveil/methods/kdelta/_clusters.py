@@ -145,6 +145,7 @@ def cluster_queries(
         # Paper: no distance is above 1, so this is what its definition says.
         out[clicked] = np.unique(within[clicked], return_inverse=True)[1]
     else:
+        # Queries with the same URLs are at distance 0 and equally far from all others, so only sets are compared.
         set_of, first = _equal_sets(urls, within[clicked])
         of_set = urls.take(first)
         owner = of_set.row_of_entry.astype(np.int32)
@@ -171,10 +172,7 @@ def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Rows[np.int32]]:
 
 
 def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
-    """Number the different sets as they first appear; return the number of each query, and the first query of each.
-
-    Queries with the same URLs are at distance 0 and equally far from all others, so only sets are compared.
-    """
+    """Number the different sets as they first appear; return the number of each query, and the first query of each."""
     number: dict[tuple[int, bytes], int] = {}
     set_of = np.empty(urls.n_rows, np.int64)
     bounds = urls.ptr.tolist()

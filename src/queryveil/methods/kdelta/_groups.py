@@ -92,10 +92,7 @@ class Grouping:
 
 
 def form(holdings: Holdings, *, k: int) -> Grouping:
-    """Group as the paper does: whoever has most rows is a centroid and takes the k-1 nearest.
-
-    Fewer than k left over join the nearest centroid. There are at least k users.
-    """
+    """Group k users or more as the paper does: who has most rows takes the k-1 nearest; the rest join the nearest."""
     progress.step("grouping users")
     h, n_rows = holdings, holdings.n_rows
     order = np.argsort(-n_rows, kind="stable")
@@ -140,10 +137,7 @@ def improve(holdings: Holdings, grouping: Grouping, *, rng: np.random.Generator)
 
 
 def exact_counts(holdings: Holdings, grouping: Grouping) -> Holdings:
-    """Return for each user the multiple of the centroid that is nearest to the rows it has.
-
-    Of two equally near it is the smaller one; everybody gets it once at least. Then all of a group have equal shares.
-    """
+    """Return for each user the multiple, 1 or more, of the centroid nearest to its rows, the smaller of two."""
     step = grouping.centroids.n_rows[grouping.group_of]
     times, rest = np.divmod(holdings.n_rows, step)
     return multiply(grouping.centroids, grouping.group_of, np.maximum(1, times + (2 * rest > step)))
