@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from queryveil.errors import BadParameter
-from queryveil.service.http._metrics import Traffic, render
+from queryveil.service.http._metrics import StatsCache, render
 from queryveil.service.http.addresses import Address, read_token
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Histogram, Stats
@@ -140,10 +140,10 @@ SAMPLE = re.compile(r'^queryveil_[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="[
 
 
 def test_every_line_of_the_metrics_is_in_the_text_format_and_every_family_is_explained() -> None:
-    traffic = Traffic()
-    traffic.requests["/events", 200] += 1
+    cache = StatsCache()
+    cache.requests["/events", 200] += 1
     stats = Stats(n_read=7, waiting={'a "b"\\': 3}, identifiers={"phone": 2}, latency=Histogram().with_one(0.02))
-    lines = render(stats, traffic=traffic).splitlines()
+    lines = render(stats, cache=cache).splitlines()
     explained: dict[str, str] = {}
     for line in lines:
         if line.startswith("# TYPE "):

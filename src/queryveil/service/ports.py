@@ -108,25 +108,19 @@ class Histogram:
     """How many batches took how long: `counts[i]` took up to `bounds[i]` seconds, the last one longer than all.
 
     >>> slow = Histogram().with_one(0.02).with_one(60)
-    >>> slow.n, slow.up_to()[4:6], slow.up_to()[-1]
-    (2, (1, 1), 1)
+    >>> slow.up_to()[4:6], slow.up_to()[-1]
+    ((1, 1), 2)
     """
 
     bounds: tuple[float, ...] = BOUNDS
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
     seconds: float = 0.0
 
-    @property
-    def n(self) -> int:
-        """How many there were."""
-        return sum(self.counts)
-
     def up_to(self) -> tuple[int, ...]:
-        """Count the batches up to each bound, as Prometheus wants them."""
-        return tuple(accumulate(self.counts[:-1]))
+        """Count the batches up to each bound, as Prometheus wants them, and all at the end."""
+        return tuple(accumulate(self.counts))
 
     def with_one(self, seconds: float) -> Self:
-        """Add one batch."""
         place = bisect_left(self.bounds, seconds)
         counts = tuple(n + (i == place) for i, n in enumerate(self.counts))
         return replace(self, counts=counts, seconds=self.seconds + seconds)

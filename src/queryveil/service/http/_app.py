@@ -77,7 +77,7 @@ def build_app(state: AppState) -> Starlette:
 def _route(path: str, handler: _Handler, state: AppState) -> Route:
     async def answer(request: Request) -> Response:
         response = await handler(request, state)
-        state.stats_cache.traffic.requests[path, response.status_code] += 1
+        state.stats_cache.requests[path, response.status_code] += 1
         return response
 
     return Route(path, answer, methods=["POST" if handler is _events else "GET"])
@@ -115,8 +115,8 @@ async def _commit(lines: Lines, *, key: str | None, state: AppState, started: fl
         state.posts.withdraw(post)
     answer = await committed
     if answer.outcome is Outcome.COMMITTED:
-        traffic = state.stats_cache.traffic
-        traffic.post_seconds = traffic.post_seconds.with_one(time.monotonic() - started)
+        cache = state.stats_cache
+        cache.post_seconds = cache.post_seconds.with_one(time.monotonic() - started)
     return _respond(answer, n_events=lines.n_events)
 
 
@@ -177,7 +177,7 @@ async def _ready(_request: Request, state: AppState) -> Response:
 
 
 async def _metrics(_request: Request, state: AppState) -> Response:
-    text = metrics.render(state.stats_cache.stats(), traffic=state.stats_cache.traffic)
+    text = metrics.render(state.stats_cache.stats(), cache=state.stats_cache)
     return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
 

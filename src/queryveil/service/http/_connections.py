@@ -98,7 +98,6 @@ class Connections:
         self._n += 1
 
     def move(self, protocol: GuardedProtocol, phase: Phase) -> None:
-        """Note what a connection waits for from now on."""
         phases = self._by_address.get(protocol.address)
         if phases is not None and protocol in phases[protocol.phase]:
             del phases[protocol.phase][protocol]
@@ -106,7 +105,6 @@ class Connections:
         protocol.phase, protocol.since = phase, time.monotonic()
 
     def remove(self, protocol: GuardedProtocol) -> None:
-        """Remove a connection, unless it was removed before."""
         phases = self._by_address.get(protocol.address)
         if phases is None or protocol not in phases[protocol.phase]:
             return

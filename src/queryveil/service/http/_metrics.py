@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Lock
 
 from queryveil.guarantees import SwapAnonymity
 from queryveil.service.ports import Histogram, Monitored, Stats
@@ -13,39 +12,30 @@ _FRESH_SECONDS = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
-class Traffic:
-    """Requests by route and status, and how long posts waited for their commit."""
-
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    post_seconds: Histogram = field(default_factory=Histogram)
-
-
-@dataclass(slots=True, kw_only=True)
 class StatsCache:
-    """The stats of a service that may not be there yet, read ten times a second at most."""
+    """The stats of a service that may not be there yet, read ten times a second at most.
+
+    Beside them requests by route and status, and how long posts waited for their commit.
+    """
 
     service: Monitored | None = None
-    traffic: Traffic = field(default_factory=Traffic)
-    clock: Callable[[], float] = time.monotonic
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    post_seconds: Histogram = field(default_factory=Histogram)
     _last: Stats = field(default_factory=Stats)
     _asked: float = float("-inf")
-    _lock: Lock = field(default_factory=Lock)
 
     @property
     def promise(self) -> SwapAnonymity | None:
         return None if self.service is None else self.service.settings.promise
 
     def stats(self) -> Stats:
-        if self.service is None:
-            return self._last
-        with self._lock:
-            if self.clock() - self._asked > _FRESH_SECONDS:
-                stats = self.service.stats()
-                if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
-                    why_not = "the outbox is full until released rows are picked up"
-                    stats = replace(stats, is_ready=False, why_not=why_not)
-                self._last, self._asked = stats, self.clock()
-            return self._last
+        if self.service is not None and time.monotonic() - self._asked > _FRESH_SECONDS:
+            stats = self.service.stats()
+            if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
+                why_not = "the outbox is full until released rows are picked up"
+                stats = replace(stats, is_ready=False, why_not=why_not)
+            self._last, self._asked = stats, time.monotonic()
+        return self._last
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -77,7 +67,7 @@ NOT_RELEASED: Mapping[str, str] = {
 """Why events were left out: the counts of `Stats`, and what they are called here."""
 
 
-def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
+def render(stats: Stats, *, cache: StatsCache | None = None) -> str:
     r"""Write the stats in the text format of Prometheus.
 
     >>> print(render(Stats(n_read=3)), end="")  # doctest: +ELLIPSIS
@@ -100,10 +90,10 @@ def render(stats: Stats, *, traffic: Traffic | None = None) -> str:
     for name, what, label, counts in labelled:
         lines += _family(name, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
-    if traffic is not None:
-        requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(traffic.requests.items())]
+    if cache is not None:
+        requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(cache.requests.items())]
         lines += _family("http_requests_total", "Requests answered.", requests)
-        lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", traffic.post_seconds)
+        lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", cache.post_seconds)
     return "\n".join(lines) + "\n"
 
 
@@ -114,9 +104,9 @@ def _family(name: str, what: str, samples: Iterable[tuple[str, float]], *, kind:
 
 
 def _histogram(name: str, what: str, found: Histogram) -> list[str]:
-    bounds = zip((*found.bounds, "+Inf"), (*found.up_to(), found.n), strict=True)
-    buckets = [(f'_bucket{{le="{bound}"}}', n) for bound, n in bounds]
-    return _family(name, what, [*buckets, ("_sum", found.seconds), ("_count", found.n)], kind="histogram")
+    n_up_to = found.up_to()
+    buckets = [(f'_bucket{{le="{bound}"}}', n) for bound, n in zip((*found.bounds, "+Inf"), n_up_to, strict=True)]
+    return _family(name, what, [*buckets, ("_sum", found.seconds), ("_count", n_up_to[-1])], kind="histogram")
 
 
 def _escape(text: str) -> str:

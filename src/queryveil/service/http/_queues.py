@@ -45,7 +45,6 @@ class Post:
     """The lines of one request, which end with a newline, and the promise of an answer."""
 
     data: bytes
-    n_lines: int
     key: str | None
     answer: Future[Answer] = field(default_factory=Future)
 
@@ -101,7 +100,7 @@ class PostQueue:
     def add(self, data: bytes, *, key: str | None = None) -> Post:
         """Queue whole lines. Its answer comes with the commit; for a key that is known, at once or with the first's."""
         stored = None if key is None else hash_key(key, data=data)
-        post = Post(data=data, n_lines=data.count(b"\n"), key=stored)
+        post = Post(data=data, key=stored)
         with self._changed:
             if self.is_closed:
                 post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
@@ -152,18 +151,15 @@ class PostQueue:
         return Batch(data=b"".join(post.data for post in posts), position=position, keys=keys)
 
     def settle(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Answer the posts of a batch that is committed."""
         with self._changed:
             posts = self._taken.pop(batch.position, [])
             for post in posts:
                 if post.key is not None:
                     self._remember(post.key)
                     self._forget(post)
-        if not posts:
-            return
-        ends = list(accumulate(post.n_lines for post in posts))
+        ends = list(accumulate(post.data.count(b"\n") for post in posts))
         bad: list[list[int]] = [[] for _ in posts]
-        for line in bad_lines:
+        for line in bad_lines if posts else ():
             i = bisect_right(ends, line - 1)
             bad[i].append(line - (ends[i - 1] if i else 0))
         for post, lines in zip(posts, bad, strict=True):
@@ -173,13 +169,10 @@ class PostQueue:
         """Take nothing more; what no batch has is withdrawn."""
         with self._changed:
             self.is_closed = True
-            posts = list(self._waiting)
-            self._waiting.clear()
-            for post in posts:
-                self._forget(post)
+            posts = tuple(self._waiting)
             self._changed.notify_all()
         for post in posts:
-            post.answer.set_result(Answer(outcome=Outcome.WITHDRAWN))
+            self.withdraw(post)
 
     def abandon(self) -> None:
         """Answer the posts of batches that nobody will settle any more: they may be committed or not."""
@@ -228,19 +221,16 @@ class ReleasedQueue:
         self._readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def open(self, *, delivered: int) -> None:
-        """Start after the batches that have arrived."""
         with self._changed:
             self._confirmed = delivered
             self._last = max(self._last, delivered)
 
     @property
     def cursor(self) -> Cursor:
-        """Which batches are confirmed, and which are there."""
         with self._changed:
             return Cursor(confirmed=self._confirmed, last=self._last)
 
     def offer(self, outgoing: Outgoing) -> None:
-        """Let clients read a batch that is committed."""
         with self._changed:
             if outgoing.number > self._confirmed:
                 self._offered[outgoing.number] = outgoing
@@ -276,7 +266,6 @@ class ReleasedQueue:
         return found
 
     async def read_or_wait(self, *, after: int, seconds: float) -> Sequence[Outgoing]:
-        """Read, or wait some seconds until there is something to read."""
         reader = (asyncio.get_running_loop(), asyncio.Event())
         self._readers.add(reader)
         try:

@@ -144,7 +144,6 @@ def find_token(path: Path | None) -> bytes | None:
 
 
 def read_token(path: Path) -> bytes:
-    """Read the token in a file, without the blanks around it."""
     try:
         token = path.read_bytes().strip()
     except OSError as error:

@@ -59,7 +59,6 @@ class TokenBrake:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def seconds_left(self, address: str) -> float:
-        """Return how long an address has to wait."""
         n, last = self._wrong.get(address, (0, 0.0))
         if n < self._n_free or address in self._known:
             return 0.0
@@ -67,7 +66,6 @@ class TokenBrake:
         return max(0.0, last + pause - self._clock())
 
     def note(self, address: str, *, is_right: bool) -> None:
-        """Count a token that was shown."""
         if is_right:
             self._wrong.pop(address, None)
             self._known[address] = None
@@ -193,7 +191,6 @@ class Unpacker:
         self.problem: Problem | None = None
 
     def add(self, data: bytes) -> bytes:
-        """Return what a part of the body unpacks to."""
         parts: list[bytes] = []
         at, is_full = 0, False
         while (at < len(data) or is_full) and self.problem is None:
@@ -236,7 +233,6 @@ class Unpacker:
 
 
 def too_large(limit: int) -> Problem:
-    """Return why a body is refused that has too many bytes."""
     return Problem(413, f"a body may have {limit:,} bytes, also when unpacked; send smaller batches")
 
 
@@ -309,7 +305,7 @@ def _refuse_by_headers(request: Request, *, limit: int) -> Response | None:
 async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
     """Return the body; what is too much is refused before the rest of it has come."""
     is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
-    unpacker = Unpacker(limits, is_over=lambda: quota.posts.is_closed) if is_gzip else None
+    unpacker = Unpacker(limits, is_over=lambda: quota.posts.is_closed)
     parts: list[bytes] = []
     n_bytes = 0
     async for sent in request.stream():
@@ -317,19 +313,16 @@ async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> by
         n_bytes += len(sent)
         if n_bytes > limits.max_body_bytes:
             return refusal(*too_large(limits.max_body_bytes))
-        if unpacker is not None:
+        if is_gzip:
             is_small = len(sent) < _SMALL_GZIP
             part = unpacker.add(sent) if is_small else await asyncio.to_thread(unpacker.add, sent)
-            if unpacker.problem is not None:
-                return refusal(*unpacker.problem, retry=unpacker.problem is STOPPING)
+        if unpacker.problem is not None:
+            return refusal(*unpacker.problem, retry=unpacker.problem is STOPPING)
         if not quota.take(len(part)):
             return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
         parts.append(part)
-    if unpacker is not None:
-        unpacker.finish()
-        if unpacker.problem is not None:
-            return refusal(*unpacker.problem)
-    return b"".join(parts)
+    unpacker.finish()
+    return b"".join(parts) if unpacker.problem is None else refusal(*unpacker.problem)
 
 
 def as_lines(body: bytes) -> Lines:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, Thread
+from typing import Any
 from weakref import WeakValueDictionary
 
 from queryveil.errors import BadParameter, MissingExtra
@@ -157,16 +158,9 @@ class _HttpEnd:
     name = "http"
     """Its name in a store: another port is still the same source or sink."""
 
-    def __init__(
-        self,
-        url: str | Address,
-        *,
-        limits: HttpLimits | None,
-        posts: PostQueue | None = None,
-        released: ReleasedQueue | None = None,
-    ) -> None:
+    def __init__(self, url: str | Address, *, limits: HttpLimits | None, **queue: Any) -> None:
         address = url if isinstance(url, Address) else Address.parse(url, limits=limits)
-        self._server = Server.at(address, posts=posts, released=released)
+        self._server = Server.at(address, **queue)
         self._is_open = False
 
     @property
@@ -174,7 +168,6 @@ class _HttpEnd:
         return self._server.port
 
     def watch(self, service: Monitored) -> None:
-        """Show this service's stats at the same address."""
         self._server.watch(service)
 
     def _start(self) -> None:
@@ -214,15 +207,12 @@ class HttpSource(_HttpEnd, Source):
             self._tell(f"{n:,} connections at once instead of {wanted:,}: {why}")
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Return what was posted, several posts together."""
         return self._posts.take(timeout=timeout)
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:
-        """Answer the posts of a batch that is committed."""
         self._posts.settle(batch, bad_lines=bad_lines)
 
     def close(self) -> None:
-        """Take nothing more, and stop listening once everybody has an answer."""
         self._posts.close()
         self._stop()
 
@@ -243,15 +233,12 @@ class HttpSink(_HttpEnd, Sink):
         self._start()
 
     def offer(self, outgoing: Outgoing) -> None:
-        """Let a client read ahead: a batch that is committed, before it is its turn to be delivered."""
         self._released.offer(outgoing)
 
     def deliver(self, outgoing: Outgoing) -> None:
-        """Return when a client has confirmed the batch."""
         self._released.offer(outgoing)
         self._released.wait_for(outgoing.number)
 
     def close(self) -> None:
-        """End every wait, and stop listening."""
         self._released.close()
         self._stop()
