@@ -177,24 +177,25 @@ def _write_data(data: QueryLog | Transactions | Groups | Tallies, folder: Path) 
     if isinstance(data, Tallies):
         queries, clicks = formats.write_tallies(data, folder)
         layout = formats.tallies_layout(data.layout)
-        of_clicks = None if clicks is None else _described(clicks, layout, kind="clicks")
-        return _described(queries, layout, kind="queries"), of_clicks
+        of_clicks = None if clicks is None else described(clicks, layout, kind="clicks")
+        return described(queries, layout, kind="queries"), of_clicks
     if isinstance(data, Groups):
         path = folder / "groups.jsonl"
         formats.write_groups(data, path)
-        return _described(path, Layout(format=Format.JSONL, has_header=False), kind="groups"), None
+        return described(path, Layout(format=Format.JSONL, has_header=False), kind="groups"), None
     if isinstance(data, Transactions):
         layout = formats.transactions_layout(data.layout)
         path = folder / f"transactions.{formats.extension(layout)}"
         formats.write_transactions(data, path, layout=layout)
-        return _described(path, layout, kind="transactions"), None
+        return described(path, layout, kind="transactions"), None
     path = folder / f"log.{formats.extension(data.layout)}"
     formats.write_log(data, path)
     names = {role: data.layout.names.get(role, role) for role in ROLES if role in data.columns}
-    return msgspec.structs.replace(_described(path, data.layout, kind="log"), names=names), None
+    return msgspec.structs.replace(described(path, data.layout, kind="log"), names=names), None
 
 
-def _described(path: Path, layout: Layout, *, kind: DataKind) -> DataFile:
+def described(path: Path, layout: Layout, *, kind: DataKind) -> DataFile:
+    """Return what a manifest says of a file, but for the names of its columns."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     has_header = layout.has_header

@@ -1,17 +1,18 @@
 """Files, pipes and release folders as sinks."""
 
-import hashlib
 import os
 import sys
 from pathlib import Path
 from threading import Lock
 
 import msgspec
+from msgspec import structs
 
 from queryveil.data import ROLES, Format, Layout
 from queryveil.errors import BadFile
 from queryveil.formats import atomic_folders, extension, read_log
-from queryveil.release import MANIFEST, Counts, DataFile, Manifest
+from queryveil.release import MANIFEST, Counts, Manifest
+from queryveil.release.release import described
 from queryveil.release.texts import count_texts
 from queryveil.service.lines import inside_names
 from queryveil.service.ports import Outgoing, Sink, Stats
@@ -35,7 +36,6 @@ class FileSink(Sink):
         self._lock = Lock()
 
     def check_new(self) -> None:
-        """Refuse, at the first start of a stream, a file that has something in it."""
         if self.path.is_dir():
             raise BadFile(str(self.path), "this is a folder; for a release folder say release:FOLDER")
         if not self.path.absolute().parent.is_dir():
@@ -105,7 +105,6 @@ class StdoutSink(Sink):
         self._number, self._n_written = 0, 0
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - part of the port
-        """Start after the batches that have arrived."""
         self._number = delivered
 
     def deliver(self, outgoing: Outgoing) -> None:
@@ -118,6 +117,7 @@ class StdoutSink(Sink):
 
 
 _STILL_WAITING = "events were still waiting when this was written; a later run releases them"
+_RULES = ("k", "l", "growth", "max_pool", "shrink", "max_wait", "repeats", "window", "min_query_users")
 _ABOUT = "the number of users before is an estimate: a stream does not remember who was there"
 
 
@@ -135,7 +135,6 @@ class ReleaseSink(FileSink):
         self._n_bytes = 0
 
     def check_new(self) -> None:
-        """Refuse, at the first start of a stream, a folder that has something in it."""
         if not self.folder.absolute().parent.is_dir():
             raise BadFile(str(self.folder), "the folder to make it in is not there; make that one first")
         # A first start that was killed may have left an empty log behind.
@@ -157,7 +156,6 @@ class ReleaseSink(FileSink):
         self._check_length(self._n_bytes)
 
     def deliver(self, outgoing: Outgoing) -> None:
-        """Write lines to disk at their place."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
         super().deliver(outgoing)
 
@@ -182,16 +180,8 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
     names = {role: layout.names.get(role, role) for role in ROLES if role in inside}
     left = columns.released_names(names)
     is_named = layout.format not in (Format.AOL, Format.EXCITE)
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    data = DataFile(
-        name=path.name,
-        sha256=sha256,
-        format=layout.format,
-        names={role: name for role, name in names.items() if not is_named or role in left},
-        has_header=layout.has_header,
-    )
-    released = read_log(path, format=layout.format, columns=data.names if is_named else None)
+    names = {role: name for role, name in names.items() if not is_named or role in left}
+    released = read_log(path, format=layout.format, columns=names if is_named else None)
     warnings = [*columns.warnings(inside, n_alone=columns.n_alone(released.frame)), _ABOUT]
     if columns.keep:
         warnings.append("columns that were kept go with the query to its new user")
@@ -200,16 +190,10 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
     return Manifest(
         method="swap",
         promise=promise,
-        parameters={
-            "k": settings.k,
+        parameters={name: getattr(settings, name) for name in _RULES}
+        | {
             "l": promise.l,
-            "growth": settings.growth,
-            "max_pool": settings.max_pool,
-            "shrink": settings.shrink,
-            "max_wait": settings.max_wait,
-            "repeats": settings.repeats,
             "window": promise.window,
-            "min_query_users": settings.min_query_users,
             "first_window": stats.first_window,
             "last_window": stats.last_window,
             "drain": settings.drain,
@@ -240,5 +224,5 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
         changed={"queries_exchanged": stats.n_released},
         columns=columns.report(inside),
         warnings=tuple(warnings),
-        data=data,
+        data=structs.replace(described(path, layout, kind="log"), names=names),
     )
