@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 import msgspec
 
@@ -32,7 +32,6 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
     is_skipping: bool = False
 
     def to_text(self) -> str:
-        """Return it as the position of a source, for the store."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
@@ -44,47 +43,38 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True):
             raise BadInput("the state is of another source than a file; name another --store") from None
 
 
-class RotatedFile(NamedTuple):
-    """A file beside the one that is followed."""
-
-    modified: int
-    inode: int
-    path: Path
-
-
-def find_rotated(path: Path, position: FilePosition) -> list[RotatedFile]:
+def find_rotated(path: Path, position: FilePosition) -> list[os.DirEntry[str]]:
     """Find the file of a position after it was renamed, and the files that came between it and the one at `path` now.
 
     The first is the file of the position; nothing if it is gone. Later ones have names like its own but for digits:
     what else begins with the same name may be anything, the released lines themselves too.
     """
-    beside = []
-    for entry in os.scandir(path.absolute().parent):
-        if entry.name.startswith(path.name) and entry.name != path.name and entry.is_file():
-            status = entry.stat()
-            beside.append(RotatedFile(status.st_mtime_ns, status.st_ino, Path(entry.path)))
-    beside.sort()
+    beside = [
+        entry
+        for entry in os.scandir(path.absolute().parent)
+        if entry.name.startswith(path.name) and entry.name != path.name and entry.is_file()
+    ]
+    beside.sort(key=lambda each: (each.stat().st_mtime_ns, each.inode()))
     # An inode is used again for another file, so it alone proves nothing; but it saves reading all of them.
-    same = [each for each in beside if each.inode == position.inode]
+    same = [each for each in beside if each.stat().st_ino == position.inode]
     others = beside if position.offset > HEAD_BYTES else []
-    found = next((each for each in (*same, *others) if _matches(each.path, position)), None)
+    found = next((each for each in (*same, *others) if _matches(Path(each.path), position)), None)
     if found is None:
         return []
     later = beside[beside.index(found) + 1 :]
-    return [found, *(each for each in later if _shape(each.path) == _shape(found.path))]
+    return [found, *(each for each in later if _shape(each.name) == _shape(found.name))]
 
 
-def _shape(file: Path) -> str:
-    return re.sub(r"[0-9]+", "0", file.name)
+def _shape(name: str) -> str:
+    return re.sub(r"[0-9]+", "0", name)
 
 
 def _matches(path: Path, position: FilePosition) -> bool:
     try:
-        file = PlainFile(path)
+        with closing(PlainFile(path)) as file:
+            return file.matches(position)
     except BadFile:
         return False
-    with closing(file):
-        return file.matches(position)
 
 
 # One byte more than readers take, so that what is left of a longer line is refused as too long.
@@ -110,11 +100,9 @@ def cut_lines(data: bytes, *, is_last: bool, is_skipping: bool = False) -> CutLi
     >>> cut_lines(b"thr", is_last=True).lines
     b'thr\n'
     """
-    begin = 0
-    if is_skipping:
-        begin = data.find(b"\n") + 1
-        if not begin:
-            return CutLines(lines=b"", n_used=len(data), is_skipping=not is_last)
+    begin = data.find(b"\n") + 1 if is_skipping else 0
+    if is_skipping and not begin:
+        return CutLines(lines=b"", n_used=len(data), is_skipping=not is_last)
     end = data.rfind(b"\n") + 1
     if end > begin:
         return CutLines(lines=data[begin:end], n_used=end)
@@ -186,7 +174,6 @@ class PlainFile:
         return self.lines(is_whole=is_whole)
 
     def position(self) -> FilePosition:
-        """Return where the reading stands."""
         return FilePosition(
             file=str(self.path),
             offset=self.offset,

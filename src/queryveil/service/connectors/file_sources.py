@@ -52,7 +52,6 @@ class FilesSource(Source):
             self._now = kind(path, batch_bytes=self._batch_bytes)
 
     def take(self, *, timeout: float) -> Batch | None:  # noqa: ARG002 - files do not keep one waiting
-        """Return the next lines; None once there are no more."""
         while self._now is not None:
             lines = self._now.lines(is_whole=True)
             if lines:
@@ -63,7 +62,6 @@ class FilesSource(Source):
 
     @property
     def is_finished(self) -> bool:
-        """Whether all files have been read."""
         return self._now is None
 
     def close(self) -> None:
@@ -120,11 +118,9 @@ class StdinSource(Source):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the pipe has ended and all of it was taken."""
         return self._at_end and not self._buffer
 
     def close(self) -> None:
-        """Stop reading."""
         self._is_closed = True
 
 
@@ -181,7 +177,7 @@ class FollowedFile(Source):
         """Resume in the file that has the bytes before the position, whatever it is called now."""
         # Names move on with every rotation: what was found may have another one by the time it is opened.
         while found := files.find_rotated(self.path, position):
-            if self._goes_on(found[0].path, position):
+            if self._goes_on(Path(found[0].path), position):
                 return True
         return False
 
@@ -193,12 +189,12 @@ class FollowedFile(Source):
         position = before.position()
         while True:
             later = files.find_rotated(self.path, position)[1:2]
-            found = self._opened(later[0].path if later else self.path)
+            found = self._opened(Path(later[0].path) if later else self.path)
             if found is None and not later:
                 return
             if found is not None:
                 # After a rotation in between there would be another one before it.
-                if found.inode == later[0].inode if later else not files.find_rotated(self.path, position)[1:]:
+                if found.inode == later[0].stat().st_ino if later else not files.find_rotated(self.path, position)[1:]:
                     break
                 found.close()
         before.close()
@@ -265,7 +261,6 @@ class FollowedFile(Source):
         return size > file.offset and self._seen is not None and not file.matches(self._seen)
 
     def close(self) -> None:
-        """Stop waiting, and close the file."""
         self._closed.set()
         if self._now is not None:
             self._now.close()
