@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from queryveil.errors import BadInput, BadParameter, QueryveilError, Unreachable
-from queryveil.service.connectors._kafka_cluster import LONGEST_WAIT, KafkaAddress, library
+from queryveil.service.connectors._servers import LONGEST_WAIT, KafkaAddress, kafka_library
 from queryveil.service.ports import Batch, Outgoing, Sink, Source
 
 _MOST_MESSAGES = 10_000
@@ -47,7 +47,6 @@ class KafkaSource(Source):
         self._n_messages = 500
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - offsets say it all
-        """Resume at the offsets that were committed."""
         try:
             self._next = {} if position is None else msgspec.json.decode(position, type=dict[int, int])
         except msgspec.MsgspecError:
@@ -58,7 +57,6 @@ class KafkaSource(Source):
         self._consumer = self._address.consumer(settings)
 
     def take(self, *, timeout: float) -> Batch | None:
-        """Return what has come, up to about a megabyte."""
         end = monotonic() + timeout
         while not self._is_closed:
             with self._lock:
@@ -80,7 +78,7 @@ class KafkaSource(Source):
 
     def acknowledge(self, batch: Batch, *, bad_lines: Sequence[int]) -> None:  # noqa: ARG002 - nobody to tell
         """Commit the offsets to the group, for others to see; it does not matter whether that arrives."""
-        kafka = library()
+        kafka = kafka_library()
         offsets = msgspec.json.decode(batch.position, type=dict[int, int])
         found = [kafka.TopicPartition(self._address.topic, each, offset) for each, offset in offsets.items()]
         with self._lock, suppress(kafka.KafkaException):
@@ -88,7 +86,6 @@ class KafkaSource(Source):
                 self._consumer.commit(offsets=found, asynchronous=True)
 
     def close(self) -> None:
-        """End a `take` that waits, and disconnect."""
         self._is_closed = True
         with self._lock:
             consumer, self._consumer = self._consumer, None
@@ -110,7 +107,7 @@ class KafkaSource(Source):
         self._assign([each for each in partitions if each not in self._assigned])
 
     def _assign(self, partitions: list[int]) -> None:
-        kafka = library()
+        kafka = kafka_library()
         if partitions:
             starts = [(each, self._next.get(each, kafka.OFFSET_BEGINNING)) for each in partitions]
             self._consumer.incremental_assign([kafka.TopicPartition(self._address.topic, *start) for start in starts])
@@ -137,7 +134,7 @@ class KafkaSource(Source):
         if error.name() != "_AUTO_OFFSET_RESET":
             self._problem = self._address.explain(error)
         elif self._address.options["gaps"] == "skip":
-            kafka = library()
+            kafka = kafka_library()
             self._next.pop(partition, None)
             self._consumer.incremental_unassign([kafka.TopicPartition(self._address.topic, partition)])
             self._assign([partition])
@@ -229,7 +226,7 @@ class KafkaSink(Sink):
         self._last_block = _LastBlock()
         settings = {"transactional.id": f"queryveil-{self._address.topic}", "linger.ms": 5}
         settings |= {"queue.buffering.max.messages": 1_000_000, "queue.buffering.max.kbytes": 1 << 20}
-        producer = library().Producer(self._address.settings(settings))
+        producer = kafka_library().Producer(self._address.settings(settings))
         partitions = self._address.partitions(producer)
         with self._address.errors():
             # What an earlier process left open is ended by this, so that the last messages say the truth.
@@ -276,7 +273,7 @@ class KafkaSink(Sink):
 
     def _last(self, consumer: Any, *, partition: int) -> _LastBlock:
         """Read a partition's end, from further back until there is a message of ours."""
-        place = partial(library().TopicPartition, self._address.topic, partition)
+        place = partial(kafka_library().TopicPartition, self._address.topic, partition)
         low, high = consumer.get_watermark_offsets(place(), timeout=LONGEST_WAIT)
         width, start, found = 8, high, None
         while start > low and found is None:

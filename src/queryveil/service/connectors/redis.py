@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from queryveil.errors import BadInput, Unreachable
-from queryveil.service.connectors._redis_server import LONGEST_WAIT, RedisAddress
+from queryveil.service.connectors._servers import LONGEST_WAIT, RedisAddress
 from queryveil.service.ports import Batch, Outgoing, Sink, Source
 
 _Entry = tuple[bytes, list[bytes] | None]
@@ -48,7 +48,6 @@ class RedisSource(Source):
         self._n_entries = 500
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
-        """Resume after the entry that was committed last."""
         self._committed = self._taken = (0, 0) if position is None else _position(position)
         self._pending_after = b"0"
         self._is_closed = False

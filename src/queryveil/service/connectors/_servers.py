@@ -1,17 +1,36 @@
-"""Addresses and connections of Redis streams, and the meaning of the server's errors."""
+"""Addresses and connections of Redis streams and Kafka topics, and the meaning of the servers' errors."""
 
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
 
 LONGEST_WAIT = 5.0
-"""Seconds that the server may take to accept a connection, or to answer that there is nothing."""
+"""Seconds that a server may take to accept a connection, or to answer that there is nothing."""
+
+
+def _options(parts: SplitResult) -> dict[str, str]:
+    return dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+
+
+def _check_options(given: Collection[str], *, known: Collection[str], what: str) -> None:
+    if unknown := sorted(set(given) - set(known)):
+        raise BadParameter(f"what follows ? in the {what}", unknown[0], allowed=f"among {', '.join(known)}")
+
+
+def _library(module: str, what: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtra(what, extra="service") from None
+
+
 _LONGEST_SILENCE = 60.0
 _TLS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 _LATER = {
@@ -49,17 +68,15 @@ class RedisAddress:
         try:
             parts = urlsplit(url)
             host, port, db = parts.hostname, parts.port, int(parts.path.strip("/") or "0")
-            given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+            given = _options(parts)
         except ValueError:
             parts, host, port, db, given = urlsplit(""), None, None, 0, {}
         name = given.pop("stream", stream)
         if parts.scheme not in ("redis", "rediss") or not host or not name or db < 0:
             # Privacy: the URL may hold a password.
             raise BadParameter(what, "another Redis address", allowed="redis://HOST:PORT/DB?stream=NAME")
-        known = {*options, *(_TLS if parts.scheme == "rediss" else ())}
-        if unknown := sorted(given.keys() - known):
-            names = ", ".join(["stream", *sorted(known)])
-            raise BadParameter(f"what follows ? in the {what}", unknown[0], allowed=f"among {names}")
+        tls = _TLS if parts.scheme == "rediss" else ()
+        _check_options(given, known=["stream", *sorted([*options, *tls])], what=what)
         return cls(
             host=host,
             port=port or 6379,
@@ -91,7 +108,7 @@ class RedisAddress:
 
     def connect(self) -> Any:
         """Return a client that connects when it is first used and never repeats a command by itself."""
-        redis = library()
+        redis = _library("redis", "Redis")
         return redis.Redis(
             host=self.host,
             port=self.port,
@@ -109,10 +126,9 @@ class RedisAddress:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what the client raises into our errors."""
         try:
             yield
-        except (library().RedisError, OSError) as error:
+        except (_library("redis", "Redis").RedisError, OSError) as error:
             # Privacy: the server's own text may quote what it was sent, so neither it nor the cause is passed on.
             raise self._explain(error) from None
 
@@ -129,7 +145,7 @@ class RedisAddress:
             return Unreachable(self.server, _LATER[code])
         if code:
             return BadInput(f"{self.server} refused a command ({code}); Redis 5 or newer is needed, not as a cluster")
-        if isinstance(error, library().TimeoutError | TimeoutError):
+        if isinstance(error, _library("redis", "Redis").TimeoutError | TimeoutError):
             return Unreachable(self.server, "no answer in time")
         cause = error if isinstance(error, OSError) else error.__context__
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -142,7 +158,7 @@ class RedisAddress:
 
 def _code(error: Exception) -> str:
     """Return the word that a refusal begins with, empty for another error; the client's classes stand for some."""
-    redis = library()
+    redis = _library("redis", "Redis")
     classes = {
         redis.AuthenticationError: "NOAUTH",
         redis.exceptions.AuthorizationError: "NOAUTH",
@@ -163,10 +179,113 @@ def _code(error: Exception) -> str:
     return first if first.isascii() and first.isalpha() and first.isupper() else "ERR"
 
 
-def library() -> Any:
-    """Import the client."""
-    try:
-        import redis.backoff  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("Redis", extra="service") from None
-    return redis
+_SECURITY = {"tls": "0", "sasl": "PLAIN", "ca": ""}
+_NO_ACCESS = {
+    "_AUTHENTICATION",
+    "_SSL",
+    "SASL_AUTHENTICATION_FAILED",
+    "UNSUPPORTED_SASL_MECHANISM",
+    "TOPIC_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+}
+_FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+_MISSING = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaAddress:
+    """A topic of some brokers, as named by kafka://HOST:PORT,HOST:PORT/TOPIC; the password is in no text of it."""
+
+    servers: str
+    topic: str
+    options: Mapping[str, str]
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_url(cls, url: str, *, what: str, options: Mapping[str, str]) -> Self:
+        """Read a URL; `options` may follow ? in it, here with their defaults, beside those for security."""
+        options = {**_SECURITY, **options}
+        try:
+            parts = urlsplit(url)
+            given = _options(parts)
+        except ValueError:
+            parts, given = urlsplit(""), {}
+        who, _, servers = parts.netloc.rpartition("@")
+        topic = parts.path.strip("/")
+        if parts.scheme != "kafka" or not servers or not topic or "/" in topic:
+            # Privacy: the URL may hold a password.
+            raise BadParameter(what, "another Kafka address", allowed="kafka://HOST:PORT/TOPIC")
+        _check_options(given, known=sorted(options), what=what)
+        user, _, password = who.partition(":")
+        return cls(
+            servers=",".join(each if ":" in each else f"{each}:9092" for each in servers.split(",")),
+            topic=topic,
+            options={**options, **given},
+            user=unquote(user) or None,
+            password=unquote(password) or None,
+        )
+
+    @property
+    def name(self) -> str:
+        """The address without user and password."""
+        return f"kafka://{self.servers}/{self.topic}"
+
+    @property
+    def cluster(self) -> str:
+        """The brokers as errors call them."""
+        return f"Kafka at {self.servers}"
+
+    def settings(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the client's settings: how to get there, and `more`."""
+        is_tls = self.options["tls"] not in ("", "0")
+        found: dict[str, Any] = {"bootstrap.servers": self.servers, "log_level": 2, **more}
+        if self.user is not None:
+            found |= {"sasl.username": self.user, "sasl.password": self.password}
+            found["sasl.mechanism"] = self.options["sasl"]
+        if self.options["ca"]:
+            found["ssl.ca.location"] = self.options["ca"]
+        found["security.protocol"] = ("SASL_" if self.user is not None else "") + ("SSL" if is_tls else "PLAINTEXT")
+        return found
+
+    def consumer(self, more: Mapping[str, Any]) -> Any:
+        """Return a consumer of committed messages; the group's offsets change only when it is told to."""
+        common = {"group.id": self.options["group"], "enable.auto.commit": False, "isolation.level": "read_committed"}
+        return kafka_library().Consumer(self.settings({**common, **more}))
+
+    def partitions(self, client: Any) -> list[int]:
+        with self.errors():
+            found = client.list_topics(self.topic, timeout=LONGEST_WAIT).topics[self.topic]
+        if found.error is not None:
+            raise self.explain(found.error)
+        return sorted(found.partitions)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        try:
+            yield
+        except kafka_library().KafkaException as error:
+            raise self.explain(error.args[0]) from None
+
+    def explain(self, error: Any) -> QueryveilError:
+        """Return our error for one of the client's; its own text is not passed on."""
+        name = error.name()
+        if name in _NO_ACCESS:
+            return BadInput(
+                f"{self.cluster} does not let us in or not at the topic {self.topic}; "
+                "give kafka://USER:PASSWORD@HOST:PORT with sasl= and tls=1 as the brokers ask for it"
+            )
+        if name in _MISSING:
+            return Unreachable(self.cluster, f"there is no topic {self.topic} yet")
+        if name in _FENCED:
+            return Unreachable(self.cluster, f"another process writes to the topic {self.topic} in our place")
+        if name == "MSG_SIZE_TOO_LARGE":
+            return BadInput(f"{self.cluster}: a released line is longer than the topic {self.topic} allows")
+        return Unreachable(self.cluster, f"no answer ({name.strip('_').lower().replace('_', ' ')})")
+
+
+def kafka_library() -> Any:
+    """Return the client of Kafka."""
+    return _library("confluent_kafka", "Kafka")
