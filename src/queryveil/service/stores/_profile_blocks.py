@@ -94,7 +94,6 @@ def read_rows(texts: list[str], *, schema: pl.Schema) -> pl.DataFrame:
 
 
 def damaged() -> BadFile:
-    """Return the error for text that is not as it was written."""
     return BadFile("the store", "its profiles are damaged; restore a copy, or name another --store")
 
 
@@ -215,7 +214,6 @@ _BLOCK_SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64(
 
 
 def _read_blocks(texts: Iterable[bytes]) -> pl.DataFrame:
-    """Return users with a column of counts for each category."""
     return read_rows([text.decode(errors="replace") for text in texts], schema=_BLOCK_SCHEMA)
 
 

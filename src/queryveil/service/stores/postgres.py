@@ -95,7 +95,6 @@ class PostgresAddress:
         return connection
 
     def has_table(self, connection: Any, table: str) -> bool:
-        """Return whether the schema has a table."""
         (found,) = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.{table}",)).fetchone()
         return found is not None
 
@@ -115,7 +114,6 @@ class PostgresAddress:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Translate errors of the server into one line."""
         import psycopg  # noqa: PLC0415 - it is an extra
 
         try:
@@ -160,7 +158,6 @@ class PostgresStore(SqlStore):
         return f"schema {self._address.schema} of {self._address.name}"
 
     def has_begun(self) -> bool:
-        """Return whether a stream has committed something to the schema; nothing is made or changed."""
         connection = self._address.connect()
         with self._errors(), connection:
             if not self._address.has_table(connection, "state"):
@@ -252,7 +249,6 @@ class PostgresStore(SqlStore):
             connection.close()
 
     def close(self) -> None:
-        """Unlock the schema and disconnect."""
         self._is_open = False
         if self._connection is not None:
             with suppress(QueryveilError), self._errors():

@@ -85,7 +85,6 @@ class SqliteStore(SqlStore):
         return saved
 
     def has_begun(self) -> bool:
-        """Return whether a stream has committed something to the file; nothing is made or changed."""
         if not self.path.is_file() or not self.path.stat().st_size:
             return False
         with open_to_read(self.path) as connection:
