@@ -24,7 +24,8 @@ from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
 
 _N_LOOKED_AT = 1000
-_KEPT = "kept "
+KEPT = "kept "
+"""Begins the names of columns to keep from when events are read until they are released, as nothing else's does."""
 MAX_EVENT_BYTES = 1 << 12
 """A longer user and query together are no search: full pools of them would be more than a store takes at once."""
 
@@ -81,7 +82,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Parsed:
-    """The events of some lines, the numbers of the lines that cannot be read, and the kinds of the times.
+    """The events of some lines, the numbers of the lines that cannot be read, and how times were written, if any were.
 
     `n_read` counts lines but for headers and blank ones.
     """
@@ -89,12 +90,7 @@ class Parsed:
     frame: pl.DataFrame
     n_read: int
     bad_lines: Int64s
-    time_kinds: Bytes
-
-    @property
-    def time_format(self) -> str | None:
-        """How times were written, if any were."""
-        return values.merge_formats(values.time_formats(self.time_kinds))
+    time_format: str | None = None
 
 
 class _Head(streams.ByteStream):
@@ -172,7 +168,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
     if layout is not None and layout.format is not Format.JSONL:
         dialect, n_columns, read = delimited.dialect_of(layout.format), len(layout.columns), _read_delimited
     nothing = pl.DataFrame(schema=events_schema(keep))
-    blocks = [Parsed(frame=nothing, n_read=0, bad_lines=np.zeros(0, np.int64), time_kinds=np.zeros(0, np.uint8))]
+    blocks = [Parsed(frame=nothing, n_read=0, bad_lines=np.zeros(0, np.int64))]
     for records in split(iter([data.removeprefix(_BOM)]), dialect=dialect, n_columns=n_columns):
         if layout is None:
             blocks.append(replace(blocks[0], n_read=len(records.lines), bad_lines=records.lines))
@@ -182,7 +178,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
         frame=pl.concat([block.frame for block in blocks], rechunk=False),
         n_read=sum(block.n_read for block in blocks),
         bad_lines=np.concatenate([block.bad_lines for block in blocks]),
-        time_kinds=np.concatenate([block.time_kinds for block in blocks]),
+        time_format=values.merge_formats(block.time_format for block in blocks if block.time_format),
     )
 
 
@@ -201,7 +197,8 @@ def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> Pa
     wrong[wrong == 0] = typed.wrong
     absent = [pl.lit(None, dtype=schema[name]).alias(name) for name in schema if name not in typed.columns]
     frame = typed.frame().with_columns(absent).select(*schema)
-    return Parsed(frame=frame, n_read=len(wrong), bad_lines=records.lines[wrong != 0], time_kinds=typed.time_kinds)
+    time_format = values.merge_formats(values.time_formats(typed.time_kinds))
+    return Parsed(frame=frame, n_read=len(wrong), bad_lines=records.lines[wrong != 0], time_format=time_format)
 
 
 def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> Parsed:
@@ -220,7 +217,8 @@ def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) 
     frame = frame.filter(pl.Series((typed.wrong == 0) & ~is_header)).select(*events_schema(keep))
     wrong[whole[is_header]] = 0
     n_read = len(wrong) - int(is_header.sum())
-    return Parsed(frame=frame, n_read=n_read, bad_lines=records.lines[wrong != 0], time_kinds=typed.time_kinds)
+    time_format = values.merge_formats(values.time_formats(typed.time_kinds))
+    return Parsed(frame=frame, n_read=n_read, bad_lines=records.lines[wrong != 0], time_format=time_format)
 
 
 def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes) -> Bools:
@@ -269,18 +267,3 @@ def write_lines(
         for row in arranged.iter_rows(named=True)
     ]
     return msgspec.json.Encoder().encode_lines(lines)
-
-
-def hide_kept(events: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Rename the columns to keep to names that nothing else has."""
-    return events.rename({name: _KEPT + name for name in keep}) if keep else events
-
-
-def restore_kept(released: pl.DataFrame, *, keep: tuple[str, ...]) -> pl.DataFrame:
-    """Return what may leave: user, query and the columns to keep, under the names they came with.
-
-    >>> events = hide_kept(pl.DataFrame({"user": ["a"], "query": ["q"], "category": ["wines"]}), keep=("category",))
-    >>> restore_kept(events.with_columns(category=14), keep=("category",)).rows()
-    [('a', 'q', 'wines')]
-    """
-    return released.select("user", "query", *(pl.col(_KEPT + name).alias(name) for name in keep)) if keep else released

@@ -83,13 +83,11 @@ class StreamSettings(LineSettings):
 
     @property
     def max_wait_seconds(self) -> int | None:
-        """How many seconds an event waits at most."""
         if self.max_wait is None:
             return None
         return parse_window(self.max_wait, name="max_wait") // timedelta(seconds=1)
 
     def make_classifier(self) -> Classifier:
-        """Return the classifier, with its tables read."""
         return Classifier.from_tables(**asdict(self.tables), kind=self.classifier)
 
     def fingerprint(self, *, source: str, sink: str) -> str:
@@ -192,5 +190,4 @@ def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False)
 
 
 def new_key() -> bytes:
-    """Return a new random key."""
     return secrets.token_bytes(32)

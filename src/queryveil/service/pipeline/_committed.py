@@ -40,7 +40,6 @@ class CommitState:
 
     @classmethod
     def resume(cls, saved: Saved) -> Self:
-        """Resume from what a store has."""
         return cls(
             number=saved.number,
             position=saved.position,
@@ -66,7 +65,6 @@ class CommitState:
         return {name: n for name, n in counts.items() if n}
 
     def note_commit(self, commit: Commit, *, seconds: float) -> None:
-        """Record a commit that was written."""
         self.number, self.position = commit.number, commit.position
         self.confirmed, self.counts = commit.delivered, Counter(commit.counts)
         if commit.outgoing is not None:
@@ -79,11 +77,9 @@ class CommitState:
         )
 
     def note_batch(self, seconds: float) -> None:
-        """Record how long a batch took from being taken to being committed."""
         self._update(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
 
     def note(self, pools: Pools) -> None:
-        """Record how many events wait in the pools."""
         waiting, k_now = pools.waiting.tolist(), pools.k_now.tolist()
         self._update(
             n_waiting=sum(waiting),
@@ -122,7 +118,6 @@ class UserCount:
         return not data or (len(data) == _N and max(data) <= 64 - _BITS + 1)
 
     def add(self, users: pl.Series) -> None:
-        """Count these users, seen before or not."""
         hashes = users.unique().hash(seed=0x5EED).to_numpy()
         rest = hashes >> np.uint64(_BITS)
         # The place of the highest bit, by way of floats, which are exact enough up to 2 ** 52.
@@ -130,11 +125,9 @@ class UserCount:
         np.maximum.at(self._longest, (hashes & np.uint64(_N - 1)).astype(np.int64), (n_zeros + 1).astype(np.uint8))
 
     def estimate(self) -> int:
-        """Return the estimate."""
         raw = 0.7213 / (1 + 1.079 / _N) * _N * _N / float(np.sum(np.exp2(-self._longest.astype(np.float64))))
         n_unused = int((self._longest == 0).sum())
         return round(_N * math.log(_N / n_unused) if raw <= 2.5 * _N and n_unused else raw)
 
     def to_bytes(self) -> bytes:
-        """Return the state for the store."""
         return self._longest.tobytes()

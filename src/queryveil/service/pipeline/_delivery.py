@@ -86,14 +86,12 @@ class Delivery:
         self._failure: BaseException | None = None
 
     def start(self, *, delivered: int, waiting: Sequence[Outgoing]) -> None:
-        """Start after the batches that have arrived."""
         self.delivered = delivered
         for outgoing in waiting:
             self.put(outgoing)
         self._thread.start()
 
     def put(self, outgoing: Outgoing) -> None:
-        """Queue a batch for delivery."""
         self._sink.offer(outgoing)
         with self._changed:
             self._waiting.append(outgoing)

@@ -15,7 +15,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.data import Int64s, Layout
 from queryveil.methods.swap.preparing import prepare
-from queryveil.service.lines import MAX_EVENT_BYTES, hide_kept, parse
+from queryveil.service.lines import KEPT, MAX_EVENT_BYTES, parse
 from queryveil.service.settings import StreamSettings
 
 IDENTIFIERS = "identifiers."
@@ -42,9 +42,8 @@ class InProcess:
         self._classifier = settings.make_classifier()
 
     def run(self, data: bytes, *, layout: Layout | None) -> PreparedBatch:
-        """Parse and prepare whole lines."""
         parsed = parse(data, layout=layout, keep=self._keep)
-        frame = hide_kept(parsed.frame, keep=self._keep)
+        frame = parsed.frame.rename({name: KEPT + name for name in self._keep})
         prepared = prepare(frame, classifier=self._classifier, unclassified=self._unclassified)
         events = prepared.frame
         if len(data) > MAX_EVENT_BYTES:
@@ -94,16 +93,11 @@ class Workers:
         return InProcess(self._settings).run(data, layout=layout)
 
     def close(self) -> None:
-        """End the processes."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
 def slice_lines(data: bytes, *, n: int) -> list[bytes]:
-    r"""Cut whole lines into at most n slices of whole lines.
-
-    >>> slice_lines(b"a\nb\n", n=2)
-    [b'a\nb\n']
-    """
+    """Cut whole lines into at most n slices of whole lines."""
     size = max(len(data) // n + 1, _SMALLEST_SLICE)
     slices, begin = [], 0
     while begin < len(data):
@@ -115,8 +109,6 @@ def slice_lines(data: bytes, *, n: int) -> list[bytes]:
 
 def join(parts: Sequence[PreparedBatch], slices: Sequence[bytes]) -> PreparedBatch:
     """Put slices together again, lines numbered through."""
-    if len(parts) == 1:
-        return parts[0]
     before = np.cumsum([0, *(each.count(b"\n") for each in slices[:-1])])
     return PreparedBatch(
         events=pl.concat([part.events for part in parts], rechunk=False),

@@ -85,17 +85,13 @@ class Service:
         self._is_finished = False
         self._n_lines, self._n_bad_reported = 0, 0
         self._state = CommitState()
-        self._pools = Pools(self._pool_settings)
+        self._pools = Pools(settings.pool_settings(remembered=settings.remembered))
         self._layout: Layout | None = None
         self._users = UserCount()
         self._preparer: InProcess | Workers | None = None
         self._when_begun: Callable[[], None] = lambda: None
         source.watch(self)
         sink.watch(self)
-
-    @property
-    def _pool_settings(self) -> PoolSettings:
-        return self.settings.pool_settings(remembered=self.settings.remembered)
 
     def run(
         self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None
@@ -120,7 +116,6 @@ class Service:
         self._stopping.set()
 
     def stats(self) -> ports.Stats:
-        """Return the current stats, from any thread."""
         delivery, trouble = self._delivery, self._retry.trouble or self._delivery.retry.trouble
         if trouble is None and self._stopping.is_set():
             trouble = "stopping"
@@ -157,11 +152,12 @@ class Service:
         if before.pools:
             try:
                 # The memory of who asked what is only now read from the store, which may be away by then.
-                loaded = unpack(before.pools, issued=before.issued, settings=self._pool_settings)
+                self._pools, self._layout, users = unpack(
+                    before.pools, issued=before.issued, settings=self._pools.settings
+                )
             except BaseException:
                 self._store.close()
                 raise
-            self._pools, self._layout, users = loaded
             self._users = UserCount(users)
         return before
 
@@ -254,7 +250,8 @@ class Service:
                 # The profiles stay those of people: nobody but who has the key finds them.
                 ids = columns.released_ids(ids_per_window(released["user"], windows.new_from_index(0, released.height)))
                 released = released.with_columns(ids)
-            kept, number = lines.restore_kept(released, keep=columns.keep), state.out_number + 1
+            kept = released.select("user", "query", *(pl.col(lines.KEPT + name).alias(name) for name in columns.keep))
+            number = state.out_number + 1
             data = lines.write_lines(kept, layout=self._layout, columns=columns, now=now, has_header=number == 1)
             outgoing = ports.Outgoing(number=number, offset=state.out_bytes, data=data, n_rows=released.height)
         packed = _Packed(

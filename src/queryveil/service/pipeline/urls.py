@@ -33,9 +33,6 @@ def find_address(text: str, *, what: str) -> str:
     """Return an address as it was typed, or from where it was said to be: `@FILE` or `env:VARIABLE`.
 
     Privacy: what is typed can be seen in the list of processes, and an address may hold a password.
-
-    >>> find_address("redis://127.0.0.1:6379/0", what="source")
-    'redis://127.0.0.1:6379/0'
     """
     if text.startswith("env:"):
         found = os.environ.get(text.removeprefix("env:"), "").strip()
