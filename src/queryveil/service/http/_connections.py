@@ -73,66 +73,53 @@ def fit_to_files(wanted: int) -> int:
 
 
 class Connections:
-    """All connections, by address and by what they wait for, those that have waited longest first."""
+    """All connections, by address."""
 
     def __init__(self, limits: HttpLimits, *, most: int) -> None:
         self.limits, self._most = limits, most
-        self._by_address: dict[str, tuple[dict[GuardedProtocol, None], ...]] = {}
+        self._by_address: dict[str, set[GuardedProtocol]] = {}
         self._n = 0
 
     def has_room(self, address: str) -> bool:
         """Return whether one more may come from an address, if need be in place of one that waits."""
-        own = self._by_address.get(address, ())
-        if _n_in(own) >= self.limits.max_per_address and not self._end_one(own):
+        own = self._by_address.get(address, set())
+        if len(own) >= self.limits.max_per_address and not self._end_one(own):
             return False
         if self._n < self._most:
             return True
-        largest = max(self._by_address.values(), key=_n_in)
+        largest = max(self._by_address.values(), key=len)
         # Addresses with as many as any cannot take from others; each anew at once would keep the server busy.
-        is_large = _n_in(own) + 1 >= _n_in(largest)
+        is_large = len(own) + 1 >= len(largest)
         return self._end_one(own if own and is_large else largest, seconds=_TURNOVER_SECONDS if is_large else 0)
 
     def add(self, protocol: GuardedProtocol) -> None:
-        phases = self._by_address.setdefault(protocol.address, tuple({} for _ in Phase))
-        phases[protocol.phase][protocol] = None
+        self._by_address.setdefault(protocol.address, set()).add(protocol)
         self._n += 1
 
-    def move(self, protocol: GuardedProtocol, phase: Phase) -> None:
-        phases = self._by_address.get(protocol.address)
-        if phases is not None and protocol in phases[protocol.phase]:
-            del phases[protocol.phase][protocol]
-            phases[phase][protocol] = None
-        protocol.phase, protocol.since = phase, time.monotonic()
-
     def remove(self, protocol: GuardedProtocol) -> None:
-        phases = self._by_address.get(protocol.address)
-        if phases is None or protocol not in phases[protocol.phase]:
-            return
-        del phases[protocol.phase][protocol]
-        self._n -= 1
-        if not any(phases):
-            del self._by_address[protocol.address]
+        own = self._by_address.get(protocol.address, set())
+        if protocol in own:
+            own.remove(protocol)
+            self._n -= 1
+        if not own:
+            self._by_address.pop(protocol.address, None)
 
     def end_unfinished(self) -> None:
         """End all whose request has not come as a whole, so nothing of it was taken."""
-        for phases in tuple(self._by_address.values()):
-            for protocol in (*phases[Phase.HEAD], *phases[Phase.BODY]):
+        for protocol in [each for own in self._by_address.values() for each in own]:
+            if protocol.phase in (Phase.HEAD, Phase.BODY):
                 protocol.end()
 
-    def _end_one(self, phases: tuple[dict[GuardedProtocol, None], ...], *, seconds: float = 0.0) -> bool:
+    def _end_one(self, protocols: set[GuardedProtocol], *, seconds: float = 0.0) -> bool:
         """End the one that has waited longest, for so many seconds at least; false if there is none."""
         until = time.monotonic() - seconds
-        waiting = (next(iter(phase)) for phase in phases[: Phase.WORK] if phase)
-        longest = next((each for each in waiting if each.since <= until), None)
+        waiting = [each for each in protocols if each.phase is not Phase.WORK and each.since <= until]
+        longest = min(waiting, key=lambda each: (each.phase, each.since), default=None)
         if longest is None:
             return False
         self.remove(longest)
         longest.end()
         return True
-
-
-def _n_in(phases: tuple[dict[GuardedProtocol, None], ...]) -> int:
-    return sum(map(len, phases))
 
 
 class _MeteredConnection(h11.Connection):
@@ -225,7 +212,7 @@ class GuardedProtocol(H11Protocol):
             phase = Phase.BODY if theirs is h11.SEND_BODY else Phase.WORK
         if phase is self.phase:
             return
-        self._connections.move(self, phase)
+        self.phase, self.since = phase, time.monotonic()
         # A second more for a body: the route that reads it has a deadline of its own, and answers.
         seconds = {Phase.HEAD: self._limits.header_seconds, Phase.BODY: self._limits.body_seconds + 1}
         self._wait(seconds.get(phase))

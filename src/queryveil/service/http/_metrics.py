@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from queryveil.guarantees import SwapAnonymity
 from queryveil.service.ports import Histogram, Monitored, Stats
 
@@ -88,7 +90,9 @@ def render(stats: Stats, *, cache: StatsCache | None = None) -> str:
         ("released_total", "Released events, by category.", "category", stats.released),
     ]
     for name, what, label, counts in labelled:
-        lines += _family(name, what, [(f'{{{label}="{_escape(each)}"}}', n) for each, n in counts.items()])
+        # JSON escapes texts as Prometheus does.
+        samples = [(f"{{{label}={msgspec.json.encode(each).decode()}}}", n) for each, n in counts.items()]
+        lines += _family(name, what, samples)
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
     if cache is not None:
         requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(cache.requests.items())]
@@ -107,10 +111,6 @@ def _histogram(name: str, what: str, found: Histogram) -> list[str]:
     n_up_to = found.up_to()
     buckets = [(f'_bucket{{le="{bound}"}}', n) for bound, n in zip((*found.bounds, "+Inf"), n_up_to, strict=True)]
     return _family(name, what, [*buckets, ("_sum", found.seconds), ("_count", n_up_to[-1])], kind="histogram")
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:

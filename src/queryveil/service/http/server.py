@@ -63,9 +63,6 @@ class Server:
     def _is_taken(self, posts: PostQueue | None, released: ReleasedQueue | None) -> bool:
         return bool((posts and self.state.posts) or (released and self.state.released))
 
-    def watch(self, service: Monitored) -> None:
-        self.state.stats_cache.service = service
-
     @property
     def port(self) -> int:
         """The port, also where any free one was asked for."""
@@ -144,7 +141,7 @@ def serve_monitor(service: Monitored, address: Address) -> Iterator[int]:
     They hold counts only, so on this machine there need be no token.
     """
     server = Server.at(address)
-    server.watch(service)
+    server.state.stats_cache.service = service
     server.open()
     try:
         yield server.port
@@ -168,7 +165,7 @@ class _HttpEnd:
         return self._server.port
 
     def watch(self, service: Monitored) -> None:
-        self._server.watch(service)
+        self._server.state.stats_cache.service = service
 
     def _start(self) -> None:
         self._server.open()

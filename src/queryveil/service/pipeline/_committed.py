@@ -56,10 +56,8 @@ class CommitState:
             counts["first_window"], counts["last_window"] = counts["first_window"] or window, window
         if prepared is not None:
             counts.update(prepared.counts)
-        counts["n_released"] += swapped.released.height
-        counts["n_suppressed"] += swapped.n_suppressed
-        counts["n_repeated"] += swapped.n_repeated
-        counts["n_rare"] += swapped.n_rare
+        counts.update(n_released=swapped.released.height, n_suppressed=swapped.n_suppressed)
+        counts.update(n_repeated=swapped.n_repeated, n_rare=swapped.n_rare)
         by_category = np.bincount(swapped.released["category"].to_numpy(), minlength=len(CATEGORY_NAMES))
         counts.update({_RELEASED + name: int(n) for name, n in zip(CATEGORY_NAMES, by_category, strict=True)})
         return {name: n for name, n in counts.items() if n}

@@ -10,7 +10,7 @@ journal and the progress have a checksum, as all rows of a store do.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
@@ -45,11 +45,7 @@ def quote(users: pl.Series) -> pl.Series:
 
 
 def unquote(users: pl.Series) -> pl.Series:
-    r"""Return users as they were.
-
-    >>> unquote(quote(pl.Series(["ann", 'b,"']))).to_list()
-    ['ann', 'b,"']
-    """
+    """Return users as they were."""
     if users.str.contains("\\", literal=True).any():
         try:
             return pl.Series(users.name, [msgspec.json.decode(user, type=str) for user in users], dtype=pl.String)
@@ -213,10 +209,6 @@ _BETWEEN = ",\n"
 _BLOCK_SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64())})
 
 
-def _read_blocks(texts: Iterable[bytes]) -> pl.DataFrame:
-    return read_rows([text.decode(errors="replace") for text in texts], schema=_BLOCK_SCHEMA)
-
-
 def change_blocks(connection: sqlite3.Connection, changes: pl.DataFrame) -> int:
     """Add changes (user, place of the category, n), in the order of users; return the number of new users."""
     first, last = changes["user"][0], changes["user"][-1]
@@ -273,12 +265,14 @@ def _blocks(connection: sqlite3.Connection, users: str, values: tuple[str, ...])
         yield text
 
 
-def all_blocks(connection: sqlite3.Connection) -> Iterator[pl.DataFrame]:
-    """Yield the rows of all blocks, many at a time."""
-    texts = _blocks(connection, ">= ?", ("",))
-    yield _read_blocks([])
-    while some := list(islice(texts, _BLOCKS_AT_ONCE)):
-        yield _read_blocks(some)
+def read_blocks(connection: sqlite3.Connection, *, user: str | None) -> pl.DataFrame:
+    """Return users with a column of counts for each category: those of all blocks, or of the one with a user."""
+    of_user = "= (SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?)"
+    texts = _blocks(connection, ">= ?" if user is None else of_user, (user or "",))
+    parts = [pl.DataFrame(schema=_BLOCK_SCHEMA)]
+    while some := [text.decode(errors="replace") for text in islice(texts, _BLOCKS_AT_ONCE)]:
+        parts.append(read_rows(some, schema=_BLOCK_SCHEMA))
+    return pl.concat(parts)
 
 
 def check_profiles(connection: sqlite3.Connection) -> None:
@@ -346,12 +340,6 @@ def read_backlog(connection: sqlite3.Connection) -> Backlog:
     last = entries[-1][0] if entries else 0
     run = run.sort("user").filter(pl.col("user") > user)
     return Backlog(last=last, run_last=run_last, n_users=n_users, run=run, fresh=(fresh,) if len(fresh) else ())
-
-
-def read_block_of(connection: sqlite3.Connection, user: str) -> pl.DataFrame:
-    """Return the block in which a user stands, if the user is known."""
-    last = "= (SELECT max(first_user) FROM profile_blocks WHERE first_user <= ?)"
-    return _read_blocks(_blocks(connection, last, (user,)))
 
 
 def add_to_profiles(connection: sqlite3.Connection, profiles: pl.DataFrame, *, backlog: Backlog) -> Backlog:

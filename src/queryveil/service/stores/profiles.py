@@ -11,10 +11,9 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.swap.preparing import prepare
 from queryveil.service.stores import postgres, sqlite
-from queryveil.service.stores._profile_blocks import NAMES, all_blocks, quote, read_backlog, read_block_of, unquote
+from queryveil.service.stores._profile_blocks import NAMES, quote, read_backlog, read_blocks, unquote
 from queryveil.text.classifier import Classifier
 
-_SERVERS = ("postgresql://", "postgres://")
 SCHEMA = pl.Schema({"user": pl.String(), **dict.fromkeys(NAMES, pl.Int64()), "total": pl.Int64()})
 """The columns of a table of profiles: a row for each user, and the number of queries in each category."""
 
@@ -42,22 +41,20 @@ class ProfileDatabase:
 
     def table(self) -> pl.DataFrame:
         """Return all profiles: a row for each user, a column of counts for each category, and their total."""
-        wide = self._from_server() if self._is_server else self._from_file()
+        wide = self._read()
         return wide.sort("user").with_columns(total=pl.sum_horizontal(NAMES)).select(SCHEMA.names())
 
     def of_user(self, user: str) -> Profile | None:
         """Return one profile, if there is one."""
-        wide = self._from_server(user) if self._is_server else self._from_file(user)
+        wide = self._read(user)
         if wide.is_empty():
             return None
         counts = wide.row(0, named=True)
         return Profile(user=user, counts={name: counts[name] for name in NAMES if counts[name]})
 
-    @property
-    def _is_server(self) -> bool:
-        return str(self.store).startswith(_SERVERS)
-
-    def _from_file(self, user: str | None = None) -> pl.DataFrame:
+    def _read(self, user: str | None = None) -> pl.DataFrame:
+        if str(self.store).startswith(("postgresql://", "postgres://")):
+            return self._from_server(user)
         if "://" in str(self.store) or str(self.store) in ("", "memory:"):
             raise BadParameter("store", "another", allowed="a file, sqlite:FILE or postgresql://user@host/database")
         path = Path(str(self.store).removeprefix("sqlite:"))
@@ -69,7 +66,7 @@ class ProfileDatabase:
                 raise BadFile(path.name, "there is no store in this file")
             # One moment of the file, whatever is written to it meanwhile.
             connection.execute("BEGIN")
-            blocks = pl.concat(all_blocks(connection)) if key is None else read_block_of(connection, key)
+            blocks = read_blocks(connection, user=key)
             backlog = read_backlog(connection)
         waiting = pl.concat([backlog.run, *backlog.fresh])
         if key is not None:
@@ -78,7 +75,7 @@ class ProfileDatabase:
             blocks = pl.concat([blocks, _wide(waiting)]).group_by("user").sum()
         return blocks.with_columns(unquote(blocks["user"]))
 
-    def _from_server(self, user: str | None = None) -> pl.DataFrame:
+    def _from_server(self, user: str | None) -> pl.DataFrame:
         address = postgres.PostgresAddress.parse(str(self.store))
         connection = address.connect()
         with address.errors(), connection, connection.cursor() as cursor:
