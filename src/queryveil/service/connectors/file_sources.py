@@ -182,10 +182,7 @@ class FollowedFile(Source):
         return False
 
     def _open_next(self, before: files.PlainFile) -> None:
-        """Open the file that came after one: the next that was renamed since, or the one that is there now.
-
-        Where there is none just now, the one before stays open.
-        """
+        """Open the file that came after one: the next that was renamed since, or what is there now, if anything."""
         position = before.position()
         while True:
             later = files.find_rotated(self.path, position)[1:2]

@@ -1,6 +1,7 @@
 """What a request must pass: host, origin, token, size and encoding of its body."""
 
 import asyncio
+import hmac
 import time
 import zlib
 from collections import OrderedDict
@@ -103,30 +104,26 @@ class AccessMiddleware:
         if "content-length" in headers and "transfer-encoding" in headers:
             # Whoever stands before the service may read another end of the body: what follows could be another's.
             return refusal(400, "send Content-Length or Transfer-Encoding, not both", Connection="close")
-        host = headers.get("host", "")
-        if is_loopback(self._address.host) and not is_loopback(_name_of(host)):
+        host, is_local = headers.get("host", ""), is_loopback(self._address.host)
+        if is_local and not is_loopback(_name_of(host)):
             # A page elsewhere may give its own name the address of this machine; its requests carry that name.
             return refusal(421, "this service answers to localhost and 127.0.0.1 only")
-        if scope["path"] in _COUNTS and not is_loopback(self._address.host):
-            return self._refuse_by_token(headers, scope=scope)
-        if scope["path"] not in _PROTECTED_PATHS:
-            return None
-        if _is_from_elsewhere(headers, host=host):
+        is_protected = scope["path"] in _PROTECTED_PATHS
+        if is_protected and _is_from_elsewhere(headers, host=host):
             # Reading confirms what was read before, so even a picture's address on another page could lose rows.
             return refusal(403, "requests from pages of other sites are not taken")
-        return self._refuse_by_token(headers, scope=scope)
-
-    def _refuse_by_token(self, headers: Headers, *, scope: MutableMapping[str, Any]) -> JSONResponse | None:
-        if self._address.token is None:
+        needs_token = is_protected or (scope["path"] in _COUNTS and not is_local)
+        if self._address.token is None or not needs_token:
             return None
-        shown = headers.get("authorization")
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
         client = address_of((scope.get("client") or ("",))[0])
         if seconds := self._brake.seconds_left(client):
             # Not even the right one would be told from a wrong one now.
             message = "too many wrong tokens from this address; send the right one later"
             return refusal(429, message, Retry_After=str(int(seconds) + 1))
-        is_right = self._address.admits(shown)
-        if shown:
+        # Privacy: compared in constant time, so that the time of the answer says nothing about the token.
+        is_right = hmac.compare_digest(shown.strip().encode(), self._address.token) and scheme.lower() == "bearer"
+        if headers.get("authorization"):
             self._brake.note(client, is_right=is_right)
         if not is_right:
             return refusal(401, "send the token: Authorization: Bearer TOKEN", WWW_Authenticate="Bearer")

@@ -35,7 +35,7 @@ class Server:
         if uvicorn is None:
             raise MissingExtra("HTTP", extra="service")
         self.state = AppState(address=address)
-        self._n_users = 0
+        self._users: set[object] = set()
         self._is_spent = False
         self._socket: socket.socket | None = None
         self._uvicorn: GuardedServer | None = None
@@ -75,7 +75,7 @@ class Server:
         scheme = "http" if self.state.address.tls is None else "https"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    def open(self) -> None:
+    def open(self, user: object) -> None:
         """Listen, if nobody has asked for it before."""
         with self._lock:
             if self._uvicorn is None:
@@ -89,13 +89,14 @@ class Server:
                 # In a thread, where signals stay with the main program.
                 self._thread = Thread(target=self._uvicorn.run, name="queryveil-http", daemon=True)
                 self._thread.start()
-            self._n_users += 1
+            self._users.add(user)
 
-    def close(self) -> None:
+    def close(self, user: object) -> None:
         """Stop, if nobody else needs it: requests under way are answered first."""
         with self._lock:
-            self._n_users -= 1
-            if self._n_users == 0 and self._uvicorn is not None and self._thread is not None:
+            is_last = self._users == {user}
+            self._users.discard(user)
+            if is_last and self._uvicorn is not None and self._thread is not None:
                 self._is_spent = self._uvicorn.should_exit = True
                 self._thread.join(_GRACE_SECONDS - 1)
                 if self.state.posts is not None and self._thread.is_alive():
@@ -142,15 +143,15 @@ def serve_monitor(service: Monitored, address: Address) -> Iterator[int]:
     """
     server = Server.at(address)
     server.state.stats_cache.service = service
-    server.open()
+    server.open(server)
     try:
         yield server.port
     finally:
-        server.close()
+        server.close(server)
 
 
 class _HttpEnd:
-    """What a source and a sink have in common: the server at their address, from `_start` to `_stop`."""
+    """What a source and a sink have in common: the server at their address."""
 
     name = "http"
     """Its name in a store: another port is still the same source or sink."""
@@ -158,7 +159,6 @@ class _HttpEnd:
     def __init__(self, url: str | Address, *, limits: HttpLimits | None, **queue: Any) -> None:
         address = url if isinstance(url, Address) else Address.parse(url, limits=limits)
         self._server = Server.at(address, **queue)
-        self._is_open = False
 
     @property
     def port(self) -> int:
@@ -166,15 +166,6 @@ class _HttpEnd:
 
     def watch(self, service: Monitored) -> None:
         self._server.state.stats_cache.service = service
-
-    def _start(self) -> None:
-        self._server.open()
-        self._is_open = True
-
-    def _stop(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._server.close()
 
 
 class HttpSource(_HttpEnd, Source):
@@ -196,7 +187,7 @@ class HttpSource(_HttpEnd, Source):
 
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:
         self._posts.open(position=position, keys=keys)
-        self._start()
+        self._server.open(self)
         self._tell(f"listening at {self._server.url}")
         n, wanted = self._server.max_connections, self._server.state.address.limits.max_connections
         if n < wanted:
@@ -211,7 +202,7 @@ class HttpSource(_HttpEnd, Source):
 
     def close(self) -> None:
         self._posts.close()
-        self._stop()
+        self._server.close(self)
 
 
 class HttpSink(_HttpEnd, Sink):
@@ -227,7 +218,7 @@ class HttpSink(_HttpEnd, Sink):
 
     def open(self, *, delivered: int, n_bytes: int) -> None:  # noqa: ARG002 - clients count batches, not bytes
         self._released.open(delivered=delivered)
-        self._start()
+        self._server.open(self)
 
     def offer(self, outgoing: Outgoing) -> None:
         self._released.offer(outgoing)
@@ -238,4 +229,4 @@ class HttpSink(_HttpEnd, Sink):
 
     def close(self) -> None:
         self._released.close()
-        self._stop()
+        self._server.close(self)
