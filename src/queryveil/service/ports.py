@@ -158,7 +158,6 @@ class Stats:
     waiting_since: int | None = None
     """When the oldest event that waits arrived, in seconds since 1970."""
     oldest_wait_seconds: float = 0.0
-    """How long it has waited by now."""
     released: Mapping[str, int] = field(default_factory=dict)
     """Released rows, by category."""
     first_window: int = 0

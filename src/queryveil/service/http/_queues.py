@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import accumulate
 from threading import Condition
 from typing import NamedTuple
 
@@ -157,13 +156,13 @@ class PostQueue:
                 if post.key is not None:
                     self._remember(post.key)
                     self._forget(post)
-        ends = list(accumulate(post.data.count(b"\n") for post in posts))
-        bad: list[list[int]] = [[] for _ in posts]
-        for line in bad_lines if posts else ():
-            i = bisect_right(ends, line - 1)
-            bad[i].append(line - (ends[i - 1] if i else 0))
-        for post, lines in zip(posts, bad, strict=True):
-            post.answer.set_result(Answer(outcome=Outcome.COMMITTED, bad_lines=tuple(lines)))
+        before, begin = 0, 0
+        for post in posts:
+            after = before + post.data.count(b"\n")
+            end = bisect_right(bad_lines, after)
+            own = tuple(line - before for line in bad_lines[begin:end])
+            post.answer.set_result(Answer(outcome=Outcome.COMMITTED, bad_lines=own))
+            before, begin = after, end
 
     def close(self) -> None:
         """Take nothing more; what no batch has is withdrawn."""

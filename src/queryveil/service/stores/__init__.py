@@ -1,9 +1,8 @@
 """Stores of the state of a stream; the one in memory, for streams that are not resumed, is here."""
 
 from queryveil.service.ports import Saved, Store
-from queryveil.service.stores._sql import SqlStore
 
-__all__ = ["MemoryStore", "SqlStore"]
+__all__ = ["MemoryStore"]
 
 
 class MemoryStore(Store):
