@@ -97,8 +97,6 @@ def cut_lines(data: bytes, *, is_last: bool, is_skipping: bool = False) -> CutLi
 
     >>> cut_lines(b"one\ntwo\nthr", is_last=False).lines
     b'one\ntwo\n'
-    >>> cut_lines(b"thr", is_last=True).lines
-    b'thr\n'
     """
     begin = data.find(b"\n") + 1 if is_skipping else 0
     if is_skipping and not begin:

@@ -51,8 +51,6 @@ class KafkaSource(Source):
             self._next = {} if position is None else msgspec.json.decode(position, type=dict[int, int])
         except msgspec.MsgspecError:
             raise BadInput("the state is of another source than a Kafka topic; name another --store") from None
-        self._is_closed = False
-        self._assigned, self._looked = set(), 0.0
         settings = {"auto.offset.reset": "error", "queued.max.messages.kbytes": 16 << 10, "error_cb": self._note}
         self._consumer = self._address.consumer(settings)
 

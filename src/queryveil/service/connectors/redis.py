@@ -50,7 +50,6 @@ class RedisSource(Source):
     def open(self, *, position: str | None, keys: Sequence[str]) -> None:  # noqa: ARG002 - entries have ids
         self._committed = self._taken = (0, 0) if position is None else _position(position)
         self._pending_after = b"0"
-        self._is_closed = False
         self._connect()
 
     def take(self, *, timeout: float) -> Batch | None:

@@ -69,15 +69,8 @@ NOT_RELEASED: Mapping[str, str] = {
 """Why events were left out: the counts of `Stats`, and what they are called here."""
 
 
-def render(stats: Stats, *, cache: StatsCache | None = None) -> str:
-    r"""Write the stats in the text format of Prometheus.
-
-    >>> print(render(Stats(n_read=3)), end="")  # doctest: +ELLIPSIS
-    # HELP queryveil_events_read_total Events read, bad ones among them.
-    # TYPE queryveil_events_read_total counter
-    queryveil_events_read_total 3
-    ...
-    """
+def render(stats: Stats, *, cache: StatsCache) -> str:
+    """Write the stats in the text format of Prometheus."""
     lines: list[str] = []
     for name, (source, what) in _SINGLE.items():
         lines += _family(name, what, [("", getattr(stats, source))])
@@ -94,10 +87,9 @@ def render(stats: Stats, *, cache: StatsCache | None = None) -> str:
         samples = [(f"{{{label}={msgspec.json.encode(each).decode()}}}", n) for each, n in counts.items()]
         lines += _family(name, what, samples)
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
-    if cache is not None:
-        requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(cache.requests.items())]
-        lines += _family("http_requests_total", "Requests answered.", requests)
-        lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", cache.post_seconds)
+    requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(cache.requests.items())]
+    lines += _family("http_requests_total", "Requests answered.", requests)
+    lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", cache.post_seconds)
     return "\n".join(lines) + "\n"
 
 

@@ -88,7 +88,7 @@ class Address:
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         files = {"cert", "key"} if parts.scheme == "https" else set[str]()
         is_odd = parts.path not in ("", "/") or parts.fragment or parts.username is not None
-        is_odd = is_odd or bool(options.keys() - files - {"token"}) or not files <= options.keys()
+        is_odd = is_odd or options.keys() - {"token"} != files
         if parts.scheme not in ("http", "https") or host is None or port is None or is_odd:
             # Privacy: what was typed may hold a password.
             raise BadParameter("address", "something else", allowed=_ALLOWED)

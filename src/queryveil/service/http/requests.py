@@ -268,8 +268,15 @@ class BodyQuota:
 
 async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines | Response:
     """Return the lines of a request, or the response that refuses it."""
-    if (refused := _refuse_by_headers(request, limit=limits.max_body_bytes)) is not None:
-        return refused
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in TYPES:
+        # A page of another site can send forms and plain text unasked, but not this type.
+        return refusal(415, f"send one JSON object a line with Content-Type: {TYPES[0]}")
+    if request.headers.get("content-encoding", "identity").lower() not in ("identity", "gzip"):
+        return refusal(415, "send the body as it is, or with Content-Encoding: gzip", Accept_Encoding="gzip")
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > limits.max_body_bytes:
+        return refusal(*too_large(limits.max_body_bytes))
     deadline = asyncio.timeout(limits.body_seconds)
     try:
         async with deadline:
@@ -286,17 +293,6 @@ async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) 
     if body.count(b"\n") > limits.max_lines:
         return refusal(413, f"a body may have {limits.max_lines:,} lines; send smaller batches")
     return as_lines(body) if len(body) < _SMALL else await asyncio.to_thread(as_lines, body)
-
-
-def _refuse_by_headers(request: Request, *, limit: int) -> Response | None:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in TYPES:
-        # A page of another site can send forms and plain text unasked, but not this type.
-        return refusal(415, f"send one JSON object a line with Content-Type: {TYPES[0]}")
-    if request.headers.get("content-encoding", "identity").lower() not in ("identity", "gzip"):
-        return refusal(415, "send the body as it is, or with Content-Encoding: gzip", Accept_Encoding="gzip")
-    length = request.headers.get("content-length", "0")
-    return refusal(*too_large(limit)) if length.isdecimal() and int(length) > limit else None
 
 
 async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:

@@ -17,12 +17,9 @@ GRACE_SECONDS = 5.0
 
 
 class Retry:
-    """Repeats an action with growing pauses until it succeeds.
+    """Repeats an action with growing pauses until it succeeds, for `patience` seconds (None: for ever).
 
-    - `stopping`: once set, a failing action is tried for five more seconds.
-    - `patience`: seconds of failure after which to give up; None never gives up.
-    - `tell`: called with one line on what is wrong, when that changes.
-    - `trouble`: what is wrong now; None if nothing is.
+    Once `stopping` is set, only for five more. `trouble` is what is wrong now, and told when that changes.
     """
 
     def __init__(
@@ -61,11 +58,7 @@ class Retry:
 
 
 def describe_failure(error: Exception, *, what: str) -> str:
-    """Return in one line what is wrong.
-
-    >>> describe_failure(OSError(28, "No space left on device"), what="the sink")
-    'the sink: no space left on device'
-    """
+    """Return in one line what is wrong."""
     if not isinstance(error, OSError):
         return str(error)
     # Privacy: the message of an OSError may quote what was written; its number does not.

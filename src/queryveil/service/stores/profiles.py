@@ -81,18 +81,16 @@ class ProfileDatabase:
         with address.errors(), connection, connection.cursor() as cursor:
             if not address.has_table(connection, "profiles"):
                 raise BadFile(f"schema {address.schema}", f"there is no store in it on {address.name}")
-            if user is None:
-                with cursor.copy("COPY profiles TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (user_id))") as copy:
-                    text = b"".join(map(bytes, copy))
-                rows = pl.read_csv(text, has_header=False, schema=_LONG) if text else pl.DataFrame(schema=_LONG)
-            else:
-                key = user.replace("\0", "\ufffd")  # as the store writes it
-                found = cursor.execute("SELECT user_id, category, n FROM profiles WHERE user_id = %s", (key,))
-                rows = pl.DataFrame(found.fetchall(), schema=_LONG, orient="row")
+            # The store writes it without null letters, which PostgreSQL's texts cannot hold.
+            found, values = ("profiles", ()) if user is None else (_OF_USER, (user.replace("\0", "\ufffd"),))
+            with cursor.copy(f"COPY {found} TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (user_id))", values) as copy:
+                text = b"".join(map(bytes, copy))
+        rows = pl.read_csv(text, has_header=False, schema=_LONG) if text else pl.DataFrame(schema=_LONG)
         place = pl.col("category").replace_strict(NAMES, range(len(NAMES)), return_dtype=pl.Int64)
         return _wide(rows.with_columns(place))
 
 
+_OF_USER = "(SELECT user_id, category, n FROM profiles WHERE user_id = %s)"
 _LONG = pl.Schema({"user": pl.String(), "category": pl.String(), "n": pl.Int64()})
 
 

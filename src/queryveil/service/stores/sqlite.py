@@ -102,10 +102,9 @@ class SqliteStore(SqlStore):
             # Privacy: a store that others could read is closed to them, and so are the files that SQLite adds.
             os.fchmod(descriptor, 0o600)
             # Profiles change many rows of a page at once: large pages take half the time of small ones.
-            connection.execute("PRAGMA page_size=16384")
-            for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=0"):
+            sizes = ("page_size=16384", "cache_size=-65536", "wal_autocheckpoint=0")
+            for setting in (*sizes, "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
-            connection.execute("PRAGMA cache_size=-65536")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version < VERSION:
                 made = "" if version else f"PRAGMA application_id={APPLICATION}; {_SCHEMA}{blocks.PROFILE_SCHEMA}"
@@ -151,7 +150,7 @@ class SqliteStore(SqlStore):
                     self._execute("ROLLBACK")
             if isinstance(error, Unreachable):
                 # Where the disk is full, the write-ahead log itself may be what fills it.
-                self._truncate_wal(now=True)
+                self.maintain(now=True)
             raise
 
     def _add_to_profiles(self, profiles: pl.DataFrame) -> None:
@@ -160,14 +159,13 @@ class SqliteStore(SqlStore):
     def _after_commit(self) -> None:
         # A commit that was interrupted just after it was written comes again, and its backlog is this one too.
         self._backlog = self._next_backlog
-        self._truncate_wal()
+        self.maintain()
 
-    def maintain(self) -> None:
-        """Truncate the write-ahead log after the last commits: an idle stream has no next one that would do it."""
-        self._truncate_wal()
+    def maintain(self, *, now: bool = False) -> None:
+        """Truncate the write-ahead log, `now` or about a second after the last time.
 
-    def _truncate_wal(self, *, now: bool = False) -> None:
-        """Privacy: the write-ahead log has what waited in the pools earlier, so it does not grow old."""
+        Privacy: it has what waited in the pools earlier, and an idle stream has no next commit that would do it.
+        """
         if self._connection is None:
             return
         # The commit itself is safe; a disk that fails here is met again by the next one.
@@ -186,7 +184,7 @@ class SqliteStore(SqlStore):
     def close(self) -> None:
         """Truncate the write-ahead log, and unlock the file."""
         if self._is_open:
-            self._truncate_wal(now=True)
+            self.maintain(now=True)
         connection, descriptor = self._connection, self._descriptor
         self._connection = self._descriptor = None
         self._is_open = False
