@@ -67,12 +67,10 @@ def open_source(
     if scheme is not None:
         source: Source = _server(scheme, url, kind="Source", limits=limits)
         return source
-    if url == "-":
-        return file_sources.StdinSource(batch_bytes=batch_bytes)
     if follow:
         return file_sources.FollowedFile(url, batch_bytes=batch_bytes, tell=tell)
-    if _is_pipe(Path(url)):
-        descriptor = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+    if url == "-" or _is_pipe(Path(url)):
+        descriptor = None if url == "-" else os.open(url, os.O_RDONLY | os.O_CLOEXEC)
         return file_sources.StdinSource(batch_bytes=batch_bytes, descriptor=descriptor)
     return file_sources.FilesSource(url, batch_bytes=batch_bytes)
 

@@ -27,8 +27,6 @@ from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
 _BETWEEN_JSON_ROWS = "],\n["
 _MOST_COUNT = 1 << 53
-_MOST = {"category": len(CATEGORIES)}
-"""The largest number of a column, where it is none that was counted."""
 _SPECIAL = r'["\\,\]\x00-\x1f]'
 
 
@@ -82,7 +80,8 @@ def read_rows(texts: list[str], *, schema: pl.Schema) -> pl.DataFrame:
         raise damaged() from None
     # Kernels index arrays by these numbers.
     is_in_range = pl.all_horizontal(
-        pl.col(name).is_between(0, _MOST.get(name, _MOST_COUNT)) for name in schema.names()[1:]
+        pl.col(name).is_between(0, len(CATEGORIES) if name == "category" else _MOST_COUNT)
+        for name in schema.names()[1:]
     )
     if not rows.select((is_in_range & pl.first().is_not_null()).fill_null(False).all()).item():
         raise damaged()

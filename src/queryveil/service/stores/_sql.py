@@ -8,7 +8,7 @@ row has a checksum, which is compared when it is read; rows that were written be
 
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import UnionType
 from typing import Any, ClassVar, NamedTuple
@@ -77,23 +77,16 @@ class SqlStore(Store):
     _parameter: ClassVar[str] = "?"
     """Stands for a parameter in a statement."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str, *, errors: Callable[[], AbstractContextManager[None]]) -> None:
+        # What errors call the store, and what translates those of the database into ours.
+        self._label, self._errors = label, errors
         self._connection: Any = None
         self._is_open = False
         self._number = 0
 
-    @property
-    @abstractmethod
-    def _label(self) -> str:
-        """The store as errors call it."""
-
     @abstractmethod
     def _connect(self) -> None:
         """Take the store for this process alone, and create the tables if there are none."""
-
-    @abstractmethod
-    def _errors(self) -> AbstractContextManager[None]:
-        """Translate errors of the database into ours."""
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[None]:

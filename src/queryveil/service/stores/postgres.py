@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -146,16 +146,12 @@ class PostgresStore(SqlStore):
     _parameter = "%s"
 
     def __init__(self, url: str) -> None:
-        super().__init__()
         self._address = PostgresAddress.parse(url)
+        super().__init__(f"schema {self._address.schema} of {self._address.name}", errors=self._address.errors)
         self._vacuumed_at = time.monotonic()
 
     def __repr__(self) -> str:
         return f"PostgresStore(schema={self._address.schema!r})"
-
-    @property
-    def _label(self) -> str:
-        return f"schema {self._address.schema} of {self._address.name}"
 
     def has_begun(self) -> bool:
         connection = self._address.connect()
@@ -201,9 +197,6 @@ class PostgresStore(SqlStore):
                 connection.execute(_ADD_CHECKSUMS)
                 connection.execute(f"UPDATE state SET version = {VERSION}")
         connection.execute("CREATE TEMP TABLE IF NOT EXISTS changes (user_id text, category text, n bigint)")
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return self._address.errors()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -5,7 +5,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote as quote_path
 
@@ -64,8 +65,8 @@ class SqliteStore(SqlStore):
     _insert_state = "INSERT INTO state VALUES (1, ?, 0, NULL, 0, 0, 0, '{}', ?)"
 
     def __init__(self, path: str | Path) -> None:
-        super().__init__()
         self.path = Path(path)
+        super().__init__(self.path.name, errors=partial(translate_errors, self.path))
         self._descriptor: int | None = None
         # Changes of profiles that are not yet in their blocks: after the last commit, and after the one under way.
         self._backlog = self._next_backlog = blocks.Backlog()
@@ -73,10 +74,6 @@ class SqliteStore(SqlStore):
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path.name!r})"
-
-    @property
-    def _label(self) -> str:
-        return self.path.name
 
     def _read(self, settings: str) -> Saved:
         saved = super()._read(settings)
@@ -132,9 +129,6 @@ class SqliteStore(SqlStore):
         except OSError as error:
             raise BadFile(self.path.name, f"the store cannot be used: {error.strerror}") from None
         return descriptor
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self.path)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
