@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -73,17 +74,23 @@ class MortalSink(ReleaseSink):
         self.death.at("after delivery")
 
 
+class ReadySource(FilesSource):
+    """A source that closes a descriptor once it is open, as sink and store are by then."""
+
+    ready = -1
+
+    def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+        super().open(position=position, keys=keys)
+        os.close(self.ready)
+
+
 def live(folder: Path, log: Path, *, death: str, ready: int) -> None:
     """Run the service in this process."""
     store, sink = MortalStore(folder / "state.db"), MortalSink(folder / "release")
     store.death = sink.death = Death(death)
-    service = Service(
-        keyed_settings(tables=small_tables(folder)),
-        source=FilesSource(log, batch_bytes=_BATCH_BYTES),
-        sink=sink,
-        store=store,
-    )
-    stats = service.run(when_open=lambda: os.close(ready))
+    source = ReadySource(log, batch_bytes=_BATCH_BYTES)
+    source.ready = ready
+    stats = Service(keyed_settings(tables=small_tables(folder)), source=source, sink=sink, store=store).run()
     (folder / "stats.json").write_bytes(msgspec.json.encode(stats))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,14 +56,16 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(tmp_path: Path, disk: Pat
     told: list[str] = []
     opened = threading.Event()
     settings = keyed_settings(patience=patience(), tables=small_tables(tmp_path))
-    service = Service(settings, source=FilesSource(log, batch_bytes=4000), sink=sink, store=store, tell=told.append)
     filler: list[Path] = []
 
-    def fill_when_open() -> None:
-        filler.append(fill(disk))
-        opened.set()
+    class FillingSource(FilesSource):
+        def open(self, *, position: str | None, keys: Sequence[str]) -> None:
+            super().open(position=position, keys=keys)
+            filler.append(fill(disk))
+            opened.set()
 
-    thread = threading.Thread(target=lambda: service.run(when_open=fill_when_open))
+    service = Service(settings, source=FillingSource(log, batch_bytes=4000), sink=sink, store=store, tell=told.append)
+    thread = threading.Thread(target=service.run)
     thread.start()
     assert opened.wait(patience())
     until(lambda: bool(told))

@@ -166,11 +166,9 @@ class ReleaseSink(FileSink):
         manifest = _manifest(self.path, settings=settings, layout=layout, stats=stats, n_users=n_users)
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         partial = self.folder / f".{MANIFEST}.partial"
-        with partial.open("wb") as file:
-            partial.chmod(0o600)
-            file.write(text + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        partial.touch(mode=0o600)
+        partial.write_bytes(text + b"\n")
+        atomic_folders.sync_to_disk(partial)
         partial.replace(self.folder / MANIFEST)
         atomic_folders.sync_to_disk(self.folder)
 

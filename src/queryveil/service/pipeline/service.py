@@ -93,18 +93,15 @@ class Service:
         source.watch(self)
         sink.watch(self)
 
-    def run(
-        self, *, when_open: Callable[[], None] = lambda: None, when_begun: Callable[[], None] = lambda: None
-    ) -> ports.Stats:
+    def run(self, *, when_begun: Callable[[], None] = lambda: None) -> ports.Stats:
         """Work until the source is finished or `stop` is called; return the stats.
 
         The pools are drained only when the source is finished; after a stop they wait in the store for the next run.
-        `when_open` is called when source, sink and store are there, `when_begun` once the layout of lines is known.
+        `when_begun` is called once the layout of lines is known.
         """
         self._when_begun = when_begun
         try:
             self._open()
-            when_open()
             self._loop()
             self._deliver_rest()
         finally:
