@@ -179,7 +179,7 @@ def test_those_who_wait_for_lines_do_not_take_the_place_of_posts() -> None:
         wait = b"GET /released?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for _ in range(60):
             many.enter_context(service.connect(wait))
-        until(lambda: service.source._server.state.stats_cache.requests["/released", 503])
+        until(lambda: service.source._server.state.requests["/released", 503])
         assert service.source._server.state.at_work["/released"] == 16
         assert post(client).status_code == 200
 
@@ -198,7 +198,7 @@ def test_who_does_not_read_an_answer_is_hung_up_on() -> None:
         lines = b"x" * (64 << 20)
         service.sink.offer(Outgoing(number=1, offset=0, data=lines, n_rows=1))
         with service.connect(b"GET /released HTTP/1.1\r\nHost: localhost\r\n\r\n") as idle:
-            until(lambda: service.source._server.state.stats_cache.requests["/released", 200])
+            until(lambda: service.source._server.state.requests["/released", 200])
             until(lambda: service.n_connections == 0)
             assert len(answer_of(idle)) < len(lines)
 

@@ -31,13 +31,12 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 @dataclass(slots=True, kw_only=True)
-class AppState:
+class AppState(metrics.StatsCache):
     """What the routes work on: the queues of posts and of released batches, and the stats of the service."""
 
     address: Address
     posts: PostQueue | None = None
     released: ReleasedQueue | None = None
-    stats_cache: metrics.StatsCache = field(default_factory=metrics.StatsCache)
     queue_seconds: float = _QUEUE_SECONDS
     bodies: Bodies = field(default_factory=dict)
     at_work: Counter[str] = field(default_factory=Counter)
@@ -77,7 +76,7 @@ def build_app(state: AppState) -> Starlette:
 def _route(path: str, handler: _Handler, state: AppState) -> Route:
     async def answer(request: Request) -> Response:
         response = await handler(request, state)
-        state.stats_cache.requests[path, response.status_code] += 1
+        state.requests[path, response.status_code] += 1
         return response
 
     return Route(path, answer, methods=["POST" if handler is _events else "GET"])
@@ -85,13 +84,13 @@ def _route(path: str, handler: _Handler, state: AppState) -> Route:
 
 async def _events(request: Request, state: AppState) -> Response:
     """Take lines, and answer when they are committed."""
-    started, posts, stats = time.monotonic(), state.posts, state.stats_cache.stats()
+    started, posts, stats = time.monotonic(), state.posts, state.stats()
     key = request.headers.get("idempotency-key")
     if posts is None or posts.is_closed:
         return refusal(503, "the service is stopping; send it again later", retry=True)
     if key is not None and not 0 < len(key) <= _MAX_KEY_LETTERS:
         return refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
-    if state.stats_cache.service is not None and not stats.is_ready:
+    if state.service is not None and not stats.is_ready:
         return refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
     quota = BodyQuota(posts=posts, bodies=state.bodies)
     try:
@@ -115,8 +114,7 @@ async def _commit(lines: Lines, *, key: str | None, state: AppState, started: fl
         state.posts.withdraw(post)
     answer = await committed
     if answer.outcome is Outcome.COMMITTED:
-        cache = state.stats_cache
-        cache.post_seconds = cache.post_seconds.with_one(time.monotonic() - started)
+        state.post_seconds = state.post_seconds.with_one(time.monotonic() - started)
     return _respond(answer, n_events=lines.n_events)
 
 
@@ -147,7 +145,7 @@ async def _released(request: Request, state: AppState) -> Response:
         return refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
     cursor = released.cursor
     if after > cursor.last:
-        if state.stats_cache.service is not None and not state.stats_cache.stats().is_ready:
+        if state.service is not None and not state.stats().is_ready:
             return refusal(503, "not ready; ask again later", retry=True)
         why = f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
         return refusal(409, why)
@@ -170,25 +168,25 @@ async def _health(_request: Request, _state: AppState) -> Response:
 
 
 async def _ready(_request: Request, state: AppState) -> Response:
-    stats = state.stats_cache.stats()
+    stats = state.stats()
     if stats.is_ready:
         return _json({"status": "ready"})
     return _json({"status": "not ready", "why": stats.why_not}, status=503)
 
 
 async def _metrics(_request: Request, state: AppState) -> Response:
-    text = metrics.render(state.stats_cache.stats(), cache=state.stats_cache)
+    text = metrics.render(state.stats(), cache=state)
     return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
 
 async def _stats(_request: Request, state: AppState) -> Response:
-    promise = state.stats_cache.promise
+    promise = state.promise
     said = None if promise is None else {"k": promise.k, "l": promise.l, "in_words": promise.in_words()}
-    return _json({"promise": said, "stats": state.stats_cache.stats()})
+    return _json({"promise": said, "stats": state.stats()})
 
 
 async def _example(_request: Request, state: AppState) -> Response:
-    promise = state.stats_cache.promise
+    promise = state.promise
     if promise is None:
         return refusal(503, "not ready; ask again later", retry=True)
 

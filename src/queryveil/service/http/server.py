@@ -142,7 +142,7 @@ def serve_monitor(service: Monitored, address: Address) -> Iterator[int]:
     They hold counts only, so on this machine there need be no token.
     """
     server = Server.at(address)
-    server.state.stats_cache.service = service
+    server.state.service = service
     server.open(server)
     try:
         yield server.port
@@ -165,7 +165,7 @@ class _HttpEnd:
         return self._server.port
 
     def watch(self, service: Monitored) -> None:
-        self._server.state.stats_cache.service = service
+        self._server.state.service = service
 
 
 class HttpSource(_HttpEnd, Source):

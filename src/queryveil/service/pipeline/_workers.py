@@ -59,9 +59,6 @@ class InProcess:
         )
         return PreparedBatch(events=events, bad_lines=parsed.bad_lines, counts=counts, time_format=parsed.time_format)
 
-    def close(self) -> None:
-        """Do nothing."""
-
 
 class Workers:
     """Parses and prepares in processes of their own; one that dies is replaced and its lines are done again."""

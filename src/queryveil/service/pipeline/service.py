@@ -286,7 +286,7 @@ class Service:
     def _close(self) -> None:
         self._stopping.set()
         self._delivery.stop()
-        if self._preparer is not None:
+        if isinstance(self._preparer, Workers):
             self._preparer.close()
         self._source.close()
         self._store.close()
