@@ -37,14 +37,14 @@ def test_rows_in_the_order_of_release_show_something_to_those_who_rebuild_pools(
     truth = Truth.of(log, released=encoded)
     assert released.n_rows > 1000
     assert as_released(truth).n_found == match(released, other=log) == 0
-    found = [attacker(k=k, seed=2).exposure(truth) for attacker in ATTACKERS]
+    found = [attacker(k=k, seed=2).judged(truth) for attacker in ATTACKERS]
     for each in found:
         assert each.n_targets == truth.n_targets
         assert each.share < 0.5
     # Not more than the best blind guess, but far more than the same rows in no order.
     shuffled = EncodedLog.of(QueryLog(frame=released.frame.sample(fraction=1.0, shuffle=True, seed=3)))
     other = Truth.of(log, released=shuffled)
-    in_no_order = [attacker(k=k, seed=2).exposure(other).share for attacker in ATTACKERS]
+    in_no_order = [attacker(k=k, seed=2).judged(other).share for attacker in ATTACKERS]
     assert max(each.share for each in found) > 2 * max(in_no_order)
 
 
@@ -59,7 +59,7 @@ def test_rows_in_no_order_show_them_nothing(k: int) -> None:
         truth = Truth.of(log, released=encoded)
         assert as_released(truth).n_found == match(encoded.log, other=log) == 0
         assert not any(
-            attacker(k=k, by_time=by_time, seed=2).exposure(truth).beats_chance
+            attacker(k=k, by_time=by_time, seed=2).judged(truth).beats_chance
             for attacker in ATTACKERS
             for by_time in (False, True)
         )

@@ -194,7 +194,7 @@ def test_a_release_with_no_swapping_is_found_far_above_chance(attacker: type[Reb
     log = drawn_log(n_rows=5000, shares=[1.0] * 500, seed=1)
     log = log.with_frame(log.frame.with_columns(time=pl.datetime(2024, 3, 1) + pl.duration(hours=pl.int_range(5000))))
     encoded = EncodedLog.of(log, category=np.zeros(5000, np.int8))
-    found = attacker(k=5, by_time=by_time, seed=4).exposure(Truth.of(log, released=encoded, cleaned=True))
+    found = attacker(k=5, by_time=by_time, seed=4).judged(Truth.of(log, released=encoded, cleaned=True))
     assert found.beats_chance
     assert found.share > 20 * found.chance_share
     assert found.n_targets == 5000
@@ -207,7 +207,7 @@ def test_users_who_swap_only_with_their_neighbours_are_found_above_chance(attack
     original = EncodedLog.of(log, category=np.zeros(8000, np.int8))
     released = original.log_of(rebuilt(original, choice=Choice.RANDOM, k=5, seed=7))
     encoded = EncodedLog.of(released, category=np.zeros(released.n_rows, np.int8))
-    found = attacker(k=5, seed=5).exposure(Truth.of(log, released=encoded, cleaned=True))
+    found = attacker(k=5, seed=5).judged(Truth.of(log, released=encoded, cleaned=True))
     assert found.beats_chance
 
 
@@ -220,7 +220,7 @@ def test_one_dominant_user_is_guessed_less_often_than_by_naming_nobody_else(
         log.frame.with_columns(user=log.frame["user"].shuffle(seed=8), query=log.frame["query"].shuffle(seed=9))
     )
     encoded = EncodedLog.of(shuffled, category=np.zeros(6000, np.int8))
-    found = attacker(k=10, seed=6).exposure(Truth.of(log, released=encoded, cleaned=True))
+    found = attacker(k=10, seed=6).judged(Truth.of(log, released=encoded, cleaned=True))
     # 300 of 500 rows are the dominant user's; two rows drawn at random are both in 36 of 100 cases.
     assert found.chance_share == pytest.approx(0.6, abs=0.02)
     assert 0.3 < found.interval[1] < found.chance_share
@@ -233,7 +233,7 @@ def test_a_release_dealt_at_random_is_found_no_better_than_by_chance(attacker: t
         log.frame.with_columns(user=log.frame["user"].shuffle(seed=8), query=log.frame["query"].shuffle(seed=9))
     )
     encoded = EncodedLog.of(shuffled, category=np.zeros(6000, np.int8))
-    found = attacker(k=10, seed=6).exposure(Truth.of(log, released=encoded, cleaned=True))
+    found = attacker(k=10, seed=6).judged(Truth.of(log, released=encoded, cleaned=True))
     assert not found.beats_chance
     assert found.interval[1] > 1 / 60
 
@@ -241,7 +241,7 @@ def test_a_release_dealt_at_random_is_found_no_better_than_by_chance(attacker: t
 @each_attacker
 def test_an_empty_release_gives_no_guess(attacker: type[Rebuilding]) -> None:
     encoded = one_pool("")
-    found = attacker(seed=1).exposure(Truth.of(log_of_rows([("a", "elm")]), released=encoded))
+    found = attacker(seed=1).judged(Truth.of(log_of_rows([("a", "elm")]), released=encoded))
     assert (found.n_found, found.n_targets) == (0, 1)
 
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData
+from queryveil.attacks.attacker import AuxiliaryData, Reasons
 from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
-from queryveil.guarantees import DifferentialPrivacy
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, is_generalised, share_numbers
 from queryveil.release import Release
@@ -128,39 +128,52 @@ def name_likeliest(
     return named, confidence
 
 
-def no_people(pair: Pair) -> str | None:
-    """Return why nobody can be sought in a release; None if people can."""
+def no_people(pair: Pair) -> Reasons:
+    """Yield why nobody can be sought in a release."""
     if not isinstance(pair.release.data, QueryLog | Transactions):
-        return "the release has no rows that are one person's"
+        yield "the release has no rows that are one person's"
     if isinstance(pair.release.manifest.promise, DifferentialPrivacy):
-        return "the users of the release are made up"
-    return None
+        yield "the users of the release are made up"
 
 
-def unreadable(pair: Pair) -> str | None:
-    """Return why the terms of a release cannot be told; None if they can."""
+def unreadable(pair: Pair) -> Reasons:
+    """Yield why the terms of a release cannot be told."""
     if pair.release.manifest.method == "token_hash":
-        return "the terms of the release are hashed"
+        yield "the terms of the release are hashed"
     if pair.ancestors is None and is_generalised(pair.release):
-        return "its items moved up in a taxonomy that was not given: --taxonomy FILE"
-    return None
+        yield "its items moved up in a taxonomy that was not given: --taxonomy FILE"
 
 
-def no_terms(pair: Pair) -> str | None:
-    """Return why nobody can be sought by terms in a release; None if people can."""
-    return unreadable(pair) or no_people(pair)
+def no_terms(pair: Pair) -> Reasons:
+    """Yield why nobody can be sought by terms in a release."""
+    yield from unreadable(pair)
+    yield from no_people(pair)
 
 
-def no_groups(pair: Pair) -> str | None:
-    """Return why a release has no groups of people that could be attacked; None if it has."""
+def no_groups(pair: Pair) -> Reasons:
+    """Yield why a release has no groups of people that could be attacked."""
     if not isinstance(pair.release.data, Groups):
-        return "the release has no groups"
-    return None if pair.release.groups.n_groups else "the release is empty"
+        yield "the release has no groups"
+    if not pair.release.groups.n_groups:
+        yield "the release is empty"
 
 
-def no_membership(auxiliary: AuxiliaryData) -> str | None:
-    """Return why the group of a person is not known; None if it is."""
-    return "needs who is in which group: --membership FILE" if auxiliary.membership is None else None
+def no_swap(pair: Pair) -> Reasons:
+    """Yield why a release was not swapped."""
+    if not isinstance(pair.release.promise, SwapAnonymity):
+        yield "no queries changed hands"
+
+
+def swapped(pair: Pair) -> Reasons:
+    """Yield why the rows of a user of a release are not one person's."""
+    if isinstance(pair.release.promise, SwapAnonymity):
+        yield "queries changed hands, so the rows of an id are not one person's"
+
+
+def no_membership(auxiliary: AuxiliaryData) -> Reasons:
+    """Yield why the group of a person is not known."""
+    if auxiliary.membership is None:
+        yield "needs who is in which group: --membership FILE"
 
 
 def weights_are_shares(release: Release) -> bool:

@@ -1,22 +1,22 @@
 """Attack on kdelta: tell synthetic rows from real ones, as with queries of TrackMeNot."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from queryveil.attacks._learning import learned_scores
-from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, SeededAttacker
 from queryveil.data import Floats, Int64s, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
 from queryveil.release import Release
-from queryveil.rng import check_seed, generator
+from queryveil.rng import generator
 from queryveil.text.tokens import normalise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddedRows(AttackerBase):
+class AddedRows(SeededAttacker):
     """Know what half of the people asked, and tell the made-up rows of the others.
 
     From the half that is known a logistic regression learns what made-up rows look like; the halves take turns. It
@@ -32,21 +32,15 @@ class AddedRows(AttackerBase):
     knows = "what half of the people asked, and how rows were added"
     what = "made-up rows"
 
-    seed: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        check_seed(self.seed)
-
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
         release, n_added = pair.release, pair.release.manifest.changed.get("rows_added", 0)
         if isinstance(release.promise, DifferentialPrivacy) and n_added:
-            return "all rows are made up"
+            yield "all rows are made up"
         is_kdelta = isinstance(release.promise, KdeltaAnonymity) or release.manifest.method == "kdelta"
         if not is_kdelta or not isinstance(release.data, QueryLog) or not n_added:
-            return "no rows were made up"
+            yield "no rows were made up"
         if not (pair.identity.sole_user() >= 0).any():
-            return "nobody can tell whose rows are whose"
-        return None
+            yield "nobody can tell whose rows are whose"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         rng = generator(self.seed)

@@ -1,10 +1,11 @@
-"""The protocol of attackers, what they are given and return, and the base class of those that draw targets."""
+"""The base class of attackers, what they are given and what they return."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -42,16 +43,14 @@ def read_people(path: str | Path) -> tuple[Person, ...]:
         lines = file.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from None
-    decoder = msgspec.json.Decoder(Person)
-    return tuple(_person(decoder, line, file=file, number=i) for i, line in enumerate(lines, start=1) if line.strip())
+    return tuple(_person(line, file=file, number=i) for i, line in enumerate(lines, start=1) if line.strip())
 
 
-def _person(decoder: msgspec.json.Decoder[Person], line: bytes, *, file: Path, number: int) -> Person:
-    try:
-        person = decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # Privacy: the cause may quote the line, so it is dropped.
-        person = None
+def _person(line: bytes, *, file: Path, number: int) -> Person:
+    person = None
+    # Privacy: the cause may quote the line, so it is dropped.
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        person = msgspec.json.decode(line, type=Person)
     if person is None or not any(map(str.isalnum, person.name)) or not any(map(str.isalnum, person.town)):
         raise BadFile(file.name, f'line {number} is no person; each is one line such as {{"name": "…", "town": "…"}}')
     return person
@@ -87,8 +86,7 @@ CERTAIN = 0.95
 class Surest:
     """What became of the guesses that an attacker is surest of: the worst-off people, whom averages hide.
 
-    - `n_targets`: one in a hundred targets, at least one: those whom the attacker is surest to have found.
-    - `n_found`: how many of these it did find.
+    - `n_targets`, `n_found`: one in a hundred targets, at least one, and how many of these it did find.
     - `n_certain`: how many targets it found with certainty: the right ones among as many of its surest guesses as can
       be taken while 95 in 100 of them are right.
     """
@@ -101,13 +99,12 @@ class Surest:
     def of(cls, right: Floats, *, confidence: Floats) -> "Surest | None":
         """Return the figures, given the chance that each guess is right and the confidence in it; None of no guesses.
 
-        Of guesses made with equal confidence each is as likely to be among the surest.
-
         >>> Surest.of(np.array([0.0, 1, 1, 0]), confidence=np.array([0.1, 0.9, 0.8, 0.3]))
         Surest(n_targets=1, n_found=1, n_certain=2)
         """
         if not len(right):
             return None
+        # Of guesses made with equal confidence each is as likely to be among the surest.
         _, level = np.unique(-confidence, return_inverse=True)
         sizes = np.bincount(level)
         so_far = np.cumsum(np.repeat(np.bincount(level, weights=right) / sizes, sizes))
@@ -132,13 +129,11 @@ class Surest:
 class Exposure:
     """The figures of one attack.
 
-    - `attacker`: its name.
-    - `knows`: what it was given.
+    - `attacker`, `knows`: its name, and what it was given.
     - `what`: what its targets are: rows, people or terms.
     - `n_known`: how many facts about a target it was given, where that varies.
     - `n_wrong`: how many wrong facts it was given on top.
-    - `n_targets`: the number of targets.
-    - `n_found`: the number of targets that it found.
+    - `n_targets`, `n_found`: the number of targets, and of those that it found.
     - `n_by_chance`: the number of targets that the best blind guess finds, such as naming the same user every time.
     - `surest`: what became of its surest guesses, if it names people and says how sure it is.
 
@@ -176,10 +171,7 @@ class Exposure:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share found.
-
-        It takes targets as found independently of each other, which rows of one user are not quite.
-        """
+        """Wilson's 95 % interval of the share, as if all were found independently; one user's rows are not quite."""
         return wilson(self.n_found, n=self.n_targets)
 
     @property
@@ -257,34 +249,28 @@ def wilson(n_found: float, *, n: int) -> tuple[float, float]:
     middle = share + weight / 2
     half = z * sqrt((share * (1 - share) + weight / 4) / n)
     # Rounding may leave the ends just outside.
-    low = 0.0 if n_found == 0 else max(0.0, (middle - half) / (1 + weight))
-    high = 1.0 if n_found == n else min(1.0, (middle + half) / (1 + weight))
-    return low, high
+    low, high = max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
+    return low if n_found else 0.0, 1.0 if n_found == n else high
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-class Attacker(Protocol):
-    """Somebody who tries to undo a release."""
+Reasons = Iterator[str]
+"""Why an attacker cannot attack a release, in half a sentence each; only the first is asked for."""
+
+
+class Attacker(ABC):
+    """Somebody who tries to undo a release, with a name as in the docs.
+
+    How many facts it is given is reported where it has the settings `n_known` and `n_wrong`.
+    """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The name of the attacker, as in the docs."""
-
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        """Return in half a sentence why it cannot attack this release; None if it can."""
-
-    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
-        """Attack, and count what was found."""
-
-
-class AttackerBase(Attacker):
-    """The base class of the attackers here, which say what they know and what their targets are.
-
-    How many facts they are given is reported where they have the settings `n_known` and `n_wrong`.
-    """
 
     @property
     def knows(self) -> str:
@@ -295,6 +281,18 @@ class AttackerBase(Attacker):
     def what(self) -> str:
         """What its targets are."""
         return "people"
+
+    @abstractmethod
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        """Yield why it cannot attack this release."""
+
+    @abstractmethod
+    def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
+        """Attack, and count what was found."""
+
+    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+        """Return why it cannot attack this release; None if it can."""
+        return next(self.reasons(pair, auxiliary=auxiliary), None)
 
     def exposure(
         self, *, n_targets: int, n_found: int, n_by_chance: float, surest: Surest | None = None, knows: str = ""
@@ -319,16 +317,18 @@ class AttackerBase(Attacker):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seeker(AttackerBase):
-    """An attacker that draws targets.
+class SeededAttacker(Attacker):
+    """An attacker that draws; `seed` repeats what is drawn."""
 
-    - `n_targets`: the most targets that it draws.
-    - `seed`: repeats what is drawn.
-    """
-
-    n_targets: int = setting(1000, at_least=1, help="The most targets that it draws.")
     seed: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_seed(self.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeker(SeededAttacker):
+    """An attacker that draws targets, at most `n_targets`."""
+
+    n_targets: int = setting(1000, at_least=1, help="The most targets that it draws.")

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.pairing import Pair
@@ -37,7 +37,7 @@ class Clock(Seeker):
     def knows(self) -> str:
         return f"the times of {self.n_known} of a person's queries"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
         return _no_times(pair)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
@@ -82,11 +82,10 @@ class ClockEquals(Seeker):
     what = "people among their equals"
     n_known = 1
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _no_times(pair):
-            return reason
-        is_there = len(_with_equals(pair, *equals_in(pair)))
-        return None if is_there else "no two users of the release have the same queries"
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _no_times(pair)
+        if not len(_with_equals(pair, *equals_in(pair))):
+            yield "no two users of the release have the same queries"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         rng, (number, equals) = generator(self.seed), equals_in(pair)
@@ -124,15 +123,13 @@ def _with_equals(pair: Pair, number: Int64s, equals: Rows[np.int64]) -> Int64s:
     return np.flatnonzero((equals.lengths[number] > 1) & np.isin(pair.identity.sole_user(), user))
 
 
-def _no_times(pair: Pair) -> str | None:
-    """Return why nobody can be sought by times; None if people can."""
-    if reason := _scoring.no_people(pair):
-        return reason
+def _no_times(pair: Pair) -> Reasons:
+    """Yield why nobody can be sought by times."""
+    yield from _scoring.no_people(pair)
     if pair.release.manifest.columns.time.unit is None or "time" not in pair.release.data.columns:
-        return "the release has no times"
+        yield "the release has no times"
     if "time" not in pair.log.columns or pair.log.frame["time"].is_null().all():
-        return "the log has no times"
-    return None
+        yield "the log has no times"
 
 
 def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64s, Int32s]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure, Person
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person, Reasons
 from queryveil.data import Int64s, QueryLog, Tallies
 from queryveil.guarantees import KmAnonymity, SwapAnonymity
 from queryveil.pairing import Pair
@@ -16,7 +16,7 @@ from queryveil.text.tokens import normalize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fragments(AttackerBase):
+class Fragments(Attacker):
     """Read the release, and count the distinct texts in it that one person of the original alone asked.
 
     Whoever knows that somebody asked such a text finds this person's rows by it, or knows that the person is in the
@@ -42,15 +42,14 @@ class Fragments(AttackerBase):
     def what(self) -> str:
         return "names" if self.of_people else "texts"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         data = pair.release.data
         if not isinstance(data, QueryLog | Tallies) or pair.log.terms_are_items:
-            return "the release has no texts of queries"
+            yield "the release has no texts of queries"
         if pair.release.manifest.method == "token_hash":
-            return "the texts are hashes"
+            yield "the texts are hashes"
         if self.of_people and not auxiliary.people:
-            return "it needs a directory of people: --people FILE"
-        return None
+            yield "it needs a directory of people: --people FILE"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         texts, _ = distinct_texts(pair.release.data.frame["query"])

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Floats, Int64s
 from queryveil.data.rows import Rows
 from queryveil.pairing import Pair
@@ -112,10 +112,11 @@ class KnownProfile(Seeker):
     def knows(self) -> str:
         return f"the group and {self.n_known} terms of a person, and a log by other people"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        if reason := _scoring.no_groups(pair) or _scoring.no_membership(auxiliary):
-            return reason
-        return "needs a public log of the same kind: --public FILE" if auxiliary.public is None else None
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        yield from _scoring.no_groups(pair)
+        yield from _scoring.no_membership(auxiliary)
+        if auxiliary.public is None:
+            yield "needs a public log of the same kind: --public FILE"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         # Paper: section 3.1, P(t in V | V_b, G). Differs: the paper takes the prior as 0 and the posterior as equal for

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Int64s, Transactions
 from queryveil.data.rows import Rows
 from queryveil.kernels import njit
@@ -56,12 +56,10 @@ class KnownTerms(Seeker):
         wrong = f" and {self.n_wrong} that are not" if self.n_wrong else ""
         return f"{self.n_known} random terms of a person's history{wrong}"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_terms(pair):
-            return reason
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_terms(pair)
         if not len(_with_terms(pair, at_least=self.n_known)):
-            return f"nobody in the log has {self.n_known} terms"
-        return None
+            yield f"nobody in the log has {self.n_known} terms"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         rng = generator(self.seed)
@@ -135,10 +133,10 @@ class RarePair(Seeker):
     name = "rare_pair"
     knows = "the two or three terms of a person that tell most"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_terms(pair):
-            return reason
-        return None if len(_with_terms(pair, at_least=2)) else "nobody in the log has two terms"
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_terms(pair)
+        if not len(_with_terms(pair, at_least=2)):
+            yield "nobody in the log has two terms"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         eligible = _with_terms(pair, at_least=2)

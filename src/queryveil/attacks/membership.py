@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker, Surest
 from queryveil.data import Floats, Groups, Int64s, Tallies
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
@@ -156,16 +156,14 @@ class Membership(Seeker):
     by_candidate: bool = True
     weighted: bool = True
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        if reason := _scoring.unreadable(pair):
-            return reason
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        yield from _scoring.unreadable(pair)
         if auxiliary.public is None:
-            return "needs a public log of the same kind: --public FILE"
-        if auxiliary.public.n_users < 2 * LEAST_NON_MEMBERS:
-            return f"needs a public log of {2 * LEAST_NON_MEMBERS} people or more"
+            yield "needs a public log of the same kind: --public FILE"
+        elif auxiliary.public.n_users < 2 * LEAST_NON_MEMBERS:
+            yield f"needs a public log of {2 * LEAST_NON_MEMBERS} people or more"
         if not pair.n_users or not pair.n_candidates:
-            return "the release is empty"
-        return None
+            yield "the release is empty"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         rng = generator(self.seed)
@@ -173,7 +171,7 @@ class Membership(Seeker):
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
         targets = _scoring.draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
         outside = others[:MOST_NON_MEMBERS]
-        if self.by_candidate and _scoring.no_people(pair) is None:
+        if self.by_candidate and not any(_scoring.no_people(pair)):
             generalisations = None if pair.ancestors is None else pair.ancestors.items_for(vocabulary)
             items = _scoring.as_items(public.terms_of(known), generalisations=generalisations)
             n_holders = np.bincount(items.values, minlength=len(vocabulary))

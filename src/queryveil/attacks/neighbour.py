@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Bools, Floats, Int32s, Int64s, QueryLog, Tallies
 from queryveil.pairing import Pair
 from queryveil.release import Release
@@ -36,14 +36,12 @@ class Neighbour(Seeker):
 
     n_targets: int = setting(100, at_least=1, help="The number of people.")
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         if auxiliary.remake is None:
-            return "needs the method and its settings, to run it without some people"
-        if reason := _scoring.unreadable(pair):
-            return reason
+            yield "needs the method and its settings, to run it without some people"
+        yield from _scoring.unreadable(pair)
         if pair.n_users < 10:
-            return "too few people to leave some out"
-        return None
+            yield "too few people to leave some out"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         assert auxiliary.remake is not None  # skip_reason() says so

@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.attacks.swapped import Truth, most_active_rows, truth_of
 from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
-from queryveil.guarantees import SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -44,14 +43,12 @@ class Repeats(Seeker):
 
     k: int = 10
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if not isinstance(pair.release.promise, SwapAnonymity):
-            return "no queries changed hands"
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_swap(pair)
         if not is_in_order(pair) and "time" not in pair.release.log.columns:
-            return "the release tells no order of its rows"
+            yield "the release tells no order of its rows"
         if not len(targets_of(truth_of(pair))[0]):
-            return f"nobody asked a query {LEAST_REPEATS} times that is this person's alone"
-        return None
+            yield f"nobody asked a query {LEAST_REPEATS} times that is this person's alone"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         truth = truth_of(pair)

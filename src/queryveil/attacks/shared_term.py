@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AttackerBase, AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Reasons, Seeker, Surest
 from queryveil.data import Groups, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedTerm(AttackerBase):
+class SharedTerm(Attacker):
     """Know the group of a person, and attribute to this person the term that most members of the group have.
 
     Found are the members who do have it. Their number is in `holders`, or follows from the weights if these are shares:
@@ -24,12 +24,10 @@ class SharedTerm(AttackerBase):
     name = "shared_term"
     knows = "the group of a person"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_groups(pair):
-            return reason
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_groups(pair)
         if not _scoring.tells_holders(pair.release.groups) and not _scoring.weights_are_shares(pair.release):
-            return "the release does not tell how many members of a group have a term"
-        return None
+            yield "the release does not tell how many members of a group have a term"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         groups = pair.release.groups
@@ -70,8 +68,9 @@ class SharedWeight(Seeker):
     knows = "the group and one term of a person"
     what = "terms"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        return _scoring.no_groups(pair) or _scoring.no_membership(auxiliary)
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        yield from _scoring.no_groups(pair)
+        yield from _scoring.no_membership(auxiliary)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         assert auxiliary.membership is not None

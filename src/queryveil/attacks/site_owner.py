@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import QueryLog
-from queryveil.guarantees import SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.rng import generator
 
@@ -31,16 +30,13 @@ class SiteOwner(Seeker):
     name = "site_owner"
     what = "rows with a page"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_people(pair):
-            return reason
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_people(pair)
         if not isinstance(pair.release.data, QueryLog) or "url" not in pair.released_rows.columns:
-            return "the release has no clicked pages"
+            yield "the release has no clicked pages"
         if "url" not in pair.log.columns:
-            return "the log has no clicked pages"
-        if isinstance(pair.release.promise, SwapAnonymity):
-            return "queries changed hands, so the rows of an id are not one person's"
-        return None
+            yield "the log has no clicked pages"
+        yield from _scoring.swapped(pair)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         visits, rows = _visits(pair), _rows(pair)

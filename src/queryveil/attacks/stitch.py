@@ -7,9 +7,8 @@ import polars as pl
 
 from queryveil.attacks import _scoring
 from queryveil.attacks._learning import learned_scores
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import ROLES, Bools, Float32s, Floats, Int64s, QueryLog
-from queryveil.guarantees import SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.rng import generator
 from queryveil.text.tokens import tokenize
@@ -41,16 +40,13 @@ class Stitch(Seeker):
     knows = "which rows are whose for half of the people"
     what = "pairs of rows that it is surest of"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:  # noqa: ARG002 - as every attacker
-        if reason := _scoring.no_terms(pair):
-            return reason
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
+        yield from _scoring.no_terms(pair)
         if not isinstance(pair.release.data, QueryLog):
-            return "the release has no rows that are one query"
-        if isinstance(pair.release.promise, SwapAnonymity):
-            return "queries changed hands, so the rows of an id are not one person's"
+            yield "the release has no rows that are one query"
+        yield from _scoring.swapped(pair)
         if not all(_true_pairs(_owners(pair)[rows]).any() for rows in self._halves(pair)):
-            return "too few people have two rows or more"
-        return None
+            yield "too few people have two rows or more"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         rng, owner = generator(self.seed), _owners(pair)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker, Surest
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker, Surest
 from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
 from queryveil.data.rows import group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
@@ -63,17 +63,16 @@ class Sybil(Seeker):
 
     n_targets: int = setting(N_TARGETS, at_least=1, help="The number of people who really asked.")
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         if auxiliary.remake is None:
-            return "needs the method and its settings, to run it on a log with users of its own"
+            yield "needs the method and its settings, to run it on a log with users of its own"
         if pair.release.manifest.method == "token_hash":
-            return "the terms of the release are hashed"
+            yield "the terms of the release are hashed"
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         if is_noisy and pair.log.terms_are_items:
-            return "the release counts items one by one, and no combination of them"
+            yield "the release counts items one by one, and no combination of them"
         if own_queries(pair, n=1, rng=generator(self.seed)).is_empty():
-            return "nobody asked a query of two or more terms that is this person's alone"
-        return None
+            yield "nobody asked a query of two or more terms that is this person's alone"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         assert auxiliary.remake is not None  # skip_reason() says so

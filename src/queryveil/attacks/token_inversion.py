@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Float32s, Int32s, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -216,14 +216,13 @@ class TokenInversion(Seeker):
     def name(self) -> str:
         return "token_rank" if self.only_rank else "token_inversion"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         if pair.release.manifest.method != "token_hash":
-            return "the terms of the release are not hashed"
+            yield "the terms of the release are not hashed"
         if auxiliary.public is None or not auxiliary.public.n_rows:
-            return "needs a public log of the same kind: --public FILE"
+            yield "needs a public log of the same kind: --public FILE"
         if auxiliary.key is None:
-            return "needs the key of the hashes to judge it: --key FILE"
-        return None
+            yield "needs the key of the hashes to judge it: --key FILE"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         log, key = auxiliary.public or pair.log, auxiliary.key or b""

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
-from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Seeker
+from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Reasons, Seeker
 from queryveil.data import Bools, Int64s
 from queryveil.pairing import Pair
 from queryveil.rng import generator
@@ -114,14 +114,11 @@ class Vanity(Seeker):
 
     name = "vanity"
 
-    def skip_reason(self, pair: Pair, *, auxiliary: AuxiliaryData) -> str | None:
-        if reason := _scoring.no_terms(pair):
-            return reason
-        if self._directory(pair, auxiliary):
-            return None
-        if auxiliary.people:
-            return "none of the people given is one user of the log"
-        return "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
+    def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        yield from _scoring.no_terms(pair)
+        if not self._directory(pair, auxiliary):
+            nobody = "nobody in the log has a name and a town among their terms; give a directory: --people FILE"
+            yield "none of the people given is one user of the log" if auxiliary.people else nobody
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         people = _found(self._directory(pair, auxiliary), pair)

@@ -207,7 +207,7 @@ class Runs(driver.Runs[Material, Run, Attacked]):
         for attacker in ATTACKERS:
             for by_time in (False, True) if Order.TIME in self.material.orders else (False,):
                 each = attacker(k=setting.k, growth=setting.growth, by_time=by_time, seed=self.seed + 1)
-                found[each.name] = each.exposure(truth)
+                found[each.name] = each.judged(truth)
         return Attacked(as_released=as_released(truth), by_name=found)
 
 
