@@ -25,12 +25,16 @@ BY_ACCIDENT = 0.1
 _NEARLY = 1e-9
 
 
+class Named(NamedTuple):
+    """The candidate that is named for each target, -1 for none, and how sure the attacker is of it."""
+
+    candidate: Int64s
+    confidence: Floats
+
+
 @njit(cache=True, nogil=True)
 def add_up(things: Int64s, holders: Rows[np.int32], weight: Floats, score: Floats, touched: Int32s) -> int:
-    """Add the weights, all above 0, of things to the scores of their holders; list these and return their number.
-
-    The scores are 0 before.
-    """
+    """Add the weights, all above 0, of things to the scores of their holders, 0 before; return how many are listed."""
     n_touched = 0
     for thing in things:
         for candidate in holders.values[holders.ptr[thing] : holders.ptr[thing + 1]]:
@@ -44,7 +48,7 @@ def add_up(things: Int64s, holders: Rows[np.int32], weight: Floats, score: Float
 @njit(cache=True, nogil=True)
 def name_best(
     known: Rows[np.int64], holders: Rows[np.int32], weight: Floats, n_candidates: int, eccentricity: float
-) -> tuple[Int64s, Floats]:
+) -> Named:
     """Return the candidate with the highest score for each target, -1 where the second is too near, and how far it is.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
@@ -57,8 +61,7 @@ def name_best(
     for target in range(n_targets):
         things = known.values[known.ptr[target] : known.ptr[target + 1]]
         n_touched = add_up(things, holders, weight, score, touched)
-        best, second, total, squares = 0.0, 0.0, 0.0, 0.0
-        first = np.int64(-1)
+        best, second, total, squares, first = 0.0, 0.0, 0.0, 0.0, np.int64(-1)
         for i in range(n_touched):
             mine = score[touched[i]]
             score[touched[i]] = 0.0
@@ -73,24 +76,18 @@ def name_best(
         if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
             named[target] = first
             confidence[target] = (best - second) / max(deviation, _NEARLY)
-    return named, confidence
+    return Named(named, confidence)
 
 
 @njit(cache=True, nogil=True)
 def name_likeliest(
-    known_ptr: Int64s,
-    items: Rows[np.int64],
-    holders: Rows[np.int32],
-    odds: Floats,
-    n_candidates: int,
-    pick: Floats,
-) -> tuple[Int64s, Floats]:
+    known_ptr: Int64s, items: Rows[np.int64], holders: Rows[np.int32], odds: Floats, n_candidates: int, pick: Floats
+) -> Named:
     """Return the likeliest candidate for each target, -1 where nobody holds anything that is known, and how likely.
 
-    A known thing may appear as any of its `items`. `odds` has one value above 0 for each holder of each item, beside
-    `holders`. The odds of the items of one thing add up, and a candidate's score is the sum of log(1 + odds) over the
-    things. Of several with the best score `pick`, from 0 up to 1, chooses one. The confidence is the chance that it is
-    this candidate, were everybody as likely before.
+    A known thing may appear as any of its `items`. `odds`, beside `holders`, are above 0; those of the items of one
+    thing add up, and a candidate's score is the sum of log(1 + odds) over the things. Of several with the best score
+    `pick`, from 0 up to 1, chooses one. The confidence is the chance of this candidate, were all as likely before.
     """
     n_targets = len(known_ptr) - 1
     score, part = np.zeros(n_candidates), np.zeros(n_candidates)
@@ -125,7 +122,7 @@ def name_likeliest(
         if n_best > 0:
             named[target] = touched[int(pick[target] * n_best)]
             confidence[target] = 1 / total
-    return named, confidence
+    return Named(named, confidence)
 
 
 def no_people(pair: Pair) -> Reasons:
@@ -199,10 +196,7 @@ def group_of_users(pair: Pair, auxiliary: AuxiliaryData) -> Int64s:
 
 
 def group_terms(groups: Groups) -> pl.DataFrame:
-    """Return a row for each `term` of each group, in one word, with its `weight` and its `holders` if they are told.
-
-    Further columns are `row`, the place of the group, and `group`, `members`, `size` and `n_terms`.
-    """
+    """Return each `term`, in one word, of each group (its place is `row`), with its `weight` and any `holders`."""
     n_terms = pl.col("terms").list.len()
     told = pl.col("holders").fill_null(pl.lit(None, pl.Int64).repeat_by(n_terms))
     words = pl.col("terms").list.eval(pl.element().str.replace_all(r"\s", "_"))
@@ -216,10 +210,7 @@ def tells_holders(groups: Groups) -> bool:
 
 
 def group_holders(groups: Groups) -> pl.DataFrame:
-    """Return the columns `group`, `term` and `n`, the number of members that have it.
-
-    Where groups do not say how many have a term, its weight is taken as their share.
-    """
+    """Return each `group` and `term` with the `n` members who have it, by its weight where groups do not say."""
     by_share = pl.col("weight").clip(0, 1) * pl.col("members")
     n = pl.col("holders").cast(pl.Float64) if tells_holders(groups) else by_share
     return group_terms(groups).select("group", "term", n=n)
@@ -252,13 +243,6 @@ def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
     return found
 
 
-class Named(NamedTuple):
-    """The candidate that is named for each target, -1 for none, and how sure the attacker is of it."""
-
-    candidate: Int64s
-    confidence: Floats
-
-
 def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float) -> Named:
     """Return the candidate who best fits what is known of each target, -1 where none stands out.
 
@@ -267,7 +251,7 @@ def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candida
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one has weighs as much as what two have, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
-    return Named(*name_best(known, holders, weight, n_candidates, eccentricity))
+    return name_best(known, holders, weight, n_candidates, eccentricity)
 
 
 def name_likeliest_candidates(
@@ -281,10 +265,9 @@ def name_likeliest_candidates(
 ) -> Named:
     """Return the candidate who is the likeliest source of what is known of each target; ties are drawn.
 
-    The known things are taken as drawn at random from all that the target did, so they are the likelier from a
-    candidate the less else that candidate did; one in ten is anybody's. `counts` says how often each holder did each
-    thing. With `generalisations` a thing may appear as any of its items, and an item stands for each thing below it as
-    often as that is asked.
+    Known things are taken as drawn from all that the target did, so they are the likelier from a candidate the less
+    else that one did; one in ten is anybody's. `counts` says how often each holder did each thing. With
+    `generalisations` an item stands for each thing below it as often as that is asked.
     """
     by_candidate = np.bincount(holders.values, weights=counts, minlength=n_candidates)
     n_things, thing = len(holders.ptr) - 1, holders.row_of_entry
@@ -297,7 +280,7 @@ def name_likeliest_candidates(
         items = generalisations.take(known.values)
     own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    return Named(*name_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows)))
+    return name_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows))
 
 
 def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:
@@ -318,8 +301,7 @@ def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -
 def found_by_chance(pair: Pair, *, users: Int64s, among: Int64s | None = None, n_guesses: Int64s | int = 1) -> float:
     """Return how many users the best blind guess finds: the same `n_guesses` candidates for everybody.
 
-    `among` are the people that the users were drawn from, everybody if None. A blind guesser who knows these names
-    one of them every time.
+    A blind guesser knows `among` whom the users were drawn, everybody if None, and names one of these every time.
     """
     eligible = np.ones(pair.n_users) if among is None else np.bincount(among, minlength=pair.n_users)
     people = pair.identity.users

@@ -7,7 +7,7 @@ import polars as pl
 
 from queryveil.attacks._learning import learned_scores
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, SeededAttacker
-from queryveil.data import Floats, Int64s, QueryLog
+from queryveil.data import Floats, QueryLog
 from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
 from queryveil.release import Release
@@ -20,10 +20,9 @@ class AddedRows(SeededAttacker):
     """Know what half of the people asked, and tell the made-up rows of the others.
 
     From the half that is known a logistic regression learns what made-up rows look like; the halves take turns. It
-    looks at how often the user has the query, the cell of cluster and URL and the time, at how many others in the
-    release and in the user's group of equal shares have them, at the words that the user's other queries, of the same
-    day among them, have too, and at how rare these are. As many rows are named as are made up. Made up is a row that
-    the user's rows in the original do not account for.
+    looks at how often the user, the others and the user's group of equal shares have the query, the cell of cluster and
+    URL and the time, and at the words that the user's other queries have too, rare ones among them. As many rows are
+    named as are made up. Made up is a row that the user's rows in the original do not account for.
 
     - `seed`: repeats who is known, and how ties are drawn.
     """
@@ -47,22 +46,15 @@ class AddedRows(SeededAttacker):
         judged = np.flatnonzero(pair.identity.sole_user()[pair.candidate] >= 0)
         made_up = _made_up(pair)[judged]
         half = rng.integers(0, 2, pair.n_candidates)[pair.candidate[judged]]
-        score = suspicion(features_of(pair.release)[judged], made_up=made_up, half=half, rng=rng)
+        features, score = features_of(pair.release)[judged], np.zeros(len(judged))
+        for known in (half != 0, half != 1):
+            if known.any() and not known.all():
+                score[~known] = learned_scores(features[known], made_up[known], of=features[~known], rng=rng)
         n_made_up = round(float(made_up.sum()))
         named = np.lexsort((rng.random(len(score)), -score))[:n_made_up]
         n_found = min(n_made_up, round(float(made_up[named].sum())))
         n_by_chance = min(n_made_up, n_made_up * n_made_up / max(1, len(judged)))
         return self.exposure(n_targets=n_made_up, n_found=n_found, n_by_chance=n_by_chance)
-
-
-def suspicion(features: Floats, *, made_up: Floats, half: Int64s, rng: np.random.Generator) -> Floats:
-    """Return a score for each row, higher if more suspect, learned from the rows of the other half."""
-    score = np.zeros(len(made_up))
-    for side in (0, 1):
-        known, others = half != side, half == side
-        if known.any() and others.any():
-            score[others] = learned_scores(features[known], made_up[known], of=features[others], rng=rng)
-    return score
 
 
 def features_of(release: Release) -> Floats:
@@ -119,10 +111,7 @@ def _with_cells(release: Release) -> pl.DataFrame:
 
 
 def _likeness(frame: pl.DataFrame, *within: str) -> Floats:
-    """Return of each row the share of its terms that another query has too, and how few users have the rarest of them.
-
-    Other queries are those of the same user, or of the same user and day.
-    """
+    """Return of each row the share of terms that another query of the user (and day) has, and how rare these are."""
     asked = frame.select(*within, "query").unique(maintain_order=True)
     terms = asked.with_columns(term=pl.col("query").str.split(" ")).explode("term").unique(maintain_order=True)
     n_users = pl.col("user").n_unique().over("term")
@@ -131,8 +120,7 @@ def _likeness(frame: pl.DataFrame, *within: str) -> Floats:
     by_query = shared.group_by(*within, "query").agg(
         pl.col("is_shared").mean(), rarest_shared=rarest, rarest=pl.col("n_users").min()
     )
-    key = [*within, "query"]
-    found = frame.select(key).join(by_query, on=key, how="left", nulls_equal=True, maintain_order="left")
+    found = frame.join(by_query, on=[*within, "query"], how="left", nulls_equal=True, maintain_order="left")
     return np.asarray(found.select("is_shared", "rarest_shared", "rarest").cast(pl.Float64).to_numpy(), np.float64)
 
 

@@ -21,9 +21,8 @@ _DAY = timedelta(days=1)
 class Clock(Seeker):
     """Know exact times at which a person searched, and seek who has most of them.
 
-    The times are truncated as those of the release are. The likeliest candidate is named: with many rows at these
-    moments and few at others, since somebody who searches every day has every known day. Moments that few have tell
-    more. Ties are drawn. Targets are people of the original with a time.
+    The times are truncated as those of the release are. Named is the likeliest candidate: with many rows at these
+    moments, rare ones telling more, and few at others. Ties are drawn. Targets are people of the original with a time.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `n_known`: how many times are known, or all if a person has fewer.
@@ -51,8 +50,7 @@ class Clock(Seeker):
         eligible = np.flatnonzero(user_rows.lengths)
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
         drawn = _scoring.draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
-        cells = moment[: len(released)] * max(1, n_candidates) + candidate
-        cells, counts = np.unique(cells, return_counts=True)
+        cells, counts = np.unique(moment[: len(released)] * max(1, n_candidates) + candidate, return_counts=True)
         place, holder = np.divmod(cells, max(1, n_candidates))
         named = _scoring.name_likeliest_candidates(
             Rows(drawn.ptr, moment[len(released) :][drawn.values]),
@@ -70,9 +68,9 @@ class Clock(Seeker):
 class ClockEquals(Seeker):
     """Know a day on which a person searched, and who has the same queries, and pick one of these equals.
 
-    The attacker knows the queries under which the person was released, which several users share, and names the one of
-    them with the largest share of rows on the known day; ties are drawn. By chance is the best guess without the day:
-    any of the equals. Targets are users of the release who are known to be one person and have equals.
+    Of the users who share the queries under which the person was released, named is the one with the largest share of
+    rows on the known day; ties are drawn. By chance is the best guess without the day: any of the equals. Targets are
+    users of the release who are known to be one person and have equals.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     """

@@ -20,11 +20,7 @@ _PRIOR = 5.0
 
 
 class Association:
-    """How terms go together in a public log; `share` is the share of people with each term, above 0 and below 1.
-
-    - `people`: the terms of each person of it.
-    - `n_terms`: the number of distinct terms.
-    """
+    """How terms go together in a public log of people; `share` is the share with each term, above 0 and below 1."""
 
     def __init__(self, people: Rows[np.int64], *, n_terms: int) -> None:
         self._people, self._holders = people, people.transpose(n_terms)
@@ -48,13 +44,16 @@ class Association:
 
 
 class GroupShares:
-    """The share of a group's members who have a term; `vocabulary` has the terms that any group lists, by number.
-
-    - `release`: a release of groups.
-    """
+    """The share of a group's members who have a term; `vocabulary` has the terms that any group lists, by number."""
 
     def __init__(self, release: Release) -> None:
-        listed = _with_shares(release)
+        share = pl.col("size") / (pl.col("members") * pl.col("n_terms"))
+        if _scoring.tells_holders(release.groups):
+            share = pl.col("holders") / pl.col("members")
+        elif _scoring.weights_are_shares(release):
+            share = pl.col("weight")
+        # Where nothing tells, it is the mean of the group.
+        listed = _scoring.group_terms(release.groups).with_columns(share=share)
         place, self.vocabulary = encode(listed["term"])
         members = listed["members"].to_numpy()
         # That all members have a term is near to certainty, and odds need a number.
@@ -70,24 +69,13 @@ class GroupShares:
     def odds(self, group: int, *, population: Floats) -> Floats:
         """Return the odds that any member of a group has each term.
 
-        Of terms that a group does not list it may be that too many have them: as many as are missing in all such groups
-        to the share of the `population` who have the term.
+        A term that a group does not list is held by as many as all such groups lack to the share of the `population`.
         """
         n_missing = np.maximum(0.0, population * self._n_members - self._n_held)
         shares = (n_missing + 0.5) / (np.maximum(n_missing, self._n_members - self._n_told) + 1)
         entries = slice(self._terms.ptr[group], self._terms.ptr[group + 1])
         shares[self._terms.values[entries]] = self._shares[entries]
         return np.asarray(shares / (1 - shares), np.float64)
-
-
-def _with_shares(release: Release) -> pl.DataFrame:
-    """Return the terms of groups with the `share` of members who have each; the group's mean where nothing tells."""
-    share = pl.col("size") / (pl.col("members") * pl.col("n_terms"))
-    if _scoring.tells_holders(release.groups):
-        share = pl.col("holders") / pl.col("members")
-    elif _scoring.weights_are_shares(release):
-        share = pl.col("weight")
-    return _scoring.group_terms(release.groups).with_columns(share=share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

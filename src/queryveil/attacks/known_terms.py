@@ -29,13 +29,12 @@ class KnownTerms(Seeker):
     """Know random terms of a person's history, and seek who has most of them (Narayanan and Shmatikov's scoring).
 
     Every candidate scores 1/log of a term's support for each term it has; the best is named if it stands 1.5 standard
-    deviations of all scores above the second. Targets are people of the original with enough terms, those who are no
-    longer in the release among them. Where items moved up in a taxonomy, a term is sought as all that may stand for it.
+    deviations of all scores above the second. Targets are people of the original with enough terms, in the release or
+    not. Where items moved up in a taxonomy, a term is sought as all that may stand for it.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `n_known`: how many terms of the person are known.
-    - `n_wrong`: how many terms come on top that the person never used: drawn as if from somebody else's history, so
-      that common ones are drawn more often.
+    - `n_wrong`: how many terms come on top that the person never used, common ones drawn more often.
     - `cautious`: whether nobody is named if the best does not stand out. If not, the likeliest to have these terms and
       not many others is always named: where many share every few terms, that is still right quite often.
 
@@ -65,21 +64,14 @@ class KnownTerms(Seeker):
         rng = generator(self.seed)
         eligible = _with_terms(pair, at_least=self.n_known)
         targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
-        known = self._known(pair.before, targets, rng)
-        holders, n_candidates, generalisations = pair.holders, pair.n_candidates, pair.generalisations
+        known, holders, n = self._known(pair.before, targets, rng), pair.holders, pair.n_candidates
         if self.cautious:
-            known = _scoring.as_items(known, generalisations=generalisations)
-            named = _scoring.name_candidates(
-                known, holders=holders, n_candidates=n_candidates, eccentricity=ECCENTRICITY
-            )
+            known = _scoring.as_items(known, generalisations=pair.generalisations)
+            named = _scoring.name_candidates(known, holders=holders, n_candidates=n, eccentricity=ECCENTRICITY)
         else:
+            once, items = np.ones(len(holders.values), np.int64), pair.generalisations
             named = _scoring.name_likeliest_candidates(
-                known,
-                holders=holders,
-                n_candidates=n_candidates,
-                counts=np.ones(len(holders.values), np.int64),
-                rng=rng,
-                generalisations=generalisations,
+                known, holders=holders, n_candidates=n, counts=once, rng=rng, generalisations=items
             )
         right = pair.identity.chance(named.candidate, user=targets)
         n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
@@ -91,10 +83,10 @@ class KnownTerms(Seeker):
         if not self.n_wrong:
             return Rows(drawn.ptr, drawn.values.astype(np.int64))
         wrong = _wrong_terms(before, targets, n=self.n_wrong, rng=rng)
-        known = np.concatenate([drawn.values.reshape(len(targets), self.n_known), wrong], axis=1)
+        known = np.column_stack([drawn.values.reshape(len(targets), self.n_known), wrong]).astype(np.int64)
         ptr = np.arange(len(targets) + 1, dtype=np.int64) * known.shape[1]
         # Where everybody has everything, fewer wrong ones can be had: -1 stands for them.
-        return Rows(ptr, known.ravel().astype(np.int64)).keep(known.ravel() >= 0)
+        return Rows(ptr, known.ravel()).keep(known.ravel() >= 0)
 
 
 def _wrong_terms(before: Histories, targets: Int64s, *, n: int, rng: np.random.Generator) -> Int64s:
@@ -177,20 +169,15 @@ def alone_with_few(own: Rows[np.int64], holders: Rows[np.int32], n_candidates: i
     Own terms are at most 64 for each target. A pair is counted as a triple with its second term twice.
     """
     n_targets = len(own.ptr) - 1
-    mask = np.zeros(n_candidates, np.uint64)
-    touched = np.empty(n_candidates, np.int32)
-    n_by_triple, by_triple = np.zeros(64 * 64 * 64, np.int32), np.empty(64 * 64 * 64, np.int32)
-    marked_for = np.full(n_candidates, -1, np.int64)
-    has = np.empty(64, np.int64)
-    found_ptr = np.zeros(n_targets + 1, np.int64)
-    found = np.empty(max(16, n_targets), np.int32)
+    mask, touched = np.zeros(n_candidates, np.uint64), np.empty(n_candidates, np.int32)
+    n_by_triple, by_triple = np.zeros((64, 64, 64), np.int32), np.empty((64, 64, 64), np.int32)
+    marked_for, has = np.full(n_candidates, -1, np.int64), np.empty(64, np.int64)
+    found_ptr, found = np.zeros(n_targets + 1, np.int64), np.empty(max(16, n_targets), np.int32)
     n_found = 0
     for target in range(n_targets):
         terms = own.values[own.ptr[target] : own.ptr[target + 1]]
         n_own = len(terms)
-        for a in range(n_own):
-            for b in range(a + 1, n_own):
-                n_by_triple[(a * 64 + b) * 64 : (a * 64 + b) * 64 + n_own] = 0
+        n_by_triple[:n_own, :n_own, :n_own] = 0
         n_touched = 0
         for i in range(n_own):
             for candidate in holders.values[holders.ptr[terms[i]] : holders.ptr[terms[i] + 1]]:
@@ -209,15 +196,13 @@ def alone_with_few(own: Rows[np.int64], holders: Rows[np.int32], n_candidates: i
             for a in range(n_has):
                 for b in range(a + 1, n_has):
                     for c in range(b, n_has):
-                        triple = (has[a] * 64 + has[b]) * 64 + has[c]
-                        n_by_triple[triple] += 1
-                        by_triple[triple] = candidate
+                        n_by_triple[has[a], has[b], has[c]] += 1
+                        by_triple[has[a], has[b], has[c]] = candidate
         for a in range(n_own):
             for b in range(a + 1, n_own):
                 for c in range(b, n_own):
-                    triple = (a * 64 + b) * 64 + c
-                    candidate = by_triple[triple]
-                    if n_by_triple[triple] == 1 and marked_for[candidate] != target:
+                    candidate = by_triple[a, b, c]
+                    if n_by_triple[a, b, c] == 1 and marked_for[candidate] != target:
                         marked_for[candidate] = target
                         if n_found == len(found):
                             found = np.concatenate((found, np.empty(len(found), np.int32)))

@@ -69,11 +69,9 @@ def most_like(own: Rows[np.int64], holders: Rows[np.int32], gain: Floats, handic
 
     A candidate's score is its `handicap` and the gains, all above 0, of what it shares with the person.
     """
-    n_people, n_candidates = len(own.ptr) - 1, len(handicap)
-    score = np.zeros(n_candidates)
-    touched = np.empty(n_candidates, np.int32)
-    best = np.full(n_people, least)
-    for person in range(n_people):
+    score, touched = np.zeros(len(handicap)), np.empty(len(handicap), np.int32)
+    best = np.full(len(own.ptr) - 1, least)
+    for person in range(len(best)):
         things = own.values[own.ptr[person] : own.ptr[person + 1]]
         n_touched = _scoring.add_up(things, holders, gain, score, touched)
         for candidate in touched[:n_touched]:
@@ -94,8 +92,7 @@ _NOBODY = -1e6
 class Likeness:
     """Logarithms of likelihood ratios for a candidate being a person, rather than anybody else.
 
-    The share of a term that is kept is estimated by how common it is in the release and outside, where `n_holders` of
-    `n_people` people have each.
+    How far a term is kept is told by how common it is in the release, and outside: of `n_people` `n_holders` have it.
     """
 
     def __init__(self, release: Release, *, after: Histories, n_holders: Int64s, n_people: int) -> None:
@@ -131,16 +128,14 @@ class Membership(Seeker):
     """Know the whole history of a person and how common each term is, and tell whether the person is in the release.
 
     Where rows are one person's, in logs and transactions, the statistic is how much likelier the candidate most like
-    the person is this person than anybody else: what both have counts the more the rarer it is, what only the candidate
-    has counts against it (little where rows were added or change hands, as the release says), and so does what only the
-    person has, as far as the release still has it of others.
+    the person is this person than anybody else: what both have counts the more the rarer it is, what only one has
+    counts against it: little for the candidate where rows were added or change hands, and for the person only as far as
+    the release still has it of others.
     Of groups and noisy counts, and of everything if not `by_candidate`, only frequencies are looked at: the sum over
     all terms of |x - pop| - |x - released|. x is 1 for the person's own terms and 0 for others, `released` is the share
-    of the release's users, bags or members that have a term. If `weighted`, a term counts by how many times as common
-    it is, and the sum is divided by the square root of the number of own terms; else the few common terms drown the
-    many rare ones, and long histories the short ones.
-    Of noisy counts of queries, `released` is a term's part of all counts, scaled so that the released terms are as
-    common in all as in the public log; a term that is not released tells nothing.
+    of the release's users, bags or members that have a term; of noisy counts of queries its part of all counts, scaled
+    so that the released terms are as common in all as in the public log. If `weighted`, a term counts by how many times
+    as common it is, and the sum is divided by the square root of the number of own terms.
     One half of the public log's users, drawn at random, gives `pop`; up to 3,000 of the other half are known not to be
     in the release, and the threshold is such that 1 in 100 of these is above it. Targets are people of the original;
     found are those above.

@@ -7,7 +7,7 @@ import polars as pl
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
-from queryveil.data import Bools, Floats, Int32s, Int64s, QueryLog, Tallies
+from queryveil.data import Bools, Floats, Int64s, QueryLog, Tallies
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
@@ -19,13 +19,13 @@ from queryveil.text.tokens import normalise
 class Neighbour(Seeker):
     """Know the whole log but whether a person is in it, see one release, and tell.
 
-    Some people are drawn. The attacker sees the release with all of them and makes one without any of them, so it has
-    both neighbours. A third release is made without half of them, drawn at random; for each person the attacker says
-    whether the person is in it, by how often it has the person's terms and whole queries: as in the first or as in the
-    second, rare ones counting more. Three runs serve all people (as in audits with one run, Steinke et al. 2023), who
-    are few beside the log. Counts in the manifest are not looked at: exact ones tell at once.
-    By chance is the larger half. Under (epsilon, delta)-differential privacy at most exp(epsilon) / (1 + exp(epsilon))
-    are told rightly, but for sampling error and delta.
+    The attacker sees the release with all of some people drawn, and makes one without any of them. A third is made
+    without half of them, drawn at random; for each person the attacker says whether the person is in it, by how often
+    it has the person's terms and whole queries: as in the first or as in the second, rare ones counting more. Three
+    runs serve all people (as in audits with one run, Steinke et al. 2023), who are few beside the log. Counts in the
+    manifest are not looked at: exact ones tell at once. By chance is the larger half. Under (epsilon,
+    delta)-differential privacy at most exp(epsilon) / (1 + exp(epsilon)) are told rightly, but for sampling error and
+    delta.
 
     - `n_targets`: the number of people.
     - `seed`: repeats who is drawn.
@@ -50,7 +50,13 @@ class Neighbour(Seeker):
         n_people = min(self.n_targets, pair.n_users // 5)
         targets = rng.permutation(pair.n_users)[:n_people]
         n_out = n_people // 2
-        things = _things(pair.log, pair.user, targets)
+        # The distinct terms and whole queries of the people, and the place of each among them.
+        place = np.full(pair.n_users, -1, np.int64)
+        place[targets] = np.arange(n_people)
+        rows = (
+            pair.log.frame.select("query").with_columns(place=pl.Series(place[pair.user])).filter(pl.col("place") >= 0)
+        )
+        things = _as_things(rows, "place").unique(maintain_order=True)
         remade = (auxiliary.remake(_without(pair, people)) for people in (targets, targets[:n_out]))
         seen = [_seen(release, things) for release in (pair.release, *remade)]
         says_in = is_in(things["place"].to_numpy(), *seen, n_people=n_people, rng=rng)
@@ -63,10 +69,8 @@ def is_in(
 ) -> Bools:
     """Return who is taken to be in a release, by how often it has what each person asked.
 
-    A thing counts by how far the release lies between the two others, in units of what counts vary by.
-
-    - `place`: the person of each thing.
-    - `with_all`, `with_none`, `now`: how often a release has each thing.
+    A thing counts by how far `now` lies between the two other releases, in units of what counts vary by; `place` is its
+    person.
 
     >>> place, all_in, none_in = np.array([0, 0, 1]), np.array([1.0, 5.0, 2.0]), np.array([0.0, 4.0, 1.0])
     >>> is_in(place, all_in, none_in, np.array([1.0, 5.0, 1.0]), n_people=2, rng=np.random.default_rng(1)).tolist()
@@ -81,14 +85,6 @@ def is_in(
 def _without(pair: Pair, users: Int64s) -> QueryLog:
     stays = pl.Series(~np.isin(pair.user, users))
     return pair.log.with_frame(pair.log.frame.filter(stays))
-
-
-def _things(log: QueryLog, user: Int32s, targets: Int64s) -> pl.DataFrame:
-    """Return the distinct terms and whole queries (`thing`) of the people, and the `place` of each among them."""
-    place = np.full(int(user.max(initial=-1)) + 1, -1, np.int64)
-    place[targets] = np.arange(len(targets))
-    rows = log.frame.select("query").with_columns(place=pl.Series(place[user])).filter(pl.col("place") >= 0)
-    return _as_things(rows, "place").unique(maintain_order=True)
 
 
 def _as_things(rows: pl.DataFrame, *others: str) -> pl.DataFrame:

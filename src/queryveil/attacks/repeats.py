@@ -29,10 +29,9 @@ class Repeats(Seeker):
     When somebody asks a query, user and query enter a pool together and leave it soon, apart. So near each release of
     the text there is a row of this user's, a coincidence that repeats with the text. The ids of nearby rows of the
     category get votes, the more the nearer, and the more the fewer rows they have elsewhere; the likeliest is named.
-    Ids that were given the text are out: nobody is given a query of their own.
-    A stream shows the order, in a release folder times do, as exact as they are. Targets are people who alone asked
-    some text five times or more, each by the text that was asked most often, released or not. A blind guesser names
-    the most active id of the category.
+    Ids that were given the text are out: nobody is given a query of their own. A stream shows the order, in a release
+    folder times do, as exact as they are. Targets are people who alone asked some text five times or more, each by the
+    text asked most often, released or not. A blind guesser names the most active id of the category.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `k`: that of the release.
@@ -52,17 +51,14 @@ class Repeats(Seeker):
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         truth = truth_of(pair)
-        released = truth.released
-        user, text = targets_of(truth)
+        released, (user, text) = truth.released, targets_of(truth)
         drawn = _scoring.draw_targets(np.arange(len(user)), n_targets=self.n_targets, rng=generator(self.seed))
         user, text = user[drawn], text[drawn]
         rows = ordered(pair, released.category)
         # Texts that were not released have further numbers, and no place.
         places = group(released.text[rows.row], max(len(released.texts), int(text.max(initial=-1)) + 1))
         releases = places.take(text)
-        named = _scoring.Named(
-            *name_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
-        )
+        named = name_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
         owner = np.full(pair.n_candidates + 1, -1, np.int64)
         owner[pair.candidate] = released.user
         right, n_by_chance = (owner[named.candidate] == user).astype(np.float64), _by_chance(pair, user=user, text=text)
@@ -88,8 +84,7 @@ class OrderedRows(NamedTuple):
     """The rows of a release by category and order. Rows of one released time are in no order: a block.
 
     - `row`, `candidate`: the rows, and the candidate of each.
-    - `first`, `last`: the place of the first and last row of each one's block.
-    - `end`: the place behind the last row of each one's category.
+    - `first`, `last`, `end`: the first and last place of each one's block, and that behind its category.
     - `share`: the share of each one's candidate in the rows of the category.
     """
 
@@ -103,11 +98,10 @@ class OrderedRows(NamedTuple):
 
 def ordered(pair: Pair, category: Int32s) -> OrderedRows:
     """Return the released rows in the order that the release tells."""
-    log = pair.release.log
-    rows = pl.DataFrame({"category": category, "candidate": pair.candidate, "row": np.arange(log.n_rows)})
-    moment = pl.Series(np.arange(log.n_rows)) if is_in_order(pair) else log.frame["time"]
-    by_order = rows.with_columns(moment.alias("moment")).sort("category", "moment", "row")
-    place = pl.col("place")
+    row, place = np.arange(len(category)), pl.col("place")
+    moment = pl.Series(row) if is_in_order(pair) else pair.release.log.frame["time"]
+    rows = pl.DataFrame({"category": category, "candidate": pair.candidate, "row": row, "moment": moment})
+    by_order = rows.sort("category", "moment", "row")
     found = by_order.with_columns(place=pl.int_range(pl.len())).with_columns(
         first=place.min().over("category", "moment"),
         last=place.max().over("category", "moment"),
@@ -120,25 +114,22 @@ def ordered(pair: Pair, category: Int32s) -> OrderedRows:
 @njit(cache=True, nogil=True)
 def name_nearest(
     releases: Rows[np.int64], rows: OrderedRows, n_candidates: int, scale: float, farthest: int
-) -> tuple[Int64s, Floats]:
+) -> _scoring.Named:
     """Return the candidate who is likeliest to have asked the text of each target, -1 for none, and how likely it is.
 
     Of the rows around a release of the text each is the asker's with a chance that falls by e with every `scale` rows
     between; one release in ten is by accident. Chances from several releases are multiplied, in proportion to the
     candidate's share of the category.
     """
-    _, candidate, first, last, end, share = rows
-    n_targets = len(releases.ptr) - 1
+    (_, candidate, first, last, end, share), n_targets = rows, len(releases.ptr) - 1
     near, score, weight = np.zeros(n_candidates), np.zeros(n_candidates), np.zeros(n_candidates)
     nearby, touched = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
     is_out = np.zeros(n_candidates, np.bool_)
     named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     by_accident = _scoring.BY_ACCIDENT
     for target in range(n_targets):
-        places = releases.values[releases.ptr[target] : releases.ptr[target + 1]]
-        for place in places:
-            is_out[candidate[place]] = True
-        n_touched = 0
+        places, n_touched = releases.values[releases.ptr[target] : releases.ptr[target + 1]], 0
+        is_out[candidate[places]] = True
         for place in places:
             n_nearby, total = 0, 0.0
             for direction in (-1, 1):
@@ -171,9 +162,8 @@ def name_nearest(
             all_of_them += exp(score[who] - best)
             score[who] = 0.0
         confidence[target] = 1 / all_of_them if n_touched else 0.0
-        for place in places:
-            is_out[candidate[place]] = False
-    return named, confidence
+        is_out[candidate[places]] = False
+    return _scoring.Named(named, confidence)
 
 
 def _by_chance(pair: Pair, *, user: Int64s, text: Int64s) -> int:

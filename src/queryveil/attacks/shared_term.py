@@ -16,9 +16,9 @@ from queryveil.rng import generator
 class SharedTerm(Attacker):
     """Know the group of a person, and attribute to this person the term that most members of the group have.
 
-    Found are the members who do have it. Their number is in `holders`, or follows from the weights if these are shares:
-    the centroid of binary profiles. A group without a term gives no guess. A blind guesser, who knows no group,
-    attributes to everybody the released term that most people of the original used.
+    Found are the members who do have it, by `holders`, or by the weights if these are shares: the centroid of binary
+    profiles. A group without a term gives no guess. A blind guesser, who knows no group, attributes to everybody the
+    released term that most people of the original used.
     """
 
     name = "shared_term"

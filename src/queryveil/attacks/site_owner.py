@@ -39,7 +39,10 @@ class SiteOwner(Seeker):
         yield from _scoring.swapped(pair)
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        visits, rows = _visits(pair), _rows(pair)
+        # The lines of all access logs, and the released rows with a page whose person is known.
+        visitor, owner = pl.Series(pair.user.astype(np.int64)), pl.Series(pair.identity.sole_user()[pair.candidate])
+        visits = _clicks(pair.log.frame, pair).with_columns(visitor=visitor).drop_nulls("url")
+        rows = _clicks(pair.release.log.frame, pair).with_columns(owner=owner).filter(owner >= 0).drop_nulls("url")
         seen = [name for name in visits.columns if name != "visitor"]
         drawn = _scoring.draw_targets(np.arange(rows.height), n_targets=self.n_targets, rng=generator(self.seed))
         targets = rows[pl.Series(drawn)]
@@ -57,19 +60,8 @@ def _knows(seen: list[str]) -> str:
     return f"{' and '.join([', '.join(said[:-1]), said[-1]] if len(said) > 1 else said)} of every visit to its site"
 
 
-def _visits(pair: Pair) -> pl.DataFrame:
-    """Return the lines of all access logs: visitor, page, and what the release tells of a row beside the query."""
-    return _clicks(pair.log.frame, pair).with_columns(visitor=pl.Series(pair.user.astype(np.int64))).drop_nulls("url")
-
-
-def _rows(pair: Pair) -> pl.DataFrame:
-    """Return the released rows with a page whose person is known, and the `owner` of each."""
-    owner = pl.Series(pair.identity.sole_user()[pair.candidate])
-    rows = _clicks(pair.release.log.frame, pair).with_columns(owner=owner)
-    return rows.filter(pl.col("owner") >= 0).drop_nulls("url")
-
-
 def _clicks(frame: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Return what the release tells of rows beside the query; the page is null where there is none."""
     kept = pair.release.manifest.columns.kept
     there = [name for name in kept if name in pair.log.columns and name in pair.release.log.columns and name != "rank"]
     url = pl.when(pl.col("url").str.strip_chars() != "").then("url").alias("url")

@@ -26,11 +26,10 @@ _N_OTHERS = 20
 class Stitch(Seeker):
     """See the rows of a release without ids, and name pairs of rows that are one person's.
 
-    The attacker knows which rows are whose for half of the people, and learns from pairs of them, by logistic
-    regression, how alike two rows of one person are: their days and hours, the words they share, rare ones counting
-    more, the pages and sites that were clicked, and their shape (length, words, digits, capitals). Of the other half it
-    names the surest pairs, as many as hold 1 in 100 of the true ones; the share of these that is right is its
-    precision. By chance is the precision of somebody who says of every pair that it is one person's: the base rate.
+    From pairs of rows of the half of the people that is known, a logistic regression learns how alike two rows of one
+    person are: their days and hours, the words they share, rare ones counting more, the pages and sites that were
+    clicked, and their shape (length, words, digits, capitals). Of the other half the surest pairs are named, as many as
+    hold 1 in 100 of the true ones; the share of these that is right is the precision. By chance is the base rate.
 
     - `n_targets`: the most people of each half whose rows are looked at, 1,500 rows at most.
     - `seed`: repeats who is known, and how ties are drawn.

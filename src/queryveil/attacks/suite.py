@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from secrets import randbits
 from threading import Lock
@@ -76,16 +76,15 @@ def attackers(
         neighbour.Neighbour(seed=seed),
         *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
-    wanted = set(only)
-    there = list(dict.fromkeys(_plain(attacker.name) for attacker in found))
-    for name in sorted(wanted - set(there)):
-        raise BadParameter("only", name, allowed=f"one of {', '.join(there)}")
-    return [attacker for attacker in found if not wanted or _plain(attacker.name) in wanted]
+    wanted, names = set(only), [attacker.name.removesuffix("+T") for attacker in found]
+    for name in sorted(wanted - set(names)):
+        raise BadParameter("only", name, allowed=f"one of {', '.join(dict.fromkeys(names))}")
+    return [attacker for attacker, name in zip(found, names, strict=True) if not wanted or name in wanted]
 
 
 def _of_swap(release: Release, *, n_targets: int, seed: int | None) -> Iterator[Attacker]:
-    growth = release.manifest.parameters.get("growth")
-    growth = growth if isinstance(growth, float) else 1.2
+    said = release.manifest.parameters.get("growth")
+    growth = said if isinstance(said, float) else 1.2
     k = release.promise.k if isinstance(release.promise, SwapAnonymity) else 2
     yield repeats.Repeats(k=k, n_targets=n_targets, seed=seed)
     yield rebuild.AsReleased()
@@ -93,10 +92,6 @@ def _of_swap(release: Release, *, n_targets: int, seed: int | None) -> Iterator[
     for kind in (rebuild.Rebuild1, rebuild.Rebuild2, rebuild.Rebuild3, rebuild.Rebuild4):
         for by_time in (False, True):
             yield kind(k=k, growth=growth, by_time=by_time, seed=seed)
-
-
-def _plain(name: str) -> str:
-    return name.removesuffix("+T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +146,7 @@ class Attacks:
                 None if found.surest is None else percent(found.surest.share),
                 None if found.surest is None else found.surest.n_certain,
             ]
-            for attempt in self.attempts
-            for found in (attempt.after,)
+            for attempt, found in ((attempt, attempt.after) for attempt in self.attempts)
         ]
         tables = [table(columns, rows=rows, caption="What attackers found: shares of their targets")]
         if not self.exact:
@@ -164,14 +158,11 @@ class Attacks:
 
     def to_dict(self) -> dict[str, object]:
         """Return all figures, for machines."""
-        return {
-            "exact": self.exact,
-            "attempts": [
-                {"after": a.after.to_dict(), "before": None if a.before is None else a.before.to_dict()}
-                for a in self.attempts
-            ],
-            "skipped": [{"attacker": s.attacker, "reason": s.reason} for s in self.skipped],
-        }
+        attempts = [
+            {"after": each.after.to_dict(), "before": None if each.before is None else each.before.to_dict()}
+            for each in self.attempts
+        ]
+        return {"exact": self.exact, "attempts": attempts, "skipped": [asdict(each) for each in self.skipped]}
 
 
 def as_log(original: QueryLog | Profiles) -> QueryLog:
@@ -228,10 +219,9 @@ def attack(
 
 
 def run(chosen: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool = True) -> Attacks:
-    """Run attackers on a release, and with a baseline on the pseudonymised original too.
+    """Run attackers on a release, and with a baseline on the pseudonymised original too, side by side in threads.
 
-    They run side by side in threads and share what they read. Each draws from a generator of its own, so that figures
-    do not depend on it.
+    They share what they read. Each draws from a generator of its own, so that figures do not depend on the others.
     """
     progress.step("telling who is who")
     is_exact = pair.identity.exact
@@ -253,11 +243,10 @@ def run(chosen: Sequence[Attacker], pair: Pair, *, auxiliary: AuxiliaryData, wit
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+    attempts = tuple(each for each in results if isinstance(each, Attempt))
     # Settings of one attacker that are skipped for one reason are told once.
     skipped = tuple(dict.fromkeys(each for each in results if isinstance(each, Skipped)))
-    return Attacks(
-        attempts=tuple(each for each in results if isinstance(each, Attempt)), skipped=skipped, exact=is_exact
-    )
+    return Attacks(attempts=attempts, skipped=skipped, exact=is_exact)
 
 
 def _tried(attacker: Attacker, pair: Pair, *, auxiliary: AuxiliaryData, with_baseline: bool) -> Attempt | Skipped:

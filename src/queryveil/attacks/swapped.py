@@ -30,13 +30,9 @@ def match(log: QueryLog, *, other: QueryLog) -> int:
     >>> match(one, other=two)
     2
     """
-    counts = (
-        pl.DataFrame({"user": each.frame["user"], "query": normalise(each.frame["query"])})
-        .group_by("user", "query")
-        .agg(n=pl.len().cast(pl.Int64))
-        for each in (log, other)
-    )
-    both = next(counts).join(next(counts), on=["user", "query"], how="inner")
+    rows = (each.frame.select("user", query=normalise(each.frame["query"])) for each in (log, other))
+    one, two = (each.group_by("user", "query").agg(n=pl.len().cast(pl.Int64)) for each in rows)
+    both = one.join(two, on=["user", "query"])
     # Paper: section 3.3.3, identical logs appearing in the two input streams.
     return int(both.select(pl.min_horizontal("n", "n_right").sum()).item())
 
@@ -77,14 +73,12 @@ class EncodedLog:
 
     @classmethod
     def of(cls, log: QueryLog, *, classifier: Classifier | None = None, category: Int8s | None = None) -> "EncodedLog":
-        """Return a log with its users, texts and pools numbered; it is classified unless `category` has the pools.
-
-        Paper: the worst case is an attacker who has the same classifier.
-        """
+        """Return a log with its users, texts and pools numbered; it is classified unless `category` has the pools."""
+        # Paper: the worst case is an attacker who has the same classifier.
         user, users = encode(log.frame["user"])
         text, texts = encode(normalise(log.frame["query"]))
         if category is None:
-            found = (classifier or Classifier()).classify(texts).category.astype(np.int32)
+            found = (classifier or Classifier()).classify(texts).category
             by_text = np.where(found < 0, N_POOLS - 1, found).astype(np.int32)
         else:
             # Backwards, so that the first row of a text decides.
@@ -107,8 +101,7 @@ class EncodedLog:
         if "time" not in self.log.columns:
             raise BadInput("the release has no times to sort by; attack it in the order it has")
         rows = self.log.frame.select("time").with_row_index("row")
-        order: Int64s = rows.sort("time", "row", nulls_last=True)["row"].cast(pl.Int64).to_numpy()
-        return order
+        return rows.sort("time", "row", nulls_last=True)["row"].cast(pl.Int64).to_numpy()
 
     def log_of(self, guess: Guess) -> QueryLog:
         """Return a guess as a log."""
@@ -125,10 +118,9 @@ class Truth:
     """The rows of the original, in the numbers of a released log.
 
     - `released`: the released log.
-    - `n_targets`: the number of rows with a query once identifiers are gone.
-    - `user`, `text`: the number of each such row's user and text; those that the release lacks have further numbers.
-    - `pairs`: the distinct pairs of a user and a text that the release both has, as numbers.
-    - `counts`: the number of rows of each pair.
+    - `user`, `text`: the number of each row's user and text, if a query is left once identifiers are gone; those that
+      the release lacks have further numbers.
+    - `pairs`, `counts`: the distinct pairs of a user and a text that the release both has, and the rows of each.
     """
 
     released: EncodedLog
@@ -139,14 +131,11 @@ class Truth:
 
     @classmethod
     def of(cls, original: QueryLog, *, released: EncodedLog, cleaned: bool = False) -> "Truth":
-        """Return the truth about a release, whose users go by the same ids as in the original.
-
-        The queries of the original lose their identifiers, as those of a release have, unless they are `cleaned`.
-        """
+        """Return the truth about a release by ids of the original, which loses identifiers unless it is `cleaned`."""
         queries = original.frame["query"]
         texts = normalise(queries if cleaned else remove_identifiers(queries).queries)
         rows = pl.DataFrame({"user": original.frame["user"], "text": texts}).filter(pl.col("text") != "")
-        user, text = (_codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts))
+        user, text = _codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts)
         there = (user < len(released.users)) & (text < len(released.texts))
         pairs, counts = np.unique(_pair(user[there], text[there], released=released), return_counts=True)
         return cls(released=released, user=user, text=text, pairs=pairs, counts=counts)
@@ -188,13 +177,9 @@ class Truth:
 
     def exposure(self, attacker: str, *, knows: str, guess: Guess | None = None) -> Exposure:
         """Return how many rows of a guess are true, beside the best blind guess; None is the release as it is."""
+        n, n_found, n_by_chance = self.n_targets, self.n_hit(guess), self.n_by_chance
         return Exposure(
-            attacker=attacker,
-            knows=knows,
-            what="rows",
-            n_targets=self.n_targets,
-            n_found=self.n_hit(guess),
-            n_by_chance=self.n_by_chance,
+            attacker=attacker, knows=knows, what="rows", n_targets=n, n_found=n_found, n_by_chance=n_by_chance
         )
 
     def __repr__(self) -> str:

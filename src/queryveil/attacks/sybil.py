@@ -48,10 +48,9 @@ class Sybil(Seeker):
     Half of them, drawn at random, really asked it; from the log of the others it was taken out before the method ran,
     with all of their queries that have these terms. Who is in which half is what the attacker must tell.
     A combination is counted in a log as users with a query that holds all of it (as rows, where queries change hands),
-    in bags of items as bags with all of it, in groups as members, by what the groups tell of their terms. The attacker
-    takes it to be asked if it is seen more often than 19 in 20 decoys are: combinations of common terms that nobody
-    asked, planted in the same way. Found are those who asked and are taken to have; by chance as large a share as of
-    those who did not ask and are taken to have.
+    in bags of items as bags, in groups as members, by what these tell of their terms. It is taken to be asked if it is
+    seen more often than 19 in 20 decoys: combinations of common terms that nobody asked, planted in the same way. Found
+    are those who asked and are taken to have; by chance as large a share as of those who did not ask.
     Where noise was added to the counts of queries, k is the smallest threshold, at which about half of them pass, and
     whatever passes is taken to be asked. Decoys set no bar there: they count among what nobody asked.
 
@@ -91,10 +90,8 @@ class Sybil(Seeker):
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
-        if is_noisy:
-            bar, n_not = 0, len(seen) - n_asked
-        else:
-            bar = above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
+        bar = 0 if is_noisy else above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
+        n_not = len(seen) - n_asked if is_noisy else n_not
         through = seen[: n_asked + n_not] > bar
         n_false = int(np.count_nonzero(through[n_asked:]))
         # As many who asked as who did not: whoever accuses those seen most often accuses some of both.
@@ -121,16 +118,12 @@ def above_decoys(seen: Int64s, *, n_planted: int) -> int:
 
 def k_of(release: Release) -> int:
     """Return how many people a release asks for, or the smallest noisy count; two where it asks for none."""
-    thresholds = [part.threshold for part in release.manifest.noise if part.what == "queries"]
-    if thresholds:
+    if thresholds := [part.threshold for part in release.manifest.noise if part.what == "queries"]:
         return max(_LEAST, min(thresholds))
-    parameters = release.manifest.parameters
-    k, p = parameters.get("k"), parameters.get("p")
-    if isinstance(k, int) and k >= _LEAST:
-        return k
-    if release.manifest.method == "plink" and isinstance(p, int | float):
-        return max(_LEAST, ceil(1 / p - 1e-9))
-    return _LEAST
+    k, p = (release.manifest.parameters.get(name) for name in ("k", "p"))
+    if release.manifest.method == "plink" and isinstance(p, int | float) and not isinstance(k, int):
+        k = ceil(1 / p - 1e-9)
+    return max(_LEAST, k) if isinstance(k, int) else _LEAST
 
 
 def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -166,8 +159,8 @@ def asked_in(pair: Pair, *, combinations: pl.DataFrame) -> Int64s:
 def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Make up as many combinations of common terms that are in no query of the log; fewer if they are hard to find.
 
-    None is part of another, or the users who are invented for one would be seen for the other. Each has as many terms
-    as one of those it is to be `like`, and borrows the columns of that one's row.
+    None is part of another, or users invented for one would be seen for the other. Each has as many terms as one of
+    those it is to be `like`, and borrows that one's row.
     """
     tokens = pair.original_tokens
     index = _Index(tokens)
@@ -189,8 +182,8 @@ def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.Da
 def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
     """Return how often a release shows each combination: its users, bags or members; its rows if queries were swapped.
 
-    Bags have nodes of a `taxonomy`: in them the terms that it knows are sought, by the names of their nodes. Where
-    noise was added to counts of whole queries, it is the count of the very query, or its made-up rows.
+    In bags the terms that a `taxonomy` knows are sought, by the names of their nodes. Where noise was added to counts
+    of whole queries, it is the count of the very query, or its made-up rows.
     """
     data = release.data
     if isinstance(data, Tallies):
@@ -203,9 +196,7 @@ def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxono
     if isinstance(release.promise, SwapAnonymity):
         owner = np.arange(len(texts), dtype=np.int32)
     by_blanks = data.terms_are_items if isinstance(data, QueryLog) else True
-    n, wanted = combinations.height, combinations["text"]
-    if by_blanks:
-        wanted = _as_items(wanted)
+    n, wanted = combinations.height, _as_items(combinations["text"]) if by_blanks else combinations["text"]
     if taxonomy is not None and not isinstance(data, QueryLog):
         wanted = _as_nodes(wanted, taxonomy)
     tokens = tokenize(pl.concat([wanted.rename(""), texts.rename("")]), by_blanks=by_blanks)
@@ -282,16 +273,10 @@ def planted(log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.r
     Their rows are like the row of the combination in all else: its time, its URL, and what other columns there are.
     """
     more = combinations[np.repeat(np.arange(combinations.height), n_each)]
-    users = _new_ids(log.frame["user"], n=more.height, rng=rng)
+    # Ids that nobody has, in an order that tells nothing.
+    taken, ids = set(log.frame["user"].unique()), dict[str, None]()
+    while len(ids) < more.height:
+        ids |= dict.fromkeys({f"{int(rng.integers(1, 2**62))}"} - taken)
+    users = pl.Series(list(ids), dtype=pl.String)
     new = log.frame[more["row"]].with_columns(user=users, query=more["text"])
     return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
-
-
-def _new_ids(users: pl.Series, *, n: int, rng: np.random.Generator) -> pl.Series:
-    """Return ids that nobody has, in an order that tells nothing."""
-    taken, ids = set(users.unique()), dict[str, None]()
-    while len(ids) < n:
-        new = f"{int(rng.integers(1, 2**62))}"
-        if new not in taken:
-            ids[new] = None
-    return pl.Series("user", list(ids), dtype=pl.String)

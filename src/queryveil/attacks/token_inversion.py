@@ -39,8 +39,7 @@ class TokenCounts:
         holders = found.select("user", "term").unique().sort("user")
         support = np.bincount(holders["term"].to_numpy(), minlength=len(vocabulary))
         order = np.lexsort((rng.random(len(vocabulary)), -support))
-        rank = np.empty(len(vocabulary), np.int64)
-        rank[order] = np.arange(len(vocabulary))
+        rank = np.argsort(order)
         found = found.with_columns(rank=rank[found["term"].to_numpy()])
         n = min(n_terms, len(vocabulary))
         self.terms, self.n_people = vocabulary.gather(order[:n]), int(user.max(initial=-1)) + 1
@@ -141,10 +140,8 @@ def by_company(hashed: TokenCounts, *, public: TokenCounts) -> Int64s:
         # Public counts are blurred as much as the chances blur the hashed ones, or certainty would count as likeness.
         mass = chances.sum(axis=0)
         blur = (chances / np.maximum(mass, 1e-9)).T @ chances
-        for one, other, weight in (
-            (hashed.together, public.together, _TOGETHER),
-            (hashed.apart, public.apart, _APART),
-        ):
+        pairs = ((hashed.together, public.together, _TOGETHER), (hashed.apart, public.apart, _APART))
+        for one, other, weight in pairs:
             ours, theirs = one @ chances, (other * np.minimum(mass, 1)) @ blur * scale
             score = score - _apart(ours, theirs, weights=np.float32(weight))
             if one is hashed.together and n >= _BLIND_ROUNDS:
@@ -164,8 +161,8 @@ def _apart(ours: Float32s, theirs: Float32s, *, weights: Float32s | np.float32) 
 def _as_expected(ours: Float32s, theirs: Float32s) -> Float32s:
     """Return the log-likelihood of each of our rows of counts if it has the lifts of each of theirs.
 
-    A lift is how many times as often two terms stand together as if they knew nothing of each other. Square roots of
-    small counts tell little; here a rare pair that both have tells much.
+    A lift is how many times as often two terms stand together as by chance. Square roots of small counts tell little;
+    here a rare pair that both have tells much.
     """
     lift = (theirs + 1) / (_independent(theirs) + 1)
     return np.asarray(ours @ np.log(lift).T - _independent(ours) @ (lift - 1).T, np.float32)
@@ -228,12 +225,8 @@ class TokenInversion(Seeker):
         log, key = auxiliary.public or pair.log, auxiliary.key or b""
         rng = generator(self.seed)
         hashed = TokenCounts(pair.release_tokens, user=pair.candidate, n_terms=self.n_targets, rng=rng)
-        public = TokenCounts(
-            tokenize(log.frame["query"], by_blanks=log.terms_are_items),
-            user=encode(log.frame["user"])[0],
-            n_terms=round(_MORE_PUBLIC * self.n_targets),
-            rng=rng,
-        )
+        tokens, (user, _) = tokenize(log.frame["query"], by_blanks=log.terms_are_items), encode(log.frame["user"])
+        public = TokenCounts(tokens, user=user, n_terms=round(_MORE_PUBLIC * self.n_targets), rng=rng)
         guess = (by_rank if self.only_rank else by_company)(hashed, public=public)
         vocabulary = pair.original_tokens.vocabulary
         table = pl.DataFrame({"hash": hash_tokens(vocabulary, key=key), "term": vocabulary})

@@ -21,11 +21,7 @@ MOST_PAIRS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Entry:
-    """A person of the directory.
-
-    - `user`: the number of the user of the original.
-    - `terms`: the terms of the name and the town; none if the release lacks one of them.
-    """
+    """The user of the original who is a person of the directory, and the terms of name and town if all are known."""
 
     user: int
     terms: Int64s
@@ -58,11 +54,13 @@ def entries_of_people(pair: Pair, *, people: Sequence[Person], n_targets: int, r
 def entries_of_tables(pair: Pair, *, n_targets: int, rng: np.random.Generator) -> list[Entry]:
     """Return the rarest pairs of a name and a town in the histories of users that have both."""
     before = pair.before
-    is_name, is_town = _names_and_towns(pair.vocabulary)
-    user, terms = before.entry_user, before.terms
-    n_names = np.bincount(user[is_name[terms]], minlength=before.n_users)
-    n_towns = np.bincount(user[is_town[terms]], minlength=before.n_users)
-    n_either = np.bincount(user[(is_name | is_town)[terms]], minlength=before.n_users)
+    table, user, terms = identifier_table(), before.entry_user, before.terms
+    # Names are terms that are names of people and hardly anything else.
+    is_name = np.array([bool(table.tokens.get(term, 0) & (FIRST | SURNAME)) for term in pair.vocabulary], np.bool_)
+    is_town = np.array([term in table.cities for term in pair.vocabulary], np.bool_)
+    n_names, n_towns, n_either = (
+        np.bincount(user[is_one[terms]], minlength=before.n_users) for is_one in (is_name, is_town, is_name | is_town)
+    )
     eligible = np.flatnonzero((n_names > 0) & (n_towns > 0) & (n_either > 1))
     targets = _scoring.draw_targets(eligible, n_targets=n_targets, rng=rng)
     support, (ptr, _) = before.support(), before.user_terms
@@ -84,13 +82,6 @@ def _terms(pair: Pair, people: Sequence[Person]) -> list[Int64s]:
     return [terms if (terms >= 0).all() else terms[:0] for terms in found]
 
 
-def _names_and_towns(vocabulary: pl.Series) -> tuple[Bools, Bools]:
-    """Mark the terms that are names of people and hardly anything else, and those that are towns."""
-    table = identifier_table()
-    is_name = [bool(table.tokens.get(term, 0) & (FIRST | SURNAME)) for term in vocabulary]
-    return np.array(is_name, np.bool_), np.array([term in table.cities for term in vocabulary], np.bool_)
-
-
 def _rarest_pairs(terms: Int64s, support: Int64s, is_name: Bools, is_town: Bools) -> Iterator[tuple[int, ...]]:
     by_support = terms[np.argsort(support[terms], kind="stable")]
     # One more of each than pairs are wanted, since a term may be both.
@@ -105,9 +96,9 @@ class Vanity(Seeker):
     """Know a directory of names and towns, and seek who has both in the same history.
 
     A candidate is named if no other has all the words of a name and of its town; where nobody has and items moved up in
-    a taxonomy, if no other has an item above each word that is gone. The directory is what is given as
-    `people`. Without it the names and American towns of one word that come with the package stand in for a phone book:
-    sought are people of the original whose own queries hold one of each, by their three rarest pairs.
+    a taxonomy, if no other has an item above each word that is gone. Without `people` as a directory the names and
+    American towns of one word that come with the package stand in for a phone book: sought are people of the original
+    whose own queries hold one of each, by their three rarest pairs.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     """
