@@ -17,7 +17,7 @@ from queryveil.pairing.ancestors import Ancestors
 from queryveil.release import Ids, TimeDetail, keyed
 from queryveil.text.histories import Histories
 from queryveil.text.taxonomy.tree import places
-from queryveil.text.tokens import Tokens, encode, hash_tokens
+from queryveil.text.tokens import encode, hash_tokens
 
 if TYPE_CHECKING:
     from queryveil.pairing.pair import Pair
@@ -49,28 +49,23 @@ def most_alike(
     than `most_looked_at` come together, or until nobody else can share as much. Cells of a row are ascending; `holders`
     are the others that have each cell. A row without a cell in common has none.
     """
-    n_rows, n_others = len(rows.ptr) - 1, len(others.ptr) - 1
-    n_holders = np.diff(holders.ptr)
-    seen_by = np.full(n_others, -1, np.int64)
-    best = np.empty(n_others, np.int32)
-    found_ptr = np.zeros(n_rows + 1, np.int64)
-    found = np.empty(max(16, n_rows), np.int32)
+    n_rows, n_others, n_holders = len(rows.ptr) - 1, len(others.ptr) - 1, np.diff(holders.ptr)
+    seen_by, best = np.full(n_others, -1, np.int64), np.empty(n_others, np.int32)
+    found_ptr, found = np.zeros(n_rows + 1, np.int64), np.empty(max(16, n_rows), np.int32)
     for row in range(n_rows):
         mine = rows.values[rows.ptr[row] : rows.ptr[row + 1]]
         taken = n_holders[mine] == 0
         n_looked_at, n_best, highest, left = 0, 0, 0.0, 0.0
-        for i in range(len(mine)):
-            if not taken[i]:
-                left += weight[mine[i]]
+        for cell in mine[~taken]:
+            left += weight[cell]
         while True:
             rarest, size = -1, 0
             for i in range(len(mine)):
                 if not taken[i] and (rarest < 0 or n_holders[mine[i]] < size):
                     rarest, size = i, n_holders[mine[i]]
-            if rarest < 0 or (n_looked_at > 0 and n_looked_at + size > most_looked_at):
-                break
+            is_enough = n_looked_at > 0 and n_looked_at + size > most_looked_at
             # Whoever was not looked at has none of the cells taken so far.
-            if left < highest - 1e-9:
+            if rarest < 0 or is_enough or left < highest - 1e-9:
                 break
             taken[rarest] = True
             left -= weight[mine[rarest]]
@@ -101,8 +96,7 @@ class Identity:
     """The users of the original that each candidate of a release may be.
 
     - `users`: the users that each candidate may be, each as likely as another.
-    - `exact`: whether this is known from the ids; else it is an estimate: those whose history shares most with the
-      candidate's, rare things counting more.
+    - `exact`: whether ids tell it; else it is an estimate: whose history shares most, rare things counting more.
     """
 
     users: Rows[np.int32]
@@ -203,22 +197,20 @@ def first_that_fits(
 ) -> Int32s:
     """Return the first bag whose items each user has, each at least as often, -1 where there is none.
 
-    Items are ascending in every row, with their counts beside them; `holders` are the users that have each item. A bag
-    without items fits nobody.
+    Items ascend in every row, with their counts beside them; `holders` are the users that have each item. A bag without
+    items fits nobody.
     """
     n_users, n_holders = len(users.ptr) - 1, np.diff(holders.ptr)
     found = np.full(n_users, -1, np.int32)
     for bag in range(len(bags.ptr) - 1):
-        first, end = bags.ptr[bag], bags.ptr[bag + 1]
-        if first == end:
+        some = slice(bags.ptr[bag], bags.ptr[bag + 1])
+        items = bags.values[some]
+        if not len(items):
             continue
-        items = bags.values[first:end]
         rarest = items[np.argmin(n_holders[items])]
         for user in holders.values[holders.ptr[rarest] : holders.ptr[rarest + 1]]:
-            start, stop = users.ptr[user], users.ptr[user + 1]
-            if found[user] < 0 and _has_all(
-                items, counts[first:end], users.values[start:stop], user_counts[start:stop]
-            ):
+            own = slice(users.ptr[user], users.ptr[user + 1])
+            if found[user] < 0 and _has_all(items, counts[some], users.values[own], user_counts[own]):
                 found[user] = bag
     return found
 
@@ -226,9 +218,9 @@ def first_that_fits(
 def identify_by_fit(before: Histories, *, after: Histories, ancestors: Ancestors, once: bool) -> Identity:
     """Return the users whom each bag of items may be made from.
 
-    A bag fits a person if each of its items can stand for another of the person's terms. Of those that fit a person is
-    taken for the one that keeps most: methods that make bags alike seek to lose little. Everybody in equal bags may be
-    any of them. If `once`, a term counts once however often it was asked.
+    A bag fits a person if each of its items can stand for another of the person's terms, which counts `once` or as
+    often as it was asked. Of those that fit a person is taken for the one that keeps most: methods that make bags alike
+    seek to lose little. Everybody in equal bags may be any of them.
     """
     number, first = distinct_bags(after)
     # An item of the person's own keeps 1, one that moved up less.
@@ -315,8 +307,8 @@ def _cells(pair: "Pair") -> tuple[pl.DataFrame, pl.DataFrame]:
 
     Where items moved up, the cells of an original's term are all items that may stand for it.
     """
-    row, terms = _occurrences(pair.tokens[0])
-    released_row, released_terms = _occurrences(pair.tokens[1])
+    before, after = (tokens.row_terms() for tokens in pair.tokens)
+    row, terms, released_row = before.row_of_entry, before.values.astype(np.int64), after.row_of_entry
     if pair.release.manifest.method == "token_hash" and pair.key is not None:
         own = pair.original_tokens.vocabulary
         number, _ = encode(pl.concat([pair.vocabulary.rename(""), hash_tokens(own, key=pair.key).rename("")]))
@@ -324,7 +316,7 @@ def _cells(pair: "Pair") -> tuple[pl.DataFrame, pl.DataFrame]:
     if pair.generalisations is not None:
         items = pair.generalisations.take(terms)
         row, terms = row[items.row_of_entry], items.values
-    frame = pl.DataFrame({"term": np.concatenate([terms, released_terms])})
+    frame = pl.DataFrame({"term": np.concatenate([terms, after.values])})
     for name, columns in (("moment", _moments(pair)), ("url", _urls(pair))):
         if columns is not None:
             frame = frame.with_columns(pl.concat([columns[0].gather(row), columns[1].gather(released_row)]).alias(name))
@@ -334,12 +326,6 @@ def _cells(pair: "Pair") -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.DataFrame({"owner": pair.user[row], "cell": cells[: len(row)]}),
         pl.DataFrame({"owner": pair.candidate[released_row], "cell": cells[len(row) :]}),
     )
-
-
-def _occurrences(tokens: Tokens) -> tuple[Int64s, Int64s]:
-    """Return the row of each occurrence of a term, and the term."""
-    terms = tokens.row_terms()
-    return terms.row_of_entry, terms.values.astype(np.int64)
 
 
 def _moments(pair: "Pair") -> tuple[pl.Series, pl.Series] | None:

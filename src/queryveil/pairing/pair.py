@@ -70,22 +70,21 @@ def released_texts(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
     data = release.data
     if isinstance(data, QueryLog):
         return *encode(data.frame["user"]), data.frame["query"]
-    if isinstance(data, Tallies):
-        texts = data.frame["query"]
-    else:
-        lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
-        # An item may have blanks inside, which would split it.
-        texts = lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
     places = np.arange(data.frame.height, dtype=np.int32)
-    return places, pl.Series(places).cast(pl.String), texts
+    candidates = pl.Series(places).cast(pl.String)
+    if isinstance(data, Tallies):
+        return places, candidates, data.frame["query"]
+    lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
+    # An item may have blanks inside, which would split it.
+    return places, candidates, lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pair:
     """An original and a release of it, as attackers and measures look at them.
 
-    Everything is computed on first use and cached, so that one pair serves all of them. The terms of both sides have
-    one `vocabulary`. A candidate is a user of a released log, or else a transaction, a group or a tallied query.
+    Everything is computed once, on first use. The terms of both sides have one `vocabulary`. A candidate is a user of a
+    released log, or else a transaction, a group or a tallied query.
 
     - `original`: what the release was made from. Attackers need a log.
     - `release`: the release.
@@ -130,10 +129,8 @@ class Pair:
         # A stream counts what came while it ran, which may be a part of the log; noisy counts do not tell its size.
         if isinstance(release.promise, DifferentialPrivacy) or getattr(release.promise, "remembered", None) is not None:
             return None
-        if n_rows == n_before:
-            return None
         made_from = f"the release says that it was made from {n_before:,} rows, and there are {n_rows:,}"
-        return f"{made_from}: give the log that it was made from"
+        return None if n_rows == n_before else f"{made_from}: give the log that it was made from"
 
     @cached_property
     def _user_codes(self) -> tuple[Int32s, pl.Series]:
@@ -250,8 +247,7 @@ class Pair:
             return Transactions(frame=self.original.frame.select(id="user", items="terms"))
         tokens = self.original_tokens
         lists = tokens.queries.gather(tokens.row_query).str.split(" ")
-        words = pl.DataFrame({"id": self.original.frame["user"], "items": lists})
-        words = words.with_columns(pl.col("items").list.filter(pl.element() != ""))
+        words = self.original.frame.select(id="user", items=lists.list.filter(pl.element() != ""))
         if self.is_by_query:
             return Transactions(frame=words.select(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"), "items"))
         joined = words.group_by("id", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
@@ -266,8 +262,7 @@ class Pair:
     @cached_property
     def ancestors(self) -> Ancestors | None:
         """What may stand for a term in a release whose items moved up in a taxonomy; None in any other."""
-        tree = self.known_taxonomy if is_generalised(self.release) else None
-        if tree is None:
+        if not is_generalised(self.release) or (tree := self.known_taxonomy) is None:
             return None
         found = Ancestors.of(self.vocabulary, released=self.after.support() > 0, taxonomy=tree)
         if isinstance(self.release.data, Transactions) and found.n_unknown:
@@ -307,19 +302,15 @@ class Pair:
 
 def pseudonymised(log: QueryLog) -> Release:
     """Return the log as a release that promises nothing; ids stay, since no attacker reads them."""
-    counts = Counts(
-        n_rows_before=log.n_rows, n_rows_after=log.n_rows, n_users_before=log.n_users, n_users_after=log.n_users
-    )
+    n_rows, n_users = log.n_rows, log.n_users
+    counts = Counts(n_rows_before=n_rows, n_rows_after=n_rows, n_users_before=n_users, n_users_after=n_users)
     time = TimeDetail.KEEP if "time" in log.columns else TimeDetail.DROP
     kept = tuple(name for name in log.columns if name not in ("user", "query", "time"))
-    return Release(
-        data=log,
-        manifest=Manifest(
-            method="pseudonymise",
-            promise=NoPromise(reason="only the user ids were changed"),
-            parameters={},
-            counts=counts,
-            removed={},
-            columns=ColumnReport(ids=Ids.KEEP, time=time, kept=kept),
-        ),
+    columns, promise = (
+        ColumnReport(ids=Ids.KEEP, time=time, kept=kept),
+        NoPromise(reason="only the user ids were changed"),
     )
+    manifest = Manifest(
+        method="pseudonymise", promise=promise, parameters={}, counts=counts, removed={}, columns=columns
+    )
+    return Release(data=log, manifest=manifest)
